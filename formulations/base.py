@@ -1,0 +1,214 @@
+"""What every formulation is handed (Data), what it carries on its model (ModelInfo), and what it offers (Formulation)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyomo.environ as pyo
+from numpy.typing import NDArray
+
+from .errors import InvalidData, NoValues
+from .params import Params
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """The affine map to [0, 1] learned on the training rows: ``(x - low) / span``.
+
+    A constant column has ``span`` 0 and is mapped to 0, whatever its value.
+
+    Attributes
+    ----------
+    low, span : ndarray (p,)
+        In the units of the caller's table.
+    """
+
+    low: FloatArray
+    span: FloatArray
+
+    @classmethod
+    def learn(cls, X: FloatArray) -> Scaling:
+        """Learn minimum and range of each column of ``X (n, p)``."""
+        low = X.min(axis=0)
+        return cls(low, X.max(axis=0) - low)
+
+    @classmethod
+    def identity(cls, p: int) -> Scaling:
+        """Leave all ``p`` columns as they are."""
+        return cls(np.zeros(p), np.ones(p))
+
+    def transform(self, X: FloatArray) -> FloatArray:
+        """Return ``X (m, p)`` in scaled units; the argument is not changed."""
+        safe = np.where(self.span > 0, self.span, 1.0)
+        return np.ascontiguousarray(np.where(self.span > 0, (X - self.low) / safe, 0.0))
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """A checked training table.
+
+    Attributes
+    ----------
+    X_original : ndarray (n, p)
+        As the caller gave it.
+    X : ndarray (n, p)
+        As the models see it: scaled to [0, 1] by ``scaling`` (or unchanged, with the identity).
+    y : ndarray (n,) of int
+        Index into ``classes``.
+    classes : tuple
+        The caller's labels, sorted. With two classes the second one is +1 in the SVM models.
+    feature_names : tuple of str
+    scaling : Scaling
+    weights : ndarray (n,)
+        Weight of each row's errors in the objective; ones by default.
+    """
+
+    X_original: FloatArray
+    X: FloatArray
+    y: IntArray
+    classes: tuple[Any, ...]
+    feature_names: tuple[str, ...]
+    scaling: Scaling
+    weights: FloatArray
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Data:
+        return self  # never changed after it was made, so the clone of a model can share it
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return len(self.y)
+
+    @property
+    def p(self) -> int:
+        """Number of features."""
+        return self.X.shape[1]
+
+    @property
+    def K(self) -> int:
+        """Number of classes."""
+        return len(self.classes)
+
+    @property
+    def sign(self) -> FloatArray:
+        """The labels as -1 and +1 (n,); two classes only."""
+        return 2.0 * self.y - 1.0
+
+    def require_two_classes(self, formulation: str) -> None:
+        """Refuse data with more than two classes.
+
+        Raises
+        ------
+        InvalidData
+        """
+        if self.K > 2:
+            shown = ", ".join(repr(c) for c in self.classes[:6]) + (", ..." if self.K > 6 else "")
+            raise InvalidData(
+                f"{formulation!r} separates two classes, and y holds {self.K}: {shown}. "
+                "Choose 'oct' or 'oct_h', or fit one class against the rest."
+            )
+
+    @property
+    def digest(self) -> str:
+        """A short hash of the table and its labels, to tie files and results to their data."""
+        h = hashlib.sha256()
+        for part in (self.X_original, self.y, self.weights):
+            h.update(np.ascontiguousarray(part).tobytes())
+        h.update(repr(self.classes).encode())
+        return h.hexdigest()[:16]
+
+
+@dataclass(frozen=True, eq=False)
+class ModelInfo:
+    """What a built model remembers of its origin; stands on the model as ``model.info``.
+
+    Attributes
+    ----------
+    formulation : str
+    params : Params
+    data : Data
+    upper_bound : float
+        Objective of the tree that the big-M constants were built from (UB of their proofs); infinite where
+        the formulation needs none.
+    big_m : dict
+        The largest big-M of each family of rows, for reports.
+    """
+
+    formulation: str
+    params: Params
+    data: Data
+    upper_bound: float = np.inf
+    big_m: Mapping[str, float] = field(default_factory=dict)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> ModelInfo:
+        return self
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The objective of a tree, recomputed in plain numpy.
+
+    Attributes
+    ----------
+    objective : float
+    terms : dict
+        Name of the term -> its value in the objective (costs included); they sum up to ``objective``.
+    counts : dict
+        Figures behind the terms without their costs: errors, relabelled rows, splits, the margin's delta.
+    """
+
+    objective: float
+    terms: Mapping[str, float]
+    counts: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Formulation:
+    """One formulation as a set of pure functions; found by the registry under ``name``.
+
+    ``build(data, params, upper_bound, tree)`` returns a ConcreteModel; ``embed(model, tree)`` sets the values
+    of all its variables in place; ``extract(model)`` reads a tree from the values; ``evaluate(tree, X, y,
+    params, weights, relabelled)`` is the objective in numpy on original units; ``constant_tree(data, params)``
+    is the best tree without a split; ``normalise(tree, data, params)`` moves a tree inside its equivalence
+    class without raising the objective (for MIP starts).
+    """
+
+    name: str
+    title: str
+    Params: type[Params]
+    binary_only: bool
+    uses_scaling: bool
+    build: Callable[..., pyo.ConcreteModel]
+    embed: Callable[..., Any]
+    extract: Callable[..., Any]
+    evaluate: Callable[..., Evaluation]
+    constant_tree: Callable[..., Any]
+    variants: tuple[str, ...]
+
+
+def values(var: Any, keys: list[Any]) -> FloatArray:
+    """Values of an indexed Pyomo Var at ``keys``.
+
+    Raises
+    ------
+    NoValues
+        If a variable has no value.
+    """
+    out = np.empty(len(keys))
+    for k, key in enumerate(keys):
+        value = var[key].value
+        if value is None:
+            raise NoValues(
+                f"{var[key].name} has no value, so there is no tree to read. Solve the model first "
+                "(octsvm.solve, or any Pyomo solver), or set a start with octsvm.embed(model, tree)."
+            )
+        out[k] = value
+    return out

@@ -1,0 +1,85 @@
+"""What the parameter classes of the four formulations share: validation with messages that teach."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from typing import Any, Literal, Self
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
+
+from .errors import InvalidParameter
+
+MAX_DEPTH = 10  # 2**11 - 1 nodes: far beyond what any exact model of a tree can prove
+
+
+class Params(BaseModel):
+    """Validated, immutable parameters of a formulation.
+
+    Raises
+    ------
+    InvalidParameter
+        From :meth:`make`, naming the parameter, what was given and what is allowed.
+    """
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
+
+    @classmethod
+    def make(cls, formulation: str, **given: Any) -> Self:
+        """Validate ``given`` and return the parameters of ``formulation``."""
+        known = list(cls.model_fields)
+        for name in given:
+            if name not in known:
+                close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+                hint = f"Did you mean {close[0]!r}? " if close else ""
+                raise InvalidParameter(
+                    f"{name!r} is not a parameter of {formulation!r}. {hint}It takes: {', '.join(known)}."
+                )
+        plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in given.items()}
+        try:
+            return cls(**plain)
+        except ValidationError as error:
+            first = error.errors()[0]
+            name = str(first["loc"][0]) if first["loc"] else "parameters"
+            what = first["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
+            raise InvalidParameter(
+                f"{name}={first['input']!r} is not allowed for {formulation!r}: it should be {what}."
+                if not first["msg"].startswith("Value error")
+                else f"{name}={first['input']!r} is not allowed for {formulation!r}: {what}."
+            ) from None
+
+
+class _LeafSize(Params):
+    """``n_min`` as a count or as a share of the rows."""
+
+    n_min: int | float = 1
+
+    @field_validator("n_min")
+    @classmethod
+    def _count_or_share(cls, value: int | float) -> int | float:
+        if isinstance(value, bool) or (isinstance(value, int) and value < 1):
+            raise ValueError("give a count of rows (an integer, 1 or more) or a share of them (a float between 0 and 1)")
+        if isinstance(value, float) and not 0.0 < value < 1.0:
+            raise ValueError("a float is a share of the rows and lies between 0 and 1; for a count write an integer")
+        return value
+
+    def leaf_size(self, n: int) -> int:
+        """N_min as a number of rows, for ``n`` training rows (a share is rounded up).
+
+        Raises
+        ------
+        InvalidParameter
+            If no leaf can hold that many rows.
+        """
+        # ceil(share * n) with a guard against 0.05 * 20 = 1.0000000000000002
+        count = self.n_min if isinstance(self.n_min, int) else math.ceil(self.n_min * n - 1e-9)
+        count = max(1, count)
+        if count > n:
+            raise InvalidParameter(
+                f"n_min={self.n_min!r} asks for {count} rows in every leaf, and there are {n} rows. Give at most {n}."
+            )
+        return count
+
+
+Norm = Literal["l2", "l1"]
