@@ -162,23 +162,27 @@ class Evaluation:
     terms : dict
         Name of the term -> its value in the objective (costs included); they sum up to ``objective``.
     counts : dict
-        Figures behind the terms without their costs: errors, relabelled rows, splits, the margin's delta.
+        Figures behind the terms without their costs: errors, relabelled rows, splits, the largest norm.
+    relabelled : ndarray (n, T) of bool, optional
+        SVM models: which row is relabelled at which node.
     """
 
     objective: float
     terms: Mapping[str, float]
     counts: Mapping[str, float]
+    relabelled: BoolArray | None = None
 
 
 @dataclass(frozen=True)
 class Formulation:
     """One formulation as a set of pure functions; found by the registry under ``name``.
 
-    ``build(data, params, upper_bound, tree)`` returns a ConcreteModel; ``embed(model, tree)`` sets the values
+    ``build(data, params, upper_bound)`` returns a ConcreteModel; ``embed(model, tree, relabelled)`` sets the values
     of all its variables in place; ``extract(model)`` reads a tree from the values; ``evaluate(tree, X, y,
     params, weights, relabelled)`` is the objective in numpy on original units; ``constant_tree(data, params)``
-    is the best tree without a split; ``normalise(tree, data, params)`` moves a tree inside its equivalence
-    class without raising the objective (for MIP starts).
+    is the best tree without a split; ``normalise(tree, data, params)`` rewrites a tree for the model's depth,
+    classes and scaling without raising the objective; ``assigned_path(model)`` is where the model's z puts each
+    row (n, D + 1).
     """
 
     name: str
@@ -191,6 +195,8 @@ class Formulation:
     extract: Callable[..., Any]
     evaluate: Callable[..., Evaluation]
     constant_tree: Callable[..., Any]
+    normalise: Callable[..., Any]
+    assigned_path: Callable[..., IntArray]
     variants: tuple[str, ...]
 
 

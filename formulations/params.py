@@ -36,7 +36,9 @@ class Params(BaseModel):
                 raise InvalidParameter(
                     f"{name!r} is not a parameter of {formulation!r}. {hint}It takes: {', '.join(known)}."
                 )
-        plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in given.items()}
+        plain = {
+            name: value.item() if isinstance(value, np.generic) else value for name, value in given.items()
+        }
         try:
             return cls(**plain)
         except ValidationError as error:
@@ -59,9 +61,13 @@ class _LeafSize(Params):
     @classmethod
     def _count_or_share(cls, value: int | float) -> int | float:
         if isinstance(value, bool) or (isinstance(value, int) and value < 1):
-            raise ValueError("give a count of rows (an integer, 1 or more) or a share of them (a float between 0 and 1)")
+            raise ValueError(
+                "give a count of rows (an integer, 1 or more) or a share of them (a float between 0 and 1)"
+            )
         if isinstance(value, float) and not 0.0 < value < 1.0:
-            raise ValueError("a float is a share of the rows and lies between 0 and 1; for a count write an integer")
+            raise ValueError(
+                "a float is a share of the rows and lies between 0 and 1; for a count write an integer"
+            )
         return value
 
     def leaf_size(self, n: int) -> int:

@@ -1,0 +1,210 @@
+"""What OCT and OCT-H share: leaves with class labels, sizes and errors."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import numpy as np
+import pyomo.environ as pyo
+
+from .base import Data, Evaluation, FloatArray, IntArray, ModelInfo, values
+from .errors import InvalidData, TreeNotAdmitted
+from .params import Params
+from .trees import AxisTree, ObliqueTree
+
+LeafyTree = TypeVar("LeafyTree", AxisTree, ObliqueTree)
+
+
+def class_weights(y: IntArray, weights: FloatArray, K: int) -> FloatArray:
+    """Total weight of each class (K,)."""
+    return np.bincount(y, weights=weights, minlength=K)
+
+
+def error_factor(y: IntArray, weights: FloatArray, K: int, error_scale: str) -> float:
+    """What an error costs: 1, or 1/L̂ with L̂ the errors of the majority class (B&D)."""
+    if error_scale == "count":
+        return 1.0
+    baseline = float(weights.sum() - class_weights(y, weights, K).max())
+    return 1.0 / baseline if baseline > 0 else 1.0
+
+
+def leaf_labels(depth: int, path: IntArray, data: Data, preferred: IntArray | None = None) -> IntArray:
+    """Weighted majority of each leaf (2^D,); an empty leaf takes that of its nearest ancestor with rows.
+
+    ``preferred`` breaks ties (class index or -1 a leaf).
+    """
+    first = 2**depth
+    label = np.zeros(first, dtype=np.int64)
+    for leaf in range(first, 2 * first):
+        node, level = leaf, depth
+        while not (rows := path[:, level] == node).any():
+            node, level = node // 2, level - 1
+        totals = class_weights(data.y[rows], data.weights[rows], data.K)
+        label[leaf - first] = int(np.argmax(totals))
+        if preferred is not None and preferred[leaf - first] >= 0 and node == leaf:
+            favourite = preferred[leaf - first]
+            if totals[favourite] >= totals.max():
+                label[leaf - first] = favourite
+    return label
+
+
+def leaf_sizes(depth: int, path: IntArray) -> IntArray:
+    """Rows in each leaf (2^D,)."""
+    return np.bincount(path[:, -1] - 2**depth, minlength=2**depth)
+
+
+def path_from_leaves(leaf: IntArray, depth: int) -> IntArray:
+    """The node on every level (n, D + 1) above the given leaves (n,)."""
+    return np.column_stack([leaf >> (depth - u) for u in range(depth + 1)])
+
+
+def assigned_leaves(model: pyo.ConcreteModel, n: int) -> IntArray:
+    """The leaf that the model's z puts each row in (n,)."""
+    leaf = list(model.topology.tree.leaf)
+    z = values(model.assignment.z, [(i, t) for i in range(n) for t in leaf]).reshape(n, len(leaf))
+    return np.asarray(leaf)[np.argmax(z, axis=1)]
+
+
+def leaf_path(model: pyo.ConcreteModel) -> IntArray:
+    """The node of each level that the model's z puts each row in (n, D + 1)."""
+    return path_from_leaves(assigned_leaves(model, model.info.data.n), model.topology.tree.depth)
+
+
+def model_classes(model: pyo.ConcreteModel, K: int) -> IntArray:
+    """The class that the model's c gives each leaf, -1 for a leaf without one."""
+    leaf = list(model.topology.tree.leaf)
+    c = values(model.leaf_label.c, [(k, t) for t in leaf for k in range(K)]).reshape(len(leaf), K)
+    return np.where(c.max(axis=1) > 0.5, np.argmax(c, axis=1), -1)
+
+
+def to_depth(tree: LeafyTree, depth: int) -> dict[str, Any]:
+    """The per-node arrays of ``tree`` in a heap of another depth.
+
+    Deeper: the new levels do not split (they send every row right), so a leaf's class moves to all leaves below.
+
+    Raises
+    ------
+    TreeNotAdmitted
+        If the tree splits below the model's last level.
+    """
+    names = ("feature", "threshold") if isinstance(tree, AxisTree) else ("a", "b", "split")
+    B = 2**depth - 1
+    if tree.depth > depth:
+        if tree.splits[B:].any():
+            raise TreeNotAdmitted(
+                f"The tree splits on {tree.depth} levels and the model has {depth}. Build the model with depth={tree.depth}."
+            )
+        steps = tree.depth - depth
+        # An unsplit node sends every row right: its class stands in the rightmost leaf below it.
+        label = tree.label[np.arange(1, 2**depth + 1) * 2**steps - 1]
+        return {name: getattr(tree, name)[:B].copy() for name in names} | {"label": label}
+    out: dict[str, Any] = {}
+    for name in names:
+        old = getattr(tree, name)
+        fresh = np.zeros((B, *old.shape[1:]), dtype=old.dtype)
+        if name == "feature":
+            fresh[:] = -1
+        fresh[: len(old)] = old
+        out[name] = fresh
+    out["label"] = np.repeat(tree.label, 2 ** (depth - tree.depth))
+    return out
+
+
+def label_map(tree: AxisTree | ObliqueTree, data: Data) -> IntArray:
+    """Index into ``data.classes`` of each of the tree's classes, -1 where the data lacks it."""
+    known = {c: k for k, c in enumerate(data.classes)}
+    return np.array([known.get(c, -1) for c in tree.classes], dtype=np.int64)
+
+
+def require_same_features(tree: Any, data: Data) -> None:
+    """Refuse a tree on another number of features.
+
+    Raises
+    ------
+    TreeNotAdmitted
+    """
+    if len(tree.feature_names) != data.p:
+        raise TreeNotAdmitted(
+            f"The tree was trained on {len(tree.feature_names)} features and the model's data has {data.p}."
+        )
+
+
+def embed_leaves(
+    model: pyo.ConcreteModel, info: ModelInfo, path: IntArray, label: IntArray, n_min: int
+) -> None:
+    """Set z, l, c and the error variables from each row's path and each leaf's class.
+
+    Raises
+    ------
+    TreeNotAdmitted
+        If a leaf in use is smaller than N_min, or predicts a class that the data lacks.
+    """
+    data, tree = info.data, model.topology.tree
+    sizes = leaf_sizes(tree.depth, path)
+    small = (sizes > 0) & (sizes < n_min)
+    if small.any():
+        k = int(np.argmax(small))
+        raise TreeNotAdmitted(
+            f"Leaf {k + 2**tree.depth} of the tree holds {sizes[k]} training rows, and n_min asks for {n_min}."
+        )
+    first = 2**tree.depth
+    for t in tree.leaf:
+        used = sizes[t - first] > 0
+        if used and label[t - first] < 0:
+            raise TreeNotAdmitted(
+                f"Leaf {t} of the tree predicts a class that the model's data does not have."
+            )
+        model.assignment.l[t].set_value(float(used))
+        here = path[:, -1] == t
+        for i in range(data.n):
+            model.assignment.z[i, t].set_value(float(here[i]))
+        block = model.leaf_label
+        for k in range(data.K):
+            block.c[k, t].set_value(float(used and label[t - first] == k))
+        right = here & (data.y == label[t - first])
+        block.L[t].set_value(float(data.weights[here].sum() - data.weights[right].sum()))
+        if hasattr(block, "r"):
+            for i in range(data.n):
+                block.r[i, t].set_value(float(right[i]))
+        else:
+            for k in range(data.K):
+                block.N[k, t].set_value(float(data.weights[here & (data.y == k)].sum()))
+            block.N_all[t].set_value(float(data.weights[here].sum()))
+
+
+def evaluate_leaves(
+    wrong: FloatArray,
+    y: IntArray,
+    K: int,
+    weights: FloatArray,
+    error_scale: str,
+    alpha: float,
+    complexity: float,
+) -> Evaluation:
+    """Errors and complexity as an :class:`Evaluation`; ``wrong (n,)`` is 1 where the tree errs."""
+    errors = float((weights * wrong).sum())
+    terms = {"errors": errors * error_factor(y, weights, K, error_scale), "complexity": alpha * complexity}
+    counts = {"errors": errors, "complexity": float(complexity), "wrong_rows": float(wrong.sum())}
+    return Evaluation(terms["errors"] + terms["complexity"], terms, counts)
+
+
+def constant_label(data: Data) -> int:
+    """The weighted majority class."""
+    return int(np.argmax(class_weights(data.y, data.weights, data.K)))
+
+
+def add_objective(model: pyo.ConcreteModel, data: Data, params: Params, complexity: Any) -> None:
+    """Add ``model.cost`` and ``model.objective``: Σ_t L_t (scaled) + α · complexity."""
+    factor = error_factor(data.y, data.weights, data.K, params.error_scale)  # type: ignore[attr-defined]
+    leaf = model.topology.tree.leaf
+    model.cost = pyo.Expression(
+        expr=factor * sum(model.leaf_label.L[t] for t in leaf) + params.alpha * complexity,  # type: ignore[attr-defined]
+        doc="Σ_t L_t + α · complexity",
+    )
+    model.objective = pyo.Objective(expr=model.cost, doc="errors and complexity")
+
+
+def check_labels(y: IntArray, K: int) -> None:
+    """Refuse class indices outside 0..K-1."""
+    if y.size and (y.min() < 0 or y.max() >= K):
+        raise InvalidData("y holds a label that the tree was not trained with.")

@@ -1,0 +1,274 @@
+"""What RE-SVM and OCTSVM share: margin trees, their errors and relabelled rows, and how they enter a model."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyomo.environ as pyo
+
+from .base import BoolArray, Data, Evaluation, FloatArray, IntArray, ModelInfo, values
+from .errors import TreeNotAdmitted
+from .trees import MarginTree, Relabelled, rescaled
+
+
+def constant_side(data: Data) -> float:
+    """+1 or -1: the class with more weight."""
+    return 1.0 if float((data.weights * data.sign).sum()) >= 0 else -1.0
+
+
+def constant_margin_tree(data: Data, depth: int) -> MarginTree:
+    """No split anywhere; every intercept says the heavier class."""
+    T = 2 ** (depth + 1) - 1
+    return MarginTree(
+        depth,
+        data.classes,
+        data.feature_names,
+        data.scaling,
+        np.zeros((T, data.p)),
+        np.full(T, constant_side(data)),
+        np.zeros(T, dtype=bool),
+    )
+
+
+def norms(omega: FloatArray, norm: str) -> FloatArray:
+    """Norm of each row of ``omega (T, p)``."""
+    return np.sqrt((omega**2).sum(axis=1)) if norm == "l2" else np.abs(omega).sum(axis=1)
+
+
+def node_costs(
+    tree: MarginTree,
+    M: FloatArray,
+    sign: FloatArray,
+    c1: float,
+    c2: float,
+    weights: FloatArray,
+    relabelled: BoolArray | None,
+) -> tuple[FloatArray, BoolArray, IntArray]:
+    """Errors e (n, T) and relabelled marks (n, T) of every row in the nodes it visits, and the paths (n, D + 1).
+
+    Each row takes the cheaper of c1·max(0, 1 - y s) and c2 + c1·max(0, 1 + y s), unless ``relabelled (n, T)``
+    prescribes it.
+    """
+    path = tree._route(M)
+    error = np.zeros((len(M), tree.n_nodes))
+    marks = np.zeros((len(M), tree.n_nodes), dtype=bool)
+    for level in range(tree.depth + 1):
+        for t in np.unique(path[:, level]):
+            rows = np.flatnonzero(path[:, level] == t)
+            ys = sign[rows] * tree.score(int(t), M[rows])
+            keep, give_up = np.maximum(0.0, 1.0 - ys), np.maximum(0.0, 1.0 + ys)
+            if relabelled is None:
+                xi = c2 + c1 * give_up < c1 * keep
+            else:
+                xi = relabelled[rows, t - 1]
+            error[rows, t - 1] = np.where(xi, give_up, keep)
+            marks[rows, t - 1] = xi
+    return error, marks, path
+
+
+def evaluate_margin(
+    tree: MarginTree,
+    X: FloatArray,
+    sign: FloatArray,
+    *,
+    c1: float,
+    c2: float,
+    c3: float,
+    margin: float,
+    size: FloatArray,
+    weights: FloatArray,
+    relabelled: BoolArray | None,
+) -> Evaluation:
+    """Objective of a margin tree as an :class:`Evaluation`; ``margin`` is its margin term."""
+    M = tree.scaling.transform(X)
+    error, marks, path = node_costs(tree, M, sign, c1, c2, weights, relabelled)
+    splits = float(tree.split.sum())
+    e, xi = float((weights @ error).sum()), float((weights @ marks).sum())
+    terms = {"margin": float(margin), "errors": c1 * e, "relabelled": c2 * xi}
+    if c3:
+        terms["splits"] = c3 * splits
+    predicted = tree.class_index_at(path, M)
+    wrong = predicted != (sign > 0)
+    # Rows whose charged class at the last level is not the class that the tree predicts (an unsplit node below).
+    last = np.array([tree.score(int(t), M[i : i + 1])[0] >= 0 for i, t in enumerate(path[:, -1])])
+    counts = {
+        "errors": e,
+        "relabelled": xi,
+        "relabelled_rows": float(marks.any(axis=1).sum()),
+        "splits": splits,
+        "largest_norm": float(size.max(initial=0.0)),
+        "wrong_rows": float(wrong.sum()),
+        "charged_otherwise": float((last.astype(int) != predicted).sum()),
+    }
+    return Evaluation(sum(terms.values()), terms, counts, marks)
+
+
+def records(tree: MarginTree, data: Data, c1: float, c2: float, marks: BoolArray) -> tuple[Relabelled, ...]:
+    """The relabelled rows by node, with what each costs there."""
+    error, _, _ = node_costs(tree, data.X, data.sign, c1, c2, data.weights, marks)
+    cost = data.weights[:, None] * (c2 + c1 * error)
+    return tuple(Relabelled(int(i), int(t) + 1, float(cost[i, t])) for i, t in np.argwhere(marks))
+
+
+def pad(tree: MarginTree, depth: int, data: Data) -> MarginTree:
+    """The same splits in a heap of depth ``depth``; new nodes do not split and say their rows' heavier class.
+
+    Raises
+    ------
+    TreeNotAdmitted
+        If the tree splits below the model's last level.
+    """
+    T = 2 ** (depth + 1) - 1
+    if tree.depth > depth:
+        if tree.split[T:].any():
+            raise TreeNotAdmitted(
+                f"The tree has {tree.depth + 1} levels of hyperplanes and the model {depth + 1}. "
+                f"Build the model with depth={tree.depth}."
+            )
+        return replace(
+            tree,
+            depth=depth,
+            omega=tree.omega[:T],
+            omega0=tree.omega0[:T],
+            split=tree.split[:T],
+            relabelled=(),
+        )
+    omega, omega0, split = np.zeros((T, data.p)), np.full(T, constant_side(data)), np.zeros(T, dtype=bool)
+    old = tree.n_nodes
+    omega[:old], omega0[:old], split[:old] = tree.omega, tree.omega0, tree.split
+    out = replace(tree, depth=depth, omega=omega, omega0=omega0, split=split, relabelled=())
+    for level in range(tree.depth + 1, depth + 1):
+        path = out._route(data.X)
+        for t in np.unique(path[:, level]):
+            rows = path[:, level] == t
+            omega0[t - 1] = 1.0 if (data.weights[rows] * data.sign[rows]).sum() >= 0 else -1.0
+    return out
+
+
+def normalise_margin(tree: MarginTree, data: Data, depth: int) -> MarginTree:
+    """Rewrite ``tree`` for the data's scaling and the model's depth, and move intercepts towards the rows.
+
+    Where all training rows have a score of one sign beyond 1, the intercept moves until the smallest is 1: no side
+    changes and no error grows, and the scores then obey the proved bounds (:func:`blocks.big_m.score_bound`).
+    Unsplit nodes have a zero normal vector.
+
+    Raises
+    ------
+    TreeNotAdmitted
+    """
+    if not isinstance(tree, MarginTree):
+        raise TreeNotAdmitted(f"The SVM models take margin trees, not {type(tree).__name__}.")
+    if len(tree.feature_names) != data.p:
+        raise TreeNotAdmitted(
+            f"The tree was trained on {len(tree.feature_names)} features and the model's data has {data.p}."
+        )
+    if tuple(tree.classes) != tuple(data.classes):
+        raise TreeNotAdmitted(
+            f"The tree separates the classes {tree.classes!r} and the model's data has {data.classes!r}."
+        )
+    tree = pad(rescaled(tree, data.scaling), depth, data)
+    omega, omega0 = np.where(tree.split[:, None], tree.omega, 0.0), tree.omega0.copy()
+    tree = replace(tree, omega=omega, omega0=omega0)
+    for t in range(1, tree.n_nodes + 1):
+        s = tree.score(t, data.X)
+        if s.min() > 1:
+            omega0[t - 1] -= s.min() - 1
+        elif s.max() < -1:
+            omega0[t - 1] -= s.max() + 1
+    return tree
+
+
+def read_margin_tree(model: pyo.ConcreteModel, depth: int, split: BoolArray) -> MarginTree:
+    """The tree in the values of the hyperplane block; intercepts are shifted back from the centred rows.
+
+    Weights of unsplit nodes are zero. The record of relabelled rows is empty.
+    """
+    info: ModelInfo = model.info
+    data, nodes = info.data, list(range(1, 2 ** (depth + 1)))
+    omega = values(model.split.omega, [(t, j) for t in nodes for j in range(data.p)]).reshape(
+        len(nodes), data.p
+    )
+    omega = np.where(split[:, None], omega, 0.0)
+    omega0 = values(model.split.omega0, nodes) - omega @ model.split.center
+    return MarginTree(depth, data.classes, data.feature_names, data.scaling, omega, omega0, split)
+
+
+def snap(tree: MarginTree, data: Data, path: IntArray) -> MarginTree:
+    """Move intercepts by as little as puts every row where the solver said (``path (n, D + 1)``).
+
+    A row on a boundary comes back from a solver a rounding error to either side of it. Where one shift cannot
+    separate the two sides, nothing is moved.
+    """
+    omega0 = tree.omega0.copy()
+    tree = replace(tree, omega0=omega0)
+    for level in range(tree.depth):
+        for t in np.unique(path[:, level]):
+            here = path[:, level] == t
+            left = here & (path[:, level + 1] == 2 * t)
+            right = here & ~left
+            low = float(tree.score(int(t), data.X[left]).max()) if left.any() else -np.inf
+            high = float(tree.score(int(t), data.X[right]).min()) if right.any() else np.inf
+            hair = 1e-9 * (1.0 + float(np.abs(tree.omega[t - 1]).sum()))
+            if low < 0 <= high or high - low <= 2 * hair:
+                continue
+            omega0[t - 1] += hair - high if high < 0 else -hair - low
+    return tree
+
+
+def read_marks(model: pyo.ConcreteModel, path: IntArray, n: int, T: int) -> BoolArray:
+    """ξ of the model in the nodes that rows visit (n, T)."""
+    nodes = list(range(1, T + 1))
+    xi = values(model.relabelling.xi, [(i, t) for i in range(n) for t in nodes]).reshape(n, T) > 0.5
+    visited = np.zeros((n, T), dtype=bool)
+    np.put_along_axis(visited, path - 1, True, axis=1)
+    return xi & visited
+
+
+def embed_hyperplanes(
+    model: pyo.ConcreteModel, tree: MarginTree, data: Data, error: FloatArray, marks: BoolArray, norm: str
+) -> FloatArray:
+    """Set ω, ω_0, s, e, ξ and, where they stand, β and |ω|; return the scores (n, T)."""
+    split, T = model.split, tree.n_nodes
+    centred0 = tree.omega0 + tree.omega @ split.center
+    score = np.column_stack([tree.score(t, data.X) for t in range(1, T + 1)])
+    has_beta = hasattr(model.hinge, "beta")
+    for t in range(1, T + 1):
+        split.omega0[t].set_value(float(centred0[t - 1]), skip_validation=True)
+        for j in range(data.p):
+            split.omega[t, j].set_value(float(tree.omega[t - 1, j]), skip_validation=True)
+            if norm == "l1":
+                model.margin.abs_omega[t, j].set_value(abs(float(tree.omega[t - 1, j])))
+        for i in range(data.n):
+            split.s[i, t].set_value(float(score[i, t - 1]), skip_validation=True)
+            model.hinge.e[i, t].set_value(float(error[i, t - 1]), skip_validation=True)
+            model.relabelling.xi[i, t].set_value(float(marks[i, t - 1]))
+            if has_beta:
+                on = float(marks[i, t - 1])
+                model.hinge.beta0[i, t].set_value(on * float(centred0[t - 1]), skip_validation=True)
+                for j in range(data.p):
+                    model.hinge.beta[i, t, j].set_value(
+                        on * float(tree.omega[t - 1, j]), skip_validation=True
+                    )
+    return score
+
+
+def require_within(objective: float, upper_bound: float) -> None:
+    """Refuse a tree that is worse than the bound the model's big-M constants were built from.
+
+    Raises
+    ------
+    TreeNotAdmitted
+    """
+    if objective > upper_bound * (1 + 1e-6) + 1e-12:
+        raise TreeNotAdmitted(
+            f"The tree's objective {objective:.8g} is worse than {upper_bound:.8g}, the bound that the model's big-M "
+            "was built from (the best of the constant classifier and the start given to build). Trees as bad as that "
+            "are cut off on purpose; embed a better one."
+        )
+
+
+def svm_dict(params: Any) -> dict[str, float]:
+    """c1, c2 and c3 (0 where the model has none)."""
+    return {"c1": params.c1, "c2": params.c2, "c3": getattr(params, "c3", 0.0)}

@@ -1,0 +1,53 @@
+"""Constraint blocks that models are assembled from.
+
+Each function adds one ``pyo.Block`` under a fixed name and returns it; it takes the blocks it builds on as
+arguments, never by their names. Any of them can be used in a model of your own, left out, or exchanged.
+
+==================  =====================================================================================
+``topology``        :func:`add_topology`: the nodes of a full binary tree
+``split``           :func:`add_axis_splits`, :func:`add_oblique_splits`, :func:`add_hyperplanes`
+``pruning``         :func:`add_pruning`: which nodes carry a hyperplane
+``assignment``      :func:`add_leaf_assignment`, :func:`add_level_assignment`
+``routing``         :func:`add_axis_routing`, :func:`add_oblique_routing`, :func:`add_side_routing`, ...
+``leaf_label``      :func:`add_leaf_labels`, :func:`add_counted_leaf_labels`
+``relabelling``     :func:`add_relabelling`
+``hinge``           :func:`add_hinge`, :func:`add_product_hinge`
+``margin``          :func:`add_margin`, :func:`add_squared_margin`
+==================  =====================================================================================
+"""
+
+from .assignment import add_leaf_assignment, add_level_assignment
+from .extras import add_feature_budget, add_relabelling_cap
+from .hinge import add_hinge, add_product_hinge
+from .leaf_label import add_counted_leaf_labels, add_leaf_labels
+from .margin import SecondOrderCone, SquaredNorm, add_margin, add_squared_margin
+from .relabelling import add_relabelling
+from .routing import add_axis_routing, add_leafwise_axis_routing, add_oblique_routing, add_side_routing
+from .split import add_axis_splits, add_hyperplanes, add_oblique_splits, add_pruning
+from .topology import Topology, add_topology
+
+__all__ = [
+    "SecondOrderCone",
+    "SquaredNorm",
+    "Topology",
+    "add_axis_routing",
+    "add_axis_splits",
+    "add_counted_leaf_labels",
+    "add_feature_budget",
+    "add_hinge",
+    "add_hyperplanes",
+    "add_leaf_assignment",
+    "add_leaf_labels",
+    "add_leafwise_axis_routing",
+    "add_level_assignment",
+    "add_margin",
+    "add_oblique_routing",
+    "add_oblique_splits",
+    "add_product_hinge",
+    "add_pruning",
+    "add_relabelling",
+    "add_relabelling_cap",
+    "add_side_routing",
+    "add_squared_margin",
+    "add_topology",
+]

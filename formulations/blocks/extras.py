@@ -1,0 +1,67 @@
+"""Optional blocks on top of a finished model: examples of what a user may add without touching the others."""
+
+from __future__ import annotations
+
+import pyomo.environ as pyo
+
+from ..errors import InvalidParameter
+from .split import linear
+
+
+def add_feature_budget(model: pyo.ConcreteModel, splits: pyo.Block, budget: int) -> pyo.Block:
+    """Add ``model.feature_budget``: the whole tree uses at most ``budget`` features.
+
+    Needs: any ``split`` block (a_tj of OCT and OCT-H, ω_tj of the SVM models).
+
+        -U v_j <= weight_tj <= U v_j,       Σ_j v_j <= budget,       v binary
+
+    where U is the bound that the weight carries already. Source: ours. **differs:** not in the papers.
+    Size: p binaries, 2p|t| + 1 rows.
+
+    Raises
+    ------
+    InvalidParameter
+        If ``budget`` is negative.
+    """
+    if budget < 0:
+        raise InvalidParameter(f"budget={budget!r} is negative; give the number of features allowed.")
+    weight = splits.find_component("omega") or splits.a
+    J = sorted({j for _, j in weight})
+    block = model.feature_budget = pyo.Block(doc="at most so many features in the tree")
+    block.v = pyo.Var(J, domain=pyo.Binary, doc="v_j = 1: feature j may be used")
+    keys = list(weight)
+    block.used_above = pyo.Constraint(
+        keys,
+        rule=lambda b, t, j: (None, linear([1.0, -weight[t, j].ub], [weight[t, j], b.v[j]]), 0.0),
+        doc="weight_tj <= U v_j",
+    )
+    block.used_below = pyo.Constraint(
+        keys,
+        rule=lambda b, t, j: (0.0, linear([1.0, -weight[t, j].lb], [weight[t, j], b.v[j]]), None),
+        doc="-U v_j <= weight_tj",
+    )
+    block.at_most = pyo.Constraint(
+        expr=linear([1.0] * len(J), [block.v[j] for j in J]) <= budget, doc="Σ_j v_j <= budget"
+    )
+    return block
+
+
+def add_relabelling_cap(model: pyo.ConcreteModel, relabelling: pyo.Block, most: int) -> pyo.Block:
+    """Add ``model.relabelling_cap``: at most ``most`` labels are given up on each level of the tree.
+
+    Needs: a ``relabelling`` block.
+
+        Σ_i Σ_{t∈u} ξ_it <= most for every level u
+
+    Source: ours. **differs:** not in the papers. Size: one row a level.
+    """
+    levels: dict[int, list] = {}
+    for i, t in relabelling.xi:
+        levels.setdefault(t.bit_length() - 1, []).append(relabelling.xi[i, t])
+    block = model.relabelling_cap = pyo.Block(doc="at most so many relabelled rows a level")
+    block.at_most = pyo.Constraint(
+        sorted(levels),
+        rule=lambda b, u: linear([1.0] * len(levels[u]), levels[u]) <= most,
+        doc="Σ ξ_it <= most",
+    )
+    return block

@@ -1,0 +1,142 @@
+"""Block ``hinge``: the error of each row at each node that holds it."""
+
+from __future__ import annotations
+
+import pyomo.environ as pyo
+
+from ..base import FloatArray
+from .split import linear
+
+
+def add_hinge(
+    model: pyo.ConcreteModel,
+    nodes: range,
+    hyperplanes: pyo.Block,
+    sign: FloatArray,
+    score_bound: FloatArray,
+    error_bound: FloatArray,
+    assignment: pyo.Block | None = None,
+    relabelling: pyo.Block | None = None,
+) -> pyo.Block:
+    """Add ``model.hinge``: e_it >= 1 - y s for a row in node t, with y turned around where it is relabelled.
+
+    Needs: ``hyperplanes``; optionally ``assignment`` (without it every row is in every node) and ``relabelling``
+    (without it: the plain soft margin). Data: ``sign (n,)`` is y ∈ {-1,+1}; ``score_bound (n,)`` M_i;
+    ``error_bound (n,)`` at least the largest error at an optimum.
+
+        y_i s_it  >= 1 - e_it - (1 + M_i)(1 - z_it + ξ_it)
+        -y_i s_it >= 1 - e_it - (1 + M_i)(2 - z_it - ξ_it)
+
+    Source: Blanco, Japón, Puerto (2), (3). **differs:** the products β = ξω are gone. With ξ = 0 the second row is
+    void and the first is (2) with β = 0; with ξ = 1 the first is void and the second is (2) with β = ω.
+    Size: n|t| variables, 2n|t| rows (n|t| without relabelling).
+    """
+    I = range(len(sign))
+    block = model.hinge = pyo.Block(doc="errors of the rows")
+    block.e = pyo.Var(
+        I, nodes, bounds=lambda b, i, t: (0.0, float(error_bound[i])), doc="error of row i at node t"
+    )
+    s, y, M = hyperplanes.s, sign.tolist(), [1.0 + float(v) for v in score_bound]
+
+    @block.Constraint(I, nodes, doc="y_i s_it >= 1 - e_it - (1 + M_i)(1 - z_it + ξ_it) (2, 3 with ξ = 0)")
+    def hinge(b: pyo.Block, i: int, t: int) -> object:
+        coefs, variables, low = [y[i], 1.0], [s[i, t], b.e[i, t]], 1.0
+        if assignment is not None:
+            coefs.append(-M[i])
+            variables.append(assignment.z[i, t])
+            low -= M[i]
+        if relabelling is not None:
+            coefs.append(M[i])
+            variables.append(relabelling.xi[i, t])
+        return (low, linear(coefs, variables), None)
+
+    if relabelling is not None:
+
+        @block.Constraint(
+            I, nodes, doc="-y_i s_it >= 1 - e_it - (1 + M_i)(2 - z_it - ξ_it) (2, 3 with ξ = 1)"
+        )
+        def hinge_relabelled(b: pyo.Block, i: int, t: int) -> object:
+            coefs = [-y[i], 1.0, -M[i]]
+            variables, low = [s[i, t], b.e[i, t], relabelling.xi[i, t]], 1.0 - M[i]
+            if assignment is not None:
+                coefs.append(-M[i])
+                variables.append(assignment.z[i, t])
+                low -= M[i]
+            return (low, linear(coefs, variables), None)
+
+    return block
+
+
+def add_product_hinge(
+    model: pyo.ConcreteModel,
+    nodes: range,
+    hyperplanes: pyo.Block,
+    relabelling: pyo.Block,
+    sign: FloatArray,
+    X: FloatArray,
+    weight_bound: float,
+    intercept_bound: float,
+    score_bound: FloatArray,
+    error_bound: FloatArray,
+    assignment: pyo.Block | None = None,
+) -> pyo.Block:
+    """Add ``model.hinge`` as printed, with the products β_it = ξ_it ω_t linearised.
+
+    Needs: ``hyperplanes``, ``relabelling``; optionally ``assignment``. Data: as :func:`add_hinge`; ``X (n, p)``
+    scaled; ``weight_bound`` W for |ω_tj|, ``intercept_bound`` for the centred intercept.
+
+        y_i s_it - 2 y_i(β_it'x_i + β_it0) >= 1 - e_it - (1 + M_i)(1 - z_it)
+        -W ξ_it <= β_itj <= W ξ_it,      -W(1 - ξ_it) <= β_itj - ω_tj <= W(1 - ξ_it),      j = 0..p
+
+    Source: Blanco, Japón, Puerto (2), (3). **differs:** none but the bounds (W and W_0 instead of one M).
+    Size: n|t|(p + 2) variables, n|t|(4p + 5) rows.
+    """
+    n, p = X.shape
+    I, J = range(n), range(p)
+    block = model.hinge = pyo.Block(doc="errors of the rows, on the products ξω")
+    block.e = pyo.Var(
+        I, nodes, bounds=lambda b, i, t: (0.0, float(error_bound[i])), doc="error of row i at node t"
+    )
+    block.beta = pyo.Var(I, nodes, J, bounds=(-weight_bound, weight_bound), doc="β_itj = ξ_it ω_tj")
+    block.beta0 = pyo.Var(I, nodes, bounds=(-intercept_bound, intercept_bound), doc="β_it0 = ξ_it ω_t0")
+    s, xi, omega, omega0 = hyperplanes.s, relabelling.xi, hyperplanes.omega, hyperplanes.omega0
+    centred = (X - hyperplanes.center).tolist()
+    M = [1.0 + float(v) for v in score_bound]
+
+    @block.Constraint(I, nodes, doc="y_i s_it - 2 y_i(β_it'x_i + β_it0) >= 1 - e_it - M(1 - z_it) (2)")
+    def hinge(b: pyo.Block, i: int, t: int) -> object:
+        y = float(sign[i])
+        coefs = [y, *(-2 * y * x for x in centred[i]), -2 * y, 1.0]
+        variables = [s[i, t], *(b.beta[i, t, j] for j in J), b.beta0[i, t], b.e[i, t]]
+        if assignment is None:
+            return (1.0, linear(coefs, variables), None)
+        return (1.0 - M[i], linear([*coefs, -M[i]], [*variables, assignment.z[i, t]]), None)
+
+    keys = [*J, -1]
+
+    def pair(b: pyo.Block, i: int, t: int, j: int) -> tuple[object, object, float]:
+        if j < 0:
+            return b.beta0[i, t], omega0[t], intercept_bound
+        return b.beta[i, t, j], omega[t, j], weight_bound
+
+    @block.Constraint(I, nodes, keys, doc="β_itj <= W ξ_it (3)")
+    def product_above(b: pyo.Block, i: int, t: int, j: int) -> object:
+        beta, _, W = pair(b, i, t, j)
+        return (None, linear([1.0, -W], [beta, xi[i, t]]), 0.0)
+
+    @block.Constraint(I, nodes, keys, doc="-W ξ_it <= β_itj (3)")
+    def product_below(b: pyo.Block, i: int, t: int, j: int) -> object:
+        beta, _, W = pair(b, i, t, j)
+        return (0.0, linear([1.0, W], [beta, xi[i, t]]), None)
+
+    @block.Constraint(I, nodes, keys, doc="β_itj - ω_tj <= W(1 - ξ_it) (3)")
+    def equals_above(b: pyo.Block, i: int, t: int, j: int) -> object:
+        beta, weight, W = pair(b, i, t, j)
+        return (None, linear([1.0, -1.0, W], [beta, weight, xi[i, t]]), W)
+
+    @block.Constraint(I, nodes, keys, doc="-W(1 - ξ_it) <= β_itj - ω_tj (3)")
+    def equals_below(b: pyo.Block, i: int, t: int, j: int) -> object:
+        beta, weight, W = pair(b, i, t, j)
+        return (-W, linear([1.0, -1.0, -W], [beta, weight, xi[i, t]]), None)
+
+    return block

@@ -1,0 +1,111 @@
+"""Block ``leaf_label``: the class that each leaf predicts, and the errors it makes."""
+
+from __future__ import annotations
+
+import pyomo.environ as pyo
+
+from ..base import FloatArray, IntArray
+from .split import linear
+
+
+def add_leaf_labels(
+    model: pyo.ConcreteModel,
+    topology: pyo.Block,
+    assignment: pyo.Block,
+    y: IntArray,
+    K: int,
+    weights: FloatArray,
+) -> pyo.Block:
+    """Add ``model.leaf_label``: one class a leaf in use; a row is right where its leaf predicts its class.
+
+    Needs: ``topology``, leaf ``assignment``. Data: ``y (n,)`` class indices, ``K`` classes, ``weights (n,)``.
+
+        Σ_k c_kt = l_t        r_it <= z_it,  r_it <= c_{y_i},t        L_t = Σ_i w_i(z_it - r_it)        c binary
+
+    Source: the errors L_t of Bertsimas & Dunn (2017), (9)-(12). **differs:** counted row by row instead of through
+    N_kt and a big-M of n: minimising L_t drives r_it to z_it·c_{y_i},t, and the relaxation is tighter.
+    Size: (n + K + 1)|τ_L| variables, (2n + 2)|τ_L| rows.
+    """
+    leaf, I = topology.tree.leaf, range(len(y))
+    block = model.leaf_label = pyo.Block(doc="classes and errors of the leaves")
+    block.c = pyo.Var(range(K), leaf, domain=pyo.Binary, doc="c_kt = 1: leaf t predicts class k")
+    block.r = pyo.Var(I, leaf, bounds=(0, 1), doc="r_it = 1: row i is in leaf t and predicted right")
+    block.L = pyo.Var(leaf, domain=pyo.NonNegativeReals, doc="errors in leaf t")
+    _one_class(block, leaf, assignment, K)
+    z = assignment.z
+    block.right_in_leaf = pyo.Constraint(
+        I, leaf, rule=lambda b, i, t: b.r[i, t] <= z[i, t], doc="r_it <= z_it"
+    )
+    block.right_by_class = pyo.Constraint(
+        I, leaf, rule=lambda b, i, t: b.r[i, t] <= b.c[int(y[i]), t], doc="r_it <= c_{y_i},t"
+    )
+    w = weights.tolist()
+
+    @block.Constraint(leaf, doc="L_t = Σ_i w_i(z_it - r_it)")
+    def errors(b: pyo.Block, t: int) -> object:
+        variables = [z[i, t] for i in I] + [b.r[i, t] for i in I] + [b.L[t]]
+        return (0.0, linear([*w, *(-v for v in w), -1.0], variables), 0.0)
+
+    return block
+
+
+def add_counted_leaf_labels(
+    model: pyo.ConcreteModel,
+    topology: pyo.Block,
+    assignment: pyo.Block,
+    y: IntArray,
+    K: int,
+    weights: FloatArray,
+) -> pyo.Block:
+    """Add ``model.leaf_label`` as printed, on the class counts N_kt.
+
+    Needs and data: as :func:`add_leaf_labels`.
+
+        N_kt = Σ_{i: y_i=k} w_i z_it,  N_t = Σ_i w_i z_it,  Σ_k c_kt = l_t
+        L_t >= N_t - N_kt - n(1 - c_kt),   L_t <= N_t - N_kt + n c_kt,   L_t >= 0
+
+    Source: Bertsimas & Dunn (2017), (9)-(12). **differs:** with weights, n is their sum.
+    Size: (2K + 2)|τ_L| variables, (3K + 2)|τ_L| rows.
+    """
+    leaf, I = topology.tree.leaf, range(len(y))
+    total = float(weights.sum())
+    w = weights.tolist()
+    block = model.leaf_label = pyo.Block(doc="classes, counts and errors of the leaves")
+    block.c = pyo.Var(range(K), leaf, domain=pyo.Binary, doc="c_kt = 1: leaf t predicts class k")
+    block.N = pyo.Var(range(K), leaf, bounds=(0, total), doc="weight of class k in leaf t")
+    block.N_all = pyo.Var(leaf, bounds=(0, total), doc="weight of all rows in leaf t")
+    block.L = pyo.Var(leaf, domain=pyo.NonNegativeReals, doc="errors in leaf t")
+    _one_class(block, leaf, assignment, K)
+
+    @block.Constraint(range(K), leaf, doc="N_kt = Σ_{i: y_i=k} w_i z_it (B&D 9)")
+    def class_count(b: pyo.Block, k: int, t: int) -> object:
+        rows = [i for i in I if y[i] == k]
+        return (
+            0.0,
+            linear([*(w[i] for i in rows), -1.0], [*(assignment.z[i, t] for i in rows), b.N[k, t]]),
+            0.0,
+        )
+
+    @block.Constraint(leaf, doc="N_t = Σ_i w_i z_it (B&D 10)")
+    def leaf_count(b: pyo.Block, t: int) -> object:
+        return (0.0, linear([*w, -1.0], [*(assignment.z[i, t] for i in I), b.N_all[t]]), 0.0)
+
+    block.errors_above = pyo.Constraint(
+        range(K),
+        leaf,
+        rule=lambda b, k, t: b.L[t] >= b.N_all[t] - b.N[k, t] - total * (1 - b.c[k, t]),
+        doc="L_t >= N_t - N_kt - n(1 - c_kt) (B&D 11)",
+    )
+    block.errors_below = pyo.Constraint(
+        range(K),
+        leaf,
+        rule=lambda b, k, t: b.L[t] <= b.N_all[t] - b.N[k, t] + total * b.c[k, t],
+        doc="L_t <= N_t - N_kt + n c_kt (B&D 12)",
+    )
+    return block
+
+
+def _one_class(block: pyo.Block, leaf: range, assignment: pyo.Block, K: int) -> None:
+    @block.Constraint(leaf, doc="Σ_k c_kt = l_t")
+    def one_class(b: pyo.Block, t: int) -> object:
+        return (0.0, linear([1.0] * K + [-1.0], [b.c[k, t] for k in range(K)] + [assignment.l[t]]), 0.0)

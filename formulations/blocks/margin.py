@@ -1,0 +1,144 @@
+"""Block ``margin``: what the norm of the normal vectors costs.
+
+Where the norm is Euclidean, the block carries the quadratic form as bare Pyomo can use it, and marks it:
+``block.second_order_cones`` and ``block.squared_norms`` list what a solver without quadratics needs rewritten.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import pyomo.environ as pyo
+
+from .split import linear
+
+
+@dataclass(frozen=True)
+class SecondOrderCone:
+    """‖vector‖₂ <= factor·rhs with rhs >= 0, standing in the model as Σ v² <= factor²·rhs² (``row``)."""
+
+    vector: tuple[Any, ...]
+    rhs: Any
+    factor: float
+    row: Any
+
+
+@dataclass(frozen=True)
+class SquaredNorm:
+    """½‖vector‖₂², standing in the objective as the named expression ``expression``."""
+
+    vector: tuple[Any, ...]
+    expression: Any
+
+
+def _add_cones(
+    block: pyo.Block, name: str, nodes: range, omega: Any, J: range, rhs: Any, factor: float, doc: str
+) -> list[SecondOrderCone]:
+    rows = pyo.Constraint(
+        nodes, rule=lambda b, t: sum(omega[t, j] ** 2 for j in J) <= factor**2 * rhs(t) ** 2, doc=doc
+    )
+    block.add_component(name, rows)
+    return [SecondOrderCone(tuple(omega[t, j] for j in J), rhs(t), factor, rows[t]) for t in nodes]
+
+
+def _add_absolute_values(block: pyo.Block, nodes: range, omega: Any, J: range) -> None:
+    block.abs_omega = pyo.Var(nodes, J, domain=pyo.NonNegativeReals, doc="at least |ω_tj|")
+    block.abs_above = pyo.Constraint(
+        nodes, J, rule=lambda b, t, j: omega[t, j] <= b.abs_omega[t, j], doc="ω_tj <= |ω_tj|"
+    )
+    block.abs_below = pyo.Constraint(
+        nodes, J, rule=lambda b, t, j: -b.abs_omega[t, j] <= omega[t, j], doc="-|ω_tj| <= ω_tj"
+    )
+
+
+def add_margin(
+    model: pyo.ConcreteModel,
+    nodes: range,
+    hyperplanes: pyo.Block,
+    norm: Literal["l2", "l1"] = "l2",
+    delta_bound: float | None = None,
+    pruning: pyo.Block | None = None,
+    weight_bound: float | None = None,
+) -> pyo.Block:
+    """Add ``model.margin``: δ, the largest half norm, whose minimisation widens the narrowest margin 2/‖ω_t‖.
+
+    Needs: ``hyperplanes``; with ``pruning`` and ``weight_bound`` W also (4) as printed. Data: ``delta_bound`` >= δ.
+
+        l2: ω_t'ω_t <= 4δ² (δ >= 0)            l1: Σ_j u_tj <= 2δ, -u_tj <= ω_tj <= u_tj
+        (4): ω_t'ω_t <= W² d_t²                 (4): Σ_j u_tj <= W d_t
+
+    Source: Blanco, Japón, Puerto (1), (4). **differs:** the norm is squared on both sides, a second-order cone that
+    quadratic solvers recognise; the l1 norm is an option that makes the model linear.
+    Size: 1 variable and |t| rows (l1: p|t| variables and (2p + 1)|t| rows).
+    """
+    J = range(len(hyperplanes.center))
+    omega = hyperplanes.omega
+    block = model.margin = pyo.Block(doc="½‖ω_t‖ <= δ")
+    block.delta = pyo.Var(bounds=(0, delta_bound), doc="largest half norm")
+    cones: list[SecondOrderCone] = []
+    if norm == "l2":
+        cones += _add_cones(block, "cone", nodes, omega, J, lambda t: block.delta, 2.0, "½‖ω_t‖₂ <= δ (1)")
+        if pruning is not None and weight_bound is not None:
+            cones += _add_cones(
+                block,
+                "weights_need_split",
+                nodes,
+                omega,
+                J,
+                lambda t: pruning.d[t],
+                weight_bound,
+                "‖ω_t‖₂ <= M d_t (4)",
+            )
+    else:
+        _add_absolute_values(block, nodes, omega, J)
+        p = len(J)
+        block.cone = pyo.Constraint(
+            nodes,
+            rule=lambda b, t: (
+                None,
+                linear([1.0] * p + [-2.0], [*(b.abs_omega[t, j] for j in J), b.delta]),
+                0.0,
+            ),
+            doc="½‖ω_t‖₁ <= δ (1)",
+        )
+        if pruning is not None and weight_bound is not None:
+            W = float(weight_bound)
+            block.weights_need_split = pyo.Constraint(
+                nodes,
+                rule=lambda b, t: (
+                    None,
+                    linear([1.0] * p + [-W], [*(b.abs_omega[t, j] for j in J), pruning.d[t]]),
+                    0.0,
+                ),
+                doc="‖ω_t‖₁ <= M d_t (4)",
+            )
+    block.second_order_cones = tuple(cones)
+    block.squared_norms = ()
+    return block
+
+
+def add_squared_margin(
+    model: pyo.ConcreteModel, node: int, hyperplanes: pyo.Block, norm: Literal["l2", "l1"] = "l2"
+) -> pyo.Block:
+    """Add ``model.margin`` with ``margin.cost``: ½‖ω‖₂² of one hyperplane (or ‖ω‖₁).
+
+    Needs: ``hyperplanes``. Data: ``node`` is the hyperplane's index.
+
+    Source: the objective of RE-SVM. **differs:** none for l2; l1 makes it linear. Size: l2 nothing; l1 p variables
+    and 2p rows.
+    """
+    J = range(len(hyperplanes.center))
+    omega = hyperplanes.omega
+    block = model.margin = pyo.Block(doc="cost of a narrow margin")
+    block.second_order_cones = ()
+    if norm == "l2":
+        block.cost = pyo.Expression(expr=0.5 * sum(omega[node, j] ** 2 for j in J), doc="½‖ω‖₂²")
+        block.squared_norms = (SquaredNorm(tuple(omega[node, j] for j in J), block.cost),)
+    else:
+        _add_absolute_values(block, range(node, node + 1), omega, J)
+        block.cost = pyo.Expression(
+            expr=linear([1.0] * len(J), [block.abs_omega[node, j] for j in J]), doc="‖ω‖₁"
+        )
+        block.squared_norms = ()
+    return block

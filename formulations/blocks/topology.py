@@ -1,0 +1,67 @@
+"""Block ``topology``: the nodes of a full binary tree in heap order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyomo.environ as pyo
+
+
+@dataclass(frozen=True)
+class Topology:
+    """A full binary tree of depth D: root 1, children of t are 2t (left) and 2t + 1 (right)."""
+
+    depth: int
+
+    @property
+    def nodes(self) -> range:
+        """All nodes, 1..T with T = 2^(D+1) - 1."""
+        return range(1, 2 ** (self.depth + 1))
+
+    @property
+    def branch(self) -> range:
+        """Branch nodes τ_B, those above the last level."""
+        return range(1, 2**self.depth)
+
+    @property
+    def leaf(self) -> range:
+        """Nodes of the last level τ_L."""
+        return range(2**self.depth, 2 ** (self.depth + 1))
+
+    @property
+    def levels(self) -> list[range]:
+        """The levels u_0 (root) to u_D."""
+        return [range(2**u, 2 ** (u + 1)) for u in range(self.depth + 1)]
+
+    def left_ancestors(self, t: int) -> list[int]:
+        """A_L(t): ancestors whose left branch leads to ``t``."""
+        return [m for m, right in self._path(t) if not right]
+
+    def right_ancestors(self, t: int) -> list[int]:
+        """A_R(t): ancestors whose right branch leads to ``t``."""
+        return [m for m, right in self._path(t) if right]
+
+    def leaves_below(self, t: int) -> range:
+        """Nodes of the last level below (or equal to) ``t``."""
+        steps = self.depth + 1 - t.bit_length()
+        return range(t << steps, (t + 1) << steps)
+
+    @staticmethod
+    def _path(t: int) -> list[tuple[int, int]]:
+        path = []
+        while t > 1:
+            path.append((t // 2, t % 2))
+            t //= 2
+        return path
+
+
+def add_topology(model: pyo.ConcreteModel, depth: int) -> pyo.Block:
+    """Add ``model.topology``: the index sets of a tree of depth D, no variables.
+
+    Needs: nothing. Data: ``depth`` D >= 0.
+    Source: Blanco, Japón, Puerto, Section 2. **differs:** τ_L starts at ⌊T/2⌋ + 1 (the paper's starts one early).
+    Size: no variables, no rows.
+    """
+    block = model.topology = pyo.Block(doc="nodes of a full binary tree in heap order")
+    block.tree = Topology(depth)
+    return block

@@ -1,0 +1,289 @@
+"""OCT-H: optimal classification trees with oblique splits (Bertsimas & Dunn 2017), K classes.
+
+A row goes left where a_t'x < b_t. In the model it then stays below b_t by μ, with ‖a_t‖₁ <= 1; optimal weights
+shrink towards that scale, where a plain comparison would contradict the model. Extraction therefore rescales every
+split to ‖a_t‖₁ = 1 and moves b_t to the middle between the rows that it separates; the routing of the training
+rows stays what the model said. A tree whose rows are separated by less than μ is not in the model.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+import pyomo.environ as pyo
+from pydantic import Field
+
+from . import _leafy
+from .base import BoolArray, Data, Evaluation, FloatArray, Formulation, IntArray, ModelInfo, values
+from .blocks import (
+    add_leaf_assignment,
+    add_leaf_labels,
+    add_oblique_routing,
+    add_oblique_splits,
+    add_topology,
+)
+from .errors import TreeNotAdmitted
+from .params import MAX_DEPTH, _LeafSize
+from .trees import ObliqueTree, rescaled
+
+
+class OCTHParams(_LeafSize):
+    """Parameters of OCT-H.
+
+    Attributes
+    ----------
+    depth : int
+        D, levels of splits.
+    alpha : float
+        α, the cost of a split (or of a used feature) in errors.
+    n_min : int or float
+        N_min, rows in every leaf in use: a count, or a share of n (rounded up).
+    complexity : "splits" or "features"
+        α Σ_t d_t (Blanco, Japón, Puerto) or α Σ_t Σ_j s_jt (Bertsimas & Dunn).
+    error_scale : "count" or "baseline"
+        Errors as counted, or divided by those of the majority class (Bertsimas & Dunn).
+    mu : float
+        μ, by how much a row that goes left stays below the threshold, for ‖a_t‖₁ <= 1 and x in [0, 1].
+    variant : None
+        There is one.
+    """
+
+    depth: int = Field(2, ge=0, le=MAX_DEPTH)
+    alpha: float = Field(1.0, ge=0)
+    complexity: Literal["splits", "features"] = "splits"
+    error_scale: Literal["count", "baseline"] = "count"
+    mu: float = Field(0.005, gt=0, lt=1)
+    variant: Literal["bd"] | None = None
+
+
+def build(data: Data, params: OCTHParams, upper_bound: float = np.inf) -> pyo.ConcreteModel:
+    """Build OCT-H on ``data`` (features in [0, 1]).
+
+    Source: Bertsimas & Dunn (2017), Section 4. ``upper_bound`` is not needed.
+
+    Raises
+    ------
+    InvalidData, InvalidParameter
+    """
+    sparse = params.complexity == "features"
+    m = pyo.ConcreteModel(name="OCT-H")
+    m.info = ModelInfo("oct_h", params, data)
+    topology = add_topology(m, params.depth)
+    splits = add_oblique_splits(m, topology, data.p, sparse)
+    assignment = add_leaf_assignment(m, topology, data.n, params.leaf_size(data.n))
+    add_oblique_routing(m, topology, splits, assignment, data.X, params.mu)
+    add_leaf_labels(m, topology, assignment, data.y, data.K, data.weights)
+    counted = splits.s if sparse else splits.d
+    _leafy.add_objective(m, data, params, sum(counted[key] for key in counted))
+    return m
+
+
+def extract(model: pyo.ConcreteModel) -> ObliqueTree:
+    """Read the tree from the values of the model's variables, each split rescaled and centred."""
+    info: ModelInfo = model.info
+    data, depth = info.data, info.params.depth  # type: ignore[attr-defined]
+    B = 2**depth - 1
+    branch = list(range(1, B + 1))
+    split = values(model.split.d, branch) > 0.5
+    b = values(model.split.b, branch)
+    a = values(model.split.a, [(t, j) for t in branch for j in range(data.p)]).reshape(B, data.p)
+    if hasattr(model.split, "s"):
+        used = values(model.split.s, [(t, j) for t in branch for j in range(data.p)]).reshape(B, data.p) > 0.5
+        a = np.where(used, a, 0.0)
+    a, b = np.where(split[:, None], a, 0.0), np.where(split, b, 0.0)
+    path = _leafy.leaf_path(model)
+    label = _leafy.leaf_labels(depth, path, data, _leafy.model_classes(model, data.K))
+    tree = ObliqueTree(depth, data.classes, data.feature_names, data.scaling, a, b, split, label)
+    return _centre(tree, data, path)
+
+
+def _sides(path: IntArray, level: int, t: int) -> tuple[BoolArray, BoolArray]:
+    here = path[:, level] == t
+    left = here & (path[:, level + 1] == 2 * t)
+    return left, here & ~left
+
+
+def _centre(tree: ObliqueTree, data: Data, path: IntArray) -> ObliqueTree:
+    a, b = tree.a.copy(), tree.b.copy()
+    for level in range(tree.depth):
+        for t in range(2**level, 2 ** (level + 1)):
+            size = np.abs(a[t - 1]).sum()
+            if not tree.split[t - 1] or size == 0:
+                continue
+            scaled = replace(tree, a=_with(a, t, a[t - 1] / size))
+            # Weights at the level of rounding are dropped where the separation survives it.
+            clean = np.where(np.abs(scaled.a[t - 1]) < 1e-9, 0.0, scaled.a[t - 1])
+            left, right = _sides(path, level, t)
+            low, high = _range(scaled, t, data.X, left, right)
+            cleaned = replace(tree, a=_with(a, t, clean))
+            clean_low, clean_high = _range(cleaned, t, data.X, left, right)
+            if clean_low < clean_high:
+                scaled, low, high = cleaned, clean_low, clean_high
+            a = scaled.a
+            threshold = b[t - 1] / size
+            if left.any() and right.any():
+                middle = low + (high - low) / 2
+                b[t - 1] = middle if low < middle <= high else high
+            elif left.any():
+                b[t - 1] = max(threshold, np.nextafter(low, np.inf))
+            elif right.any():
+                b[t - 1] = min(threshold, high)
+            else:
+                b[t - 1] = threshold
+    return replace(tree, a=a, b=b)
+
+
+def _with(a: FloatArray, t: int, row: FloatArray) -> FloatArray:
+    out = a.copy()
+    out[t - 1] = row
+    return out
+
+
+def _range(
+    tree: ObliqueTree, t: int, X: FloatArray, left: BoolArray, right: BoolArray
+) -> tuple[float, float]:
+    """Largest score on the left and smallest on the right (-inf and inf where a side is empty)."""
+    low = tree.score(t, X[left]).max() if left.any() else -np.inf
+    high = tree.score(t, X[right]).min() if right.any() else np.inf
+    return float(low), float(high)
+
+
+def embed(model: pyo.ConcreteModel, tree: ObliqueTree, relabelled: BoolArray | None = None) -> ObliqueTree:
+    """Set every variable of ``model`` to the values that ``tree`` has there, and return the tree.
+
+    Splits are scaled to ‖a_t‖₁ = 1, and b_t is put where the rows on the left are below it by μ.
+
+    Raises
+    ------
+    TreeNotAdmitted
+        With the reason, e.g. where the rows on the two sides of a split are less than μ apart.
+    """
+    info: ModelInfo = model.info
+    data, params = info.data, info.params
+    assert isinstance(params, OCTHParams)
+    if not isinstance(tree, ObliqueTree):
+        raise TreeNotAdmitted(f"OCT-H takes trees with oblique splits, not {type(tree).__name__}.")
+    tree = normalise(tree, data, params)
+    path = tree._route(data.X)
+    a, b = np.zeros_like(tree.a), np.zeros_like(tree.b)
+    for level in range(params.depth):
+        for t in range(2**level, 2 ** (level + 1)):
+            if tree.split[t - 1]:
+                a[t - 1], b[t - 1] = _place(tree, t, data, path, level, params.mu)
+    sparse = hasattr(model.split, "s")
+    q = data.X @ a.T
+    for t in range(1, tree.n_branch + 1):
+        model.split.d[t].set_value(float(tree.split[t - 1]))
+        model.split.b[t].set_value(float(b[t - 1]))
+        used = a[t - 1] != 0
+        if tree.split[t - 1] and not used.any():
+            used[0] = True
+        for j in range(data.p):
+            model.split.a[t, j].set_value(float(a[t - 1, j]))
+            model.split.abs_a[t, j].set_value(abs(float(a[t - 1, j])))
+            if sparse:
+                model.split.s[t, j].set_value(float(used[j]))
+        for i in range(data.n):
+            model.routing.q[i, t].set_value(float(q[i, t - 1]))
+    _leafy.embed_leaves(model, info, path, tree.label, params.leaf_size(data.n))
+    return tree
+
+
+def _place(
+    tree: ObliqueTree, t: int, data: Data, path: IntArray, level: int, mu: float
+) -> tuple[FloatArray, float]:
+    """Weights with ‖a‖₁ <= 1 and a threshold that the model's rows accept."""
+    left, right = _sides(path, level, t)
+    size = float(np.abs(tree.a[t - 1]).sum())
+    a = tree.a[t - 1] / size if size > 0 else tree.a[t - 1]
+    if not (left.any() and right.any()):
+        a = a / 2  # one side is empty: any scale will do, and this one leaves room for μ
+        return a, 1.0 if left.any() else -1.0
+    score = data.X @ a
+    low, high = float(score[left].max()), float(score[right].min())
+    if high - low < mu - 1e-9:
+        raise TreeNotAdmitted(
+            f"Node {t} separates its rows by {high - low:.3g} (for weights with ‖a‖₁ = 1 on scaled features), and the "
+            f"model asks for mu={mu:g}. Build it with a smaller mu to admit this tree."
+        )
+    return a, (low + mu + high) / 2
+
+
+def normalise(tree: ObliqueTree, data: Data, params: OCTHParams) -> ObliqueTree:
+    """The same tree in the model's depth, with the data's classes and scaling."""
+    _leafy.require_same_features(tree, data)
+    tree = rescaled(tree, data.scaling)
+    arrays = _leafy.to_depth(tree, params.depth)
+    known = _leafy.label_map(tree, data)[arrays["label"]]
+    fresh = ObliqueTree(
+        params.depth,
+        tree.classes,
+        data.feature_names,
+        data.scaling,
+        arrays["a"],
+        arrays["b"],
+        arrays["split"],
+        arrays["label"],
+    )
+    if (known < 0).any():
+        used = _leafy.leaf_sizes(params.depth, fresh._route(data.X)) > 0
+        if (used & (known < 0)).any():
+            raise TreeNotAdmitted("A leaf of the tree predicts a class that the model's data does not have.")
+        known = np.where(known < 0, 0, known)
+    return replace(fresh, classes=data.classes, label=known)
+
+
+def evaluate(
+    tree: ObliqueTree,
+    X: FloatArray,
+    y: IntArray,
+    params: OCTHParams,
+    weights: FloatArray,
+    relabelled: BoolArray | None = None,
+) -> Evaluation:
+    """Objective terms of ``tree`` on rows ``X (n, p)`` in original units, in plain numpy.
+
+    ``y (n,)`` holds indices into the tree's classes.
+    """
+    M = tree.scaling.transform(X)
+    wrong = (tree.class_index_at(tree._route(M), M) != y).astype(float)
+    complexity = float(tree.split.sum())
+    if params.complexity == "features":
+        complexity = float(np.maximum(1, np.count_nonzero(tree.a[tree.split], axis=1)).sum())
+    return _leafy.evaluate_leaves(
+        wrong, y, len(tree.classes), weights, params.error_scale, params.alpha, complexity
+    )
+
+
+def constant_tree(data: Data, params: OCTHParams) -> ObliqueTree:
+    """The tree that predicts the majority class everywhere."""
+    B = 2**params.depth - 1
+    return ObliqueTree(
+        params.depth,
+        data.classes,
+        data.feature_names,
+        data.scaling,
+        np.zeros((B, data.p)),
+        np.zeros(B),
+        np.zeros(B, dtype=bool),
+        np.full(B + 1, _leafy.constant_label(data), dtype=np.int64),
+    )
+
+
+FORMULATION = Formulation(
+    name="oct_h",
+    title="optimal classification tree, oblique splits",
+    Params=OCTHParams,
+    binary_only=False,
+    uses_scaling=True,
+    build=build,
+    embed=embed,
+    extract=extract,
+    evaluate=evaluate,
+    constant_tree=constant_tree,
+    normalise=normalise,
+    assigned_path=_leafy.leaf_path,
+    variants=("bd",),
+)

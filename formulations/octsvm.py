@@ -1,0 +1,284 @@
+"""OCTSVM: optimal classification trees with SVM splits and relabelling (Blanco, Japón, Puerto 2022); two classes.
+
+    min δ + c1 Σ_i Σ_t e_it + c2 Σ_i Σ_t ξ_it + c3 Σ_t d_t,     ½‖ω_t‖ <= δ at every node t of all D + 1 levels
+
+Every level is charged: a row sits in one node of each level and pays its error and its relabelling in each.
+
+The default ("compact") differs from the printed model in three ways.
+
+* The products ξω are replaced by two hinge rows (see :func:`blocks.add_hinge`): the same integer points.
+* Scores are variables, z is continuous (θ leaves it no choice), θ stands at branch nodes only.
+* A row that goes left is strictly left, s <= -μ (9′). As printed, rows with s = 0 choose their side, and the optimum
+  need not belong to any tree. printed <= infimum over all trees <= default; the default is the best tree in which
+  every training row that reaches a branch node has s >= 0 or s <= -μ.
+
+``variant="paper"`` builds the rows as printed, with β; with ``mu_svm`` given it has (9′) and equals the default.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+import pyomo.environ as pyo
+from pydantic import Field
+
+from . import _svm
+from .base import BoolArray, Data, Evaluation, FloatArray, Formulation, IntArray, ModelInfo, values
+from .blocks import (
+    add_hinge,
+    add_hyperplanes,
+    add_level_assignment,
+    add_margin,
+    add_product_hinge,
+    add_pruning,
+    add_relabelling,
+    add_side_routing,
+    add_topology,
+    big_m,
+)
+from .blocks.split import linear
+from .errors import TreeNotAdmitted
+from .params import MAX_DEPTH, Norm, Params
+from .trees import MarginTree
+
+
+class OCTSVMParams(Params):
+    """Parameters of OCTSVM.
+
+    Attributes
+    ----------
+    depth : int
+        D of the paper: levels of splits *above* the last level. All D + 1 levels carry hyperplanes, so D = 2 decides
+        on three levels, as OCT with depth 3 does.
+    c1 : float
+        Cost of a unit of error, in every level.
+    c2 : float
+        Cost of giving up a label, in every level.
+    c3 : float
+        Cost of a split.
+    mu_svm : float
+        μ of (9′): how far below 0 a row that goes left must be; the margin's unit is 1. With variant="paper" it
+        applies only if given.
+    norm : "l2" or "l1"
+        Of the normal vectors in δ; "l1" makes the model a MILP.
+    variant : None, "compact" or "paper"
+        None is "compact".
+    big_m : float, optional
+        Used instead of the proved bound on |s_it|, with a warning where it is not the proved one.
+    """
+
+    depth: int = Field(2, ge=0, le=MAX_DEPTH)
+    c1: float = Field(1.0, ge=0)
+    c2: float = Field(1.0, ge=0)
+    c3: float = Field(1.0, ge=0)
+    mu_svm: float = Field(1e-3, gt=0, le=1)
+    norm: Norm = "l2"
+    variant: Literal["compact", "paper"] | None = None
+    big_m: float | None = Field(None, gt=0)
+
+    @property
+    def boundary(self) -> float | None:
+        """μ of (9′), or None where a row on a hyperplane may choose its side (the rows as printed)."""
+        if self.variant == "paper" and "mu_svm" not in self.model_fields_set:
+            return None
+        return self.mu_svm
+
+
+def build(data: Data, params: OCTSVMParams, upper_bound: float = np.inf) -> pyo.ConcreteModel:
+    """Build OCTSVM on ``data`` (features in [0, 1]); ``upper_bound`` is the objective of a known tree.
+
+    Source: Blanco, Japón, Puerto, (OCTSVM). Rows for c1, c2 carry the weights of the data.
+
+    Raises
+    ------
+    InvalidData
+    """
+    data.require_two_classes("octsvm")
+    variant = params.variant or "compact"
+    constant = evaluate(constant_tree(data, params), data.X_original, data.y, params, data.weights)
+    ub = min(upper_bound, constant.objective)
+    W = big_m.weight_bound(ub, "largest")
+    M = big_m.chosen_score_bound(big_m.score_bound(W, big_m.farthest(data.X, params.norm)), params.big_m)
+    E = big_m.error_bound(ub, params.c1, data.weights, M)
+
+    m = pyo.ConcreteModel(name=f"OCTSVM ({variant}, {params.norm})")
+    m.info = ModelInfo(
+        "octsvm", params, data, ub, {"weights": W, "scores": float(M.max()), "hinge": 1 + float(M.max())}
+    )
+    topology = add_topology(m, params.depth)
+    nodes = topology.tree.nodes
+    split = add_hyperplanes(m, nodes, data.X, W, M)
+    printed = variant == "paper"
+    pruning = add_pruning(m, topology, split, None if printed else W)
+    assignment = add_level_assignment(m, topology, data.n, binary=printed)
+    add_side_routing(
+        m, topology, split, assignment, M, params.boundary, last_level=printed, forced=not printed
+    )
+    relabelling = add_relabelling(m, nodes, data.n, None if printed else assignment)
+    if printed:
+        W0 = big_m.intercept_bound(W, M, data.X - split.center, params.norm)
+        hinge = add_product_hinge(m, nodes, split, relabelling, data.sign, data.X, W, W0, M, E, assignment)
+        margin = add_margin(m, nodes, split, params.norm, W / 2, pruning, W)
+    else:
+        hinge = add_hinge(m, nodes, split, data.sign, M, E, assignment, relabelling)
+        margin = add_margin(m, nodes, split, params.norm, W / 2)
+    w = data.weights.tolist()
+    keys = [(i, t) for i in range(data.n) for t in nodes]
+    m.cost = pyo.Expression(
+        expr=linear(
+            [
+                1.0,
+                *(params.c1 * w[i] for i, _ in keys),
+                *(params.c2 * w[i] for i, _ in keys),
+                *(params.c3 for _ in nodes),
+            ],
+            [
+                margin.delta,
+                *(hinge.e[k] for k in keys),
+                *(relabelling.xi[k] for k in keys),
+                *(pruning.d[t] for t in nodes),
+            ],
+        ),
+        doc="δ + c1 Σ e_it + c2 Σ ξ_it + c3 Σ d_t",
+    )
+    m.objective = pyo.Objective(expr=m.cost, doc="margin, errors, relabelling and splits")
+    return m
+
+
+def extract(model: pyo.ConcreteModel) -> MarginTree:
+    """Read the tree from the values of the model's variables.
+
+    Rows on a boundary are put back on the side that the model's z says (:func:`_svm.snap`).
+    """
+    info: ModelInfo = model.info
+    data, params = info.data, info.params
+    assert isinstance(params, OCTSVMParams)
+    T = 2 ** (params.depth + 1) - 1
+    split = values(model.pruning.d, list(range(1, T + 1))) > 0.5
+    tree = _svm.read_margin_tree(model, params.depth, split)
+    path = assigned_path(model)
+    tree = _svm.snap(tree, data, path)
+    marks = _svm.read_marks(model, tree._route(data.X), data.n, T)
+    return tree.with_relabelled(_svm.records(tree, data, params.c1, params.c2, marks))
+
+
+def assigned_path(model: pyo.ConcreteModel) -> IntArray:
+    """The node of each level that the model's z puts each row in (n, D + 1)."""
+    info: ModelInfo = model.info
+    n, columns = info.data.n, []
+    for level in model.topology.tree.levels:
+        z = values(model.assignment.z, [(i, t) for i in range(n) for t in level]).reshape(n, len(level))
+        columns.append(np.asarray(level)[np.argmax(z, axis=1)])
+    return np.column_stack(columns)
+
+
+def embed(model: pyo.ConcreteModel, tree: MarginTree, relabelled: BoolArray | None = None) -> MarginTree:
+    """Set every variable of ``model`` to the values that ``tree`` has there, and return the tree as embedded.
+
+    Intercepts are moved first (:func:`_svm.normalise_margin`), each row takes the cheaper of error and relabelling
+    unless ``relabelled (n, T)`` prescribes it, and δ is the largest half norm: the objective never rises.
+
+    Raises
+    ------
+    TreeNotAdmitted
+        With the reason: too deep, a row that goes left but is not below -μ, or an objective worse than the bound
+        that the model was built from.
+    """
+    info: ModelInfo = model.info
+    data, params = info.data, info.params
+    assert isinstance(params, OCTSVMParams)
+    tree = normalise(tree, data, params)
+    require_strict(tree, data, params)
+    result = evaluate(tree, data.X_original, data.y, params, data.weights, relabelled)
+    _svm.require_within(result.objective, info.upper_bound)
+    error, marks, path = _svm.node_costs(
+        tree, data.X, data.sign, params.c1, params.c2, data.weights, relabelled
+    )
+    score = _svm.embed_hyperplanes(model, tree, data, error, marks, params.norm)
+    model.margin.delta.set_value(float(_svm.norms(tree.omega, params.norm).max()) / 2, skip_validation=True)
+    for t in range(1, tree.n_nodes + 1):
+        model.pruning.d[t].set_value(float(tree.split[t - 1]))
+        for i in range(data.n):
+            model.assignment.z[i, t].set_value(float(path[i, t.bit_length() - 1] == t))
+    for i, t in model.routing.theta:
+        model.routing.theta[i, t].set_value(float(score[i, t - 1] >= 0))
+    return tree.with_relabelled(_svm.records(tree, data, params.c1, params.c2, marks))
+
+
+def require_strict(tree: MarginTree, data: Data, params: OCTSVMParams) -> None:
+    """Refuse a tree in which a training row goes left with -μ < s < 0 (no such rule in the printed rows).
+
+    Raises
+    ------
+    TreeNotAdmitted
+    """
+    mu = params.boundary
+    if mu is None:
+        return
+    path = tree._route(data.X)
+    for level in range(tree.depth):
+        for t in np.unique(path[:, level]):
+            rows = np.flatnonzero((path[:, level] == t) & (path[:, level + 1] == 2 * t))
+            s = tree.score(int(t), data.X[rows])
+            if len(rows) and s.max() > -mu + 1e-9:
+                i = int(rows[np.argmax(s)])
+                raise TreeNotAdmitted(
+                    f"Row {i} goes left at node {t} with score {s.max():.3g}, and the model wants rows on the left to "
+                    f"be at most {-mu:g} (mu_svm). Move the intercept, or scale the node's weights up."
+                )
+
+
+def normalise(tree: MarginTree, data: Data, params: OCTSVMParams) -> MarginTree:
+    """The same tree for the data's scaling and the model's depth, intercepts moved towards the rows; never worse."""
+    return _svm.normalise_margin(tree, data, params.depth)
+
+
+def evaluate(
+    tree: MarginTree,
+    X: FloatArray,
+    y: IntArray,
+    params: OCTSVMParams,
+    weights: FloatArray,
+    relabelled: BoolArray | None = None,
+) -> Evaluation:
+    """Objective terms of ``tree`` on rows ``X (n, p)`` in original units, in plain numpy, walking the tree.
+
+    ``y (n,)`` holds indices into the tree's classes (1 is +1). Nodes that do not split are charged by the sign of
+    their intercept.
+    """
+    size = _svm.norms(tree.omega, params.norm)
+    return _svm.evaluate_margin(
+        tree,
+        X,
+        2.0 * y - 1.0,
+        c1=params.c1,
+        c2=params.c2,
+        c3=params.c3,
+        margin=0.5 * float(size.max()),
+        size=size,
+        weights=weights,
+        relabelled=relabelled,
+    )
+
+
+def constant_tree(data: Data, params: OCTSVMParams) -> MarginTree:
+    """The tree that splits nowhere and says the heavier class on every level."""
+    return _svm.constant_margin_tree(data, params.depth)
+
+
+FORMULATION = Formulation(
+    name="octsvm",
+    title="optimal classification tree with SVM splits and relabelling",
+    Params=OCTSVMParams,
+    binary_only=True,
+    uses_scaling=True,
+    build=build,
+    embed=embed,
+    extract=extract,
+    evaluate=evaluate,
+    constant_tree=constant_tree,
+    normalise=normalise,
+    assigned_path=assigned_path,
+    variants=("compact", "paper"),
+)

@@ -1,0 +1,194 @@
+"""RE-SVM: one support vector machine that may give up labels (Blanco, Japón, Puerto 2022); two classes.
+
+    min ½‖ω‖₂² + c1 Σ e_i + c2 Σ ξ_i     s.t. (1 - 2ξ_i) y_i(ω'x_i + ω0) >= 1 - e_i,  e >= 0,  ξ binary
+
+The default is linear in the constraints after a big-M split: with ξ = 0 and ξ = 1 the product row reads y s >= 1 - e
+and -y s >= 1 - e, one of which is switched off. ``variant="paper"`` linearises the products ξω instead. Both have the
+same optimum. ``norm="l1"`` minimises ‖ω‖₁ and makes the model a MILP.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+import pyomo.environ as pyo
+from pydantic import Field
+
+from . import _svm
+from .base import BoolArray, Data, Evaluation, FloatArray, Formulation, IntArray, ModelInfo
+from .blocks import (
+    add_hinge,
+    add_hyperplanes,
+    add_product_hinge,
+    add_relabelling,
+    add_squared_margin,
+    add_topology,
+    big_m,
+)
+from .blocks.split import linear
+from .params import Norm, Params
+from .trees import MarginTree
+
+
+class RESVMParams(Params):
+    """Parameters of RE-SVM.
+
+    Attributes
+    ----------
+    c1 : float
+        Cost of a unit of error; the margin's unit is 1.
+    c2 : float
+        Cost of giving up a label.
+    norm : "l2" or "l1"
+        ½‖ω‖₂² or ‖ω‖₁ in the objective.
+    variant : None, "compact" or "paper"
+        None is "compact".
+    big_m : float, optional
+        Used instead of the proved bound on |ω'x_i + ω0|, with a warning where it is not the proved one.
+    """
+
+    c1: float = Field(1.0, ge=0)
+    c2: float = Field(1.0, ge=0)
+    norm: Norm = "l2"
+    variant: Literal["compact", "paper"] | None = None
+    big_m: float | None = Field(None, gt=0)
+
+
+NODES = range(1, 2)
+
+
+def build(data: Data, params: RESVMParams, upper_bound: float = np.inf) -> pyo.ConcreteModel:
+    """Build RE-SVM on ``data`` (features in [0, 1]); ``upper_bound`` is the objective of a known solution.
+
+    Source: Blanco, Japón, Puerto, (RE-SVM).
+
+    Raises
+    ------
+    InvalidData
+    """
+    data.require_two_classes("re_svm")
+    variant = params.variant or "compact"
+    constant = evaluate(constant_tree(data, params), data.X_original, data.y, params, data.weights)
+    ub = min(upper_bound, constant.objective)
+    W = big_m.weight_bound(ub, "squared" if params.norm == "l2" else "norm")
+    M = big_m.chosen_score_bound(big_m.score_bound(W, big_m.farthest(data.X, params.norm)), params.big_m)
+    E = big_m.error_bound(ub, params.c1, data.weights, M)
+
+    m = pyo.ConcreteModel(name=f"RE-SVM ({variant}, {params.norm})")
+    m.info = ModelInfo(
+        "re_svm", params, data, ub, {"weights": W, "scores": float(M.max()), "hinge": 1 + float(M.max())}
+    )
+    add_topology(m, 0)
+    split = add_hyperplanes(m, NODES, data.X, W, M)
+    relabelling = add_relabelling(m, NODES, data.n)
+    if variant == "paper":
+        W0 = big_m.intercept_bound(W, M, data.X - split.center, params.norm)
+        hinge = add_product_hinge(m, NODES, split, relabelling, data.sign, data.X, W, W0, M, E)
+    else:
+        hinge = add_hinge(m, NODES, split, data.sign, M, E, relabelling=relabelling)
+    margin = add_squared_margin(m, 1, split, params.norm)
+    w = data.weights.tolist()
+    m.cost = pyo.Expression(
+        expr=margin.cost
+        + linear(
+            [params.c1 * v for v in w] + [params.c2 * v for v in w],
+            [*(hinge.e[i, 1] for i in range(data.n)), *(relabelling.xi[i, 1] for i in range(data.n))],
+        ),
+        doc="½‖ω‖² + c1 Σ e_i + c2 Σ ξ_i",
+    )
+    m.objective = pyo.Objective(expr=m.cost, doc="margin, errors and relabelling")
+    return m
+
+
+def extract(model: pyo.ConcreteModel) -> MarginTree:
+    """Read the hyperplane, and the rows whose label was given up, from the values of the model's variables."""
+    info: ModelInfo = model.info
+    data, params = info.data, info.params
+    assert isinstance(params, RESVMParams)
+    tree = _svm.read_margin_tree(model, 0, np.ones(1, dtype=bool))
+    tree = replace(tree, split=(tree.omega != 0).any(axis=1))
+    marks = _svm.read_marks(model, root_path(model), data.n, 1)
+    return tree.with_relabelled(_svm.records(tree, data, params.c1, params.c2, marks))
+
+
+def root_path(model: pyo.ConcreteModel) -> IntArray:
+    """Every row sits at the one node (n, 1)."""
+    return np.ones((model.info.data.n, 1), dtype=np.int64)
+
+
+def embed(model: pyo.ConcreteModel, tree: MarginTree, relabelled: BoolArray | None = None) -> MarginTree:
+    """Set every variable of ``model`` to the values that ``tree`` has there, and return the tree as embedded.
+
+    Each row takes the cheaper of error and relabelling, unless ``relabelled (n, 1)`` prescribes it.
+
+    Raises
+    ------
+    TreeNotAdmitted
+        With the reason, e.g. where its objective is worse than the bound the model was built from.
+    """
+    info: ModelInfo = model.info
+    data, params = info.data, info.params
+    assert isinstance(params, RESVMParams)
+    tree = normalise(tree, data, params)
+    result = evaluate(tree, data.X_original, data.y, params, data.weights, relabelled)
+    _svm.require_within(result.objective, info.upper_bound)
+    error, marks, _ = _svm.node_costs(tree, data.X, data.sign, params.c1, params.c2, data.weights, relabelled)
+    _svm.embed_hyperplanes(model, tree, data, error, marks, params.norm)
+    return tree.with_relabelled(_svm.records(tree, data, params.c1, params.c2, marks))
+
+
+def normalise(tree: MarginTree, data: Data, params: RESVMParams) -> MarginTree:
+    """The same classifier for the data's scaling, its intercept moved towards the rows; never worse."""
+    return _svm.normalise_margin(tree, data, 0)
+
+
+def evaluate(
+    tree: MarginTree,
+    X: FloatArray,
+    y: IntArray,
+    params: RESVMParams,
+    weights: FloatArray,
+    relabelled: BoolArray | None = None,
+) -> Evaluation:
+    """Objective terms of ``tree`` on rows ``X (n, p)`` in original units, in plain numpy.
+
+    ``y (n,)`` holds indices into the tree's classes (1 is +1).
+    """
+    size = _svm.norms(tree.omega, params.norm)
+    margin = 0.5 * float(size[0]) ** 2 if params.norm == "l2" else float(size[0])
+    return _svm.evaluate_margin(
+        tree,
+        X,
+        2.0 * y - 1.0,
+        c1=params.c1,
+        c2=params.c2,
+        c3=0.0,
+        margin=margin,
+        size=size,
+        weights=weights,
+        relabelled=relabelled,
+    )
+
+
+def constant_tree(data: Data, params: RESVMParams) -> MarginTree:
+    """The classifier that says the heavier class everywhere."""
+    return _svm.constant_margin_tree(data, 0)
+
+
+FORMULATION = Formulation(
+    name="re_svm",
+    title="support vector machine with relabelling",
+    Params=RESVMParams,
+    binary_only=True,
+    uses_scaling=True,
+    build=build,
+    embed=embed,
+    extract=extract,
+    evaluate=evaluate,
+    constant_tree=constant_tree,
+    normalise=normalise,
+    assigned_path=root_path,
+    variants=("compact", "paper"),
+)

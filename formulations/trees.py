@@ -1,0 +1,595 @@
+"""Fitted trees: plain arrays in heap order, routed by numpy alone.
+
+Nodes are numbered as a heap: the root is 1, the children of t are 2t (left) and 2t + 1 (right). Array position
+k of a per-node array belongs to node k + 1. One routing rule everywhere (MODELS: routing convention): a row whose
+score is below zero goes left, otherwise right.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, ClassVar, Literal, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .base import BoolArray, FloatArray, IntArray, Scaling
+from .errors import InvalidData
+from .table import read_matrix
+
+SCHEMA = "octsvm.tree"
+VERSION = 1
+
+Units = Literal["scaled", "original"]
+
+
+class Relabelled(NamedTuple):
+    """A training row whose label the model gave up at a node, and what that costs there (c2 and the error left)."""
+
+    row: int
+    node: int
+    cost: float
+
+
+def _dot(X: FloatArray, w: FloatArray) -> FloatArray:
+    # Summed row by row, so that a row's score does not depend on the rows it comes with (a BLAS product's does).
+    return np.add.reduce(X * w, axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """What the three kinds of tree share.
+
+    Attributes
+    ----------
+    depth : int
+        D: the number of levels that route rows to a child.
+    classes : tuple
+        The labels, in the order of their indices.
+    feature_names : tuple of str
+    scaling : Scaling
+        Learned on the training rows.
+    """
+
+    depth: int
+    classes: tuple[Any, ...]
+    feature_names: tuple[str, ...]
+    scaling: Scaling
+
+    kind: ClassVar[str] = ""
+    routes_on_scaled: ClassVar[bool] = True
+
+    @property
+    def n_branch(self) -> int:
+        """Number of nodes above the last level, 2^D - 1."""
+        return 2**self.depth - 1
+
+    @property
+    def n_nodes(self) -> int:
+        """T = 2^(D+1) - 1."""
+        return 2 ** (self.depth + 1) - 1
+
+    @property
+    def splits(self) -> BoolArray:
+        """Which nodes carry a split, over the nodes that can (d_t of the models)."""
+        raise NotImplementedError
+
+    def _goes_right(self, t: int, X: FloatArray) -> BoolArray:
+        raise NotImplementedError
+
+    def class_index_at(self, path: IntArray, X: FloatArray) -> IntArray:
+        """Class index (m,) for rows with the given path of nodes (m, D + 1)."""
+        raise NotImplementedError
+
+    def _matrix(self, X: Any) -> FloatArray:
+        matrix, _ = read_matrix(X, self.feature_names)
+        return self.scaling.transform(matrix) if self.routes_on_scaled else matrix
+
+    def _route(self, M: FloatArray) -> IntArray:
+        path = np.ones((len(M), self.depth + 1), dtype=np.int64)
+        for level in range(self.depth):
+            here = path[:, level]
+            step = np.zeros(len(M), dtype=np.int64)
+            for t in np.unique(here):
+                rows = np.flatnonzero(here == t)
+                step[rows] = self._goes_right(int(t), M[rows])
+            path[:, level + 1] = 2 * here + step
+        return path
+
+    def nodes(self, X: Any) -> IntArray:
+        """The node that each row visits on each level (m, D + 1), heap numbers.
+
+        Raises
+        ------
+        InvalidData
+            If X does not have the training table's columns, or holds values that are not finite numbers.
+        """
+        return self._route(self._matrix(X))
+
+    def decision_path(self, X: Any) -> BoolArray:
+        """Indicator (m, T) of the nodes that each row visits; column k belongs to node k + 1."""
+        path = self.nodes(X)
+        out = np.zeros((len(path), self.n_nodes), dtype=bool)
+        np.put_along_axis(out, path - 1, True, axis=1)
+        return out
+
+    def predict_index(self, X: Any) -> IntArray:
+        """Index into ``classes`` (m,) of each row's predicted class."""
+        M = self._matrix(X)
+        return self.class_index_at(self._route(M), M)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predicted labels (m,) of the rows of ``X (m, p)``, in the labels the tree was trained with."""
+        return np.asarray(self.classes)[self.predict_index(X)]
+
+    # -- text -----------------------------------------------------------------------------------------------
+
+    def _condition(self, t: int, units: Units, most: int) -> tuple[str, str]:
+        """Left and right condition of node t as text."""
+        raise NotImplementedError
+
+    def _text_below(self, t: int, units: Units, most: int) -> list[str]:
+        raise NotImplementedError
+
+    def to_text(self, units: Units = "original", most: int = 6) -> str:
+        """The tree as indented text; an oblique split shows its ``most`` largest weights."""
+        _require_units(units)
+        return "\n".join(self._text_below(1, units, most))
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    # -- JSON -----------------------------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """The tree as plain Python data, fit for JSON."""
+        out: dict[str, Any] = {
+            "schema": SCHEMA,
+            "version": VERSION,
+            "kind": self.kind,
+            "depth": self.depth,
+            "classes": list(self.classes),
+            "feature_names": list(self.feature_names),
+            "scaling": {"low": self.scaling.low.tolist(), "span": self.scaling.span.tolist()},
+        }
+        out.update(self._payload())
+        return out
+
+    def _payload(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def to_json(self, path: str | Path | None = None) -> str:
+        """The tree as JSON text; written to ``path`` too if one is given."""
+        text = json.dumps(self.to_dict(), indent=1, allow_nan=False)
+        if path is not None:
+            Path(path).write_text(text + "\n", encoding="utf-8")
+        return text
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Tree:
+        """Rebuild a tree from :meth:`to_dict`; nothing of the file is executed.
+
+        Raises
+        ------
+        InvalidData
+            Not a tree, a newer schema, or arrays that do not fit together.
+        """
+        if not isinstance(data, Mapping) or data.get("schema") != SCHEMA:
+            raise InvalidData(f'This is not a saved tree: it lacks "schema": "{SCHEMA}".')
+        version = data.get("version")
+        if not isinstance(version, int) or version < 1:
+            raise InvalidData(f"The saved tree has version {version!r}, which is no version of this format.")
+        if version > VERSION:
+            raise InvalidData(
+                f"The saved tree has format version {version}, and this octsvm reads up to {VERSION}. Upgrade octsvm."
+            )
+        kinds: dict[Any, type[Tree]] = {k.kind: k for k in (AxisTree, ObliqueTree, MarginTree)}
+        if data.get("kind") not in kinds:
+            raise InvalidData(
+                f"The saved tree is of the unknown kind {data.get('kind')!r}; known: {', '.join(kinds)}."
+            )
+        try:
+            common = {
+                "depth": int(data["depth"]),
+                "classes": tuple(data["classes"]),
+                "feature_names": tuple(str(c) for c in data["feature_names"]),
+                "scaling": Scaling(
+                    np.asarray(data["scaling"]["low"], dtype=float),
+                    np.asarray(data["scaling"]["span"], dtype=float),
+                ),
+            }
+            return kinds[data["kind"]]._from_payload(common, data)
+        except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
+            if isinstance(error, InvalidData):
+                raise
+            raise InvalidData(f"The saved tree is damaged: {type(error).__name__}: {error}.") from None
+
+    @classmethod
+    def _from_payload(cls, common: dict[str, Any], data: Mapping[str, Any]) -> Tree:
+        raise NotImplementedError
+
+    @classmethod
+    def from_json(cls, source: str | Path) -> Tree:
+        """Rebuild a tree from JSON text or from a file's path."""
+        text = source
+        if isinstance(source, Path) or not source.lstrip().startswith("{"):
+            try:
+                text = Path(source).read_text(encoding="utf-8")
+            except (OSError, UnicodeDecodeError) as error:
+                raise InvalidData(f"The saved tree {str(source)!r} cannot be read: {error}.") from None
+        try:
+            return cls.from_dict(json.loads(str(text)))
+        except json.JSONDecodeError as error:
+            raise InvalidData(f"The saved tree is not JSON: {error}.") from None
+
+    def _check_common(self) -> None:
+        p = len(self.feature_names)
+        if (
+            self.depth < 0
+            or not self.classes
+            or self.scaling.low.shape != (p,)
+            or self.scaling.span.shape != (p,)
+        ):
+            raise InvalidData("The tree's arrays do not fit together: depth, classes, names or scaling.")
+
+
+@dataclass(frozen=True, eq=False)
+class AxisTree(Tree):
+    """OCT: one feature a split, ``x_j < threshold`` goes left; an unsplit node sends every row right.
+
+    Attributes
+    ----------
+    feature : ndarray (2^D - 1,) of int
+        Feature of each branch node, -1 where the node does not split.
+    threshold : ndarray (2^D - 1,)
+        In original units.
+    label : ndarray (2^D,) of int
+        Class index of each leaf.
+    """
+
+    feature: IntArray
+    threshold: FloatArray
+    label: IntArray
+
+    kind: ClassVar[str] = "axis"
+    routes_on_scaled: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        """Refuse arrays that do not fit together."""
+        self._check_common()
+        _require_shapes(
+            (self.feature, (self.n_branch,)),
+            (self.threshold, (self.n_branch,)),
+            (self.label, (self.n_branch + 1,)),
+        )
+        _require_range(self.feature, -1, len(self.feature_names), "feature")
+        _require_range(self.label, 0, len(self.classes), "label")
+
+    @property
+    def splits(self) -> BoolArray:
+        """Which branch nodes split (2^D - 1,)."""
+        return np.asarray(self.feature >= 0)
+
+    def _goes_right(self, t: int, X: FloatArray) -> BoolArray:
+        j = self.feature[t - 1]
+        if j < 0:
+            return np.ones(len(X), dtype=bool)
+        return np.asarray(X[:, j] >= self.threshold[t - 1])
+
+    def class_index_at(self, path: IntArray, X: FloatArray) -> IntArray:
+        """Class of the leaf at the end of each path."""
+        return self.label[path[:, -1] - self.n_branch - 1]
+
+    def weights(self, units: Units = "original") -> tuple[FloatArray, FloatArray]:
+        """Weights (2^D - 1, p) and thresholds (2^D - 1,): a row goes left where its weighted sum is below."""
+        _require_units(units)
+        W = np.zeros((self.n_branch, len(self.feature_names)))
+        b = np.where(self.splits, self.threshold, 0.0)
+        for t in np.flatnonzero(self.splits):
+            j = self.feature[t]
+            W[t, j] = 1.0
+            if units == "scaled":
+                b[t] = (
+                    (b[t] - self.scaling.low[j]) / self.scaling.span[j] if self.scaling.span[j] > 0 else 0.0
+                )
+        return W, b
+
+    def _condition(self, t: int, units: Units, most: int) -> tuple[str, str]:
+        name = self.feature_names[self.feature[t - 1]]
+        value = self.weights(units)[1][t - 1]
+        return f"{name} < {value:.12g}", f"{name} >= {value:.12g}"
+
+    def _text_below(self, t: int, units: Units, most: int) -> list[str]:
+        return _leafy_text(self, t, units, most)
+
+    def _payload(self) -> dict[str, Any]:
+        return {
+            "feature": self.feature.tolist(),
+            "threshold": self.threshold.tolist(),
+            "label": self.label.tolist(),
+        }
+
+    @classmethod
+    def _from_payload(cls, common: dict[str, Any], data: Mapping[str, Any]) -> Tree:
+        return cls(
+            **common,
+            feature=_ints(data["feature"]),
+            threshold=np.asarray(data["threshold"], dtype=float),
+            label=_ints(data["label"]),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class ObliqueTree(Tree):
+    """OCT-H: ``a'x < b`` goes left, on scaled features; an unsplit node sends every row right.
+
+    Attributes
+    ----------
+    a : ndarray (2^D - 1, p)
+        Scaled units.
+    b : ndarray (2^D - 1,)
+    split : ndarray (2^D - 1,) of bool
+    label : ndarray (2^D,) of int
+        Class index of each leaf.
+    """
+
+    a: FloatArray
+    b: FloatArray
+    split: BoolArray
+    label: IntArray
+
+    kind: ClassVar[str] = "oblique"
+
+    def __post_init__(self) -> None:
+        """Refuse arrays that do not fit together."""
+        self._check_common()
+        B = self.n_branch
+        _require_shapes(
+            (self.a, (B, len(self.feature_names))), (self.b, (B,)), (self.split, (B,)), (self.label, (B + 1,))
+        )
+        _require_range(self.label, 0, len(self.classes), "label")
+
+    @property
+    def splits(self) -> BoolArray:
+        """Which branch nodes split (2^D - 1,)."""
+        return self.split
+
+    def score(self, t: int, X: FloatArray) -> FloatArray:
+        """a_t'x (m,) at branch node ``t`` for scaled rows ``X (m, p)``."""
+        return _dot(X, self.a[t - 1])
+
+    def _goes_right(self, t: int, X: FloatArray) -> BoolArray:
+        if not self.split[t - 1]:
+            return np.ones(len(X), dtype=bool)
+        return np.asarray(self.score(t, X) >= self.b[t - 1])
+
+    def class_index_at(self, path: IntArray, X: FloatArray) -> IntArray:
+        """Class of the leaf at the end of each path."""
+        return self.label[path[:, -1] - self.n_branch - 1]
+
+    def weights(self, units: Units = "original") -> tuple[FloatArray, FloatArray]:
+        """Weights (2^D - 1, p) and thresholds (2^D - 1,): a row goes left where its weighted sum is below."""
+        _require_units(units)
+        if units == "scaled":
+            return self.a.copy(), self.b.copy()
+        W, shift = _to_original(self.a, self.scaling)
+        return W, self.b + shift
+
+    def _condition(self, t: int, units: Units, most: int) -> tuple[str, str]:
+        W, b = self.weights(units)
+        left = _linear_text(W[t - 1], self.feature_names, most)
+        return f"{left} < {b[t - 1]:.6g}", f"{left} >= {b[t - 1]:.6g}"
+
+    def _text_below(self, t: int, units: Units, most: int) -> list[str]:
+        return _leafy_text(self, t, units, most)
+
+    def _payload(self) -> dict[str, Any]:
+        return {
+            "a": self.a.tolist(),
+            "b": self.b.tolist(),
+            "split": self.split.tolist(),
+            "label": self.label.tolist(),
+        }
+
+    @classmethod
+    def _from_payload(cls, common: dict[str, Any], data: Mapping[str, Any]) -> Tree:
+        p = len(common["feature_names"])
+        return cls(
+            **common,
+            a=np.asarray(data["a"], dtype=float).reshape(-1, p),
+            b=np.asarray(data["b"], dtype=float),
+            split=_bools(data["split"]),
+            label=_ints(data["label"]),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class MarginTree(Tree):
+    """RE-SVM (depth 0) and OCTSVM: a hyperplane at every node of all D + 1 levels; two classes.
+
+    A row goes right where omega_t'x + omega_t0 >= 0. The class is the side taken at the last split on the path:
+    left is ``classes[0]`` (-1), right is ``classes[1]`` (+1); where nothing splits, the sign of omega_1,0.
+
+    Attributes
+    ----------
+    omega : ndarray (T, p)
+        Scaled units; zero where the node does not split.
+    omega0 : ndarray (T,)
+        Kept for unsplit nodes too: its sign is what the model charges there.
+    split : ndarray (T,) of bool
+        d_t of the model.
+    relabelled : tuple of Relabelled
+        Training rows whose label was given up, by node.
+    """
+
+    omega: FloatArray
+    omega0: FloatArray
+    split: BoolArray
+    relabelled: tuple[Relabelled, ...] = field(default=())
+
+    kind: ClassVar[str] = "margin"
+
+    def __post_init__(self) -> None:
+        """Refuse arrays that do not fit together."""
+        self._check_common()
+        T = self.n_nodes
+        _require_shapes((self.omega, (T, len(self.feature_names))), (self.omega0, (T,)), (self.split, (T,)))
+        if len(self.classes) > 2:
+            raise InvalidData(f"A margin tree has two classes, not {len(self.classes)}.")
+
+    @property
+    def splits(self) -> BoolArray:
+        """Which nodes split (T,)."""
+        return self.split
+
+    def score(self, t: int, X: FloatArray) -> FloatArray:
+        """omega_t'x + omega_t0 (m,) at node ``t`` for scaled rows ``X (m, p)``."""
+        return _dot(X, self.omega[t - 1]) + self.omega0[t - 1]
+
+    def scores(self, X: Any) -> FloatArray:
+        """Scores (m, T) of all nodes for rows in original units."""
+        M = self._matrix(X)
+        return np.column_stack([self.score(t, M) for t in range(1, self.n_nodes + 1)])
+
+    def _goes_right(self, t: int, X: FloatArray) -> BoolArray:
+        return np.asarray(self.score(t, X) >= 0)
+
+    def class_index_at(self, path: IntArray, X: FloatArray) -> IntArray:
+        """Side taken at the last split on each path."""
+        side = np.full(len(path), int(self.omega0[0] >= 0), dtype=np.int64)
+        for level in range(self.depth + 1):
+            for t in np.unique(path[:, level]):
+                if self.split[t - 1]:
+                    rows = np.flatnonzero(path[:, level] == t)
+                    side[rows] = self._goes_right(int(t), X[rows])
+        return np.minimum(side, len(self.classes) - 1)
+
+    def weights(self, units: Units = "original") -> tuple[FloatArray, FloatArray]:
+        """Weights (T, p) and intercepts (T,) of the scores."""
+        _require_units(units)
+        if units == "scaled":
+            return self.omega.copy(), self.omega0.copy()
+        W, shift = _to_original(self.omega, self.scaling)
+        return W, self.omega0 - shift
+
+    def with_relabelled(self, relabelled: tuple[Relabelled, ...]) -> Self:
+        """The same tree with another record of relabelled rows."""
+        return replace(self, relabelled=relabelled)
+
+    def _condition(self, t: int, units: Units, most: int) -> tuple[str, str]:
+        W, w0 = self.weights(units)
+        left = _linear_text(W[t - 1], self.feature_names, most)
+        return f"{left} < {-w0[t - 1]:.6g}", f"{left} >= {-w0[t - 1]:.6g}"
+
+    def _text_below(self, t: int, units: Units, most: int, side: int | None = None) -> list[str]:
+        if t > self.n_nodes or not self.split[t - 1]:
+            index = int(self.omega0[0] >= 0) if side is None else side
+            return [f"class {self.classes[min(index, len(self.classes) - 1)]!r}"]
+        out: list[str] = []
+        for k, condition in enumerate(self._condition(t, units, most)):
+            below = self._text_below(2 * t + k, units, most, side=k)
+            out += _branch_text(f"[{t}] {condition}", below)
+        return out
+
+    def _payload(self) -> dict[str, Any]:
+        return {
+            "omega": self.omega.tolist(),
+            "omega0": self.omega0.tolist(),
+            "split": self.split.tolist(),
+            "relabelled": [list(r) for r in self.relabelled],
+        }
+
+    @classmethod
+    def _from_payload(cls, common: dict[str, Any], data: Mapping[str, Any]) -> Tree:
+        return cls(
+            **common,
+            omega=np.asarray(data["omega"], dtype=float).reshape(-1, len(common["feature_names"])),
+            omega0=np.asarray(data["omega0"], dtype=float),
+            split=_bools(data["split"]),
+            relabelled=tuple(Relabelled(int(i), int(t), float(c)) for i, t, c in data["relabelled"]),
+        )
+
+
+def _leafy_text(tree: AxisTree | ObliqueTree, t: int, units: Units, most: int) -> list[str]:
+    if t > tree.n_branch or not tree.splits[t - 1]:
+        while t <= tree.n_branch:  # an unsplit node sends every row right
+            t = 2 * t + 1
+        return [f"class {tree.classes[tree.label[t - tree.n_branch - 1]]!r}"]
+    out: list[str] = []
+    for k, condition in enumerate(tree._condition(t, units, most)):
+        out += _branch_text(f"[{t}] {condition}", tree._text_below(2 * t + k, units, most))
+    return out
+
+
+def _branch_text(condition: str, below: list[str]) -> list[str]:
+    if len(below) == 1:
+        return [f"{condition}: {below[0]}"]
+    return [f"{condition}:"] + ["    " + line for line in below]
+
+
+def _linear_text(w: FloatArray, names: tuple[str, ...], most: int) -> str:
+    order = np.argsort(-np.abs(w), kind="stable")
+    shown = [j for j in order if w[j] != 0][:most]
+    if not shown:
+        return "0"
+    text = ""
+    for k, j in enumerate(shown):
+        sign = ("-" if w[j] < 0 else "") if k == 0 else (" - " if w[j] < 0 else " + ")
+        text += f"{sign}{abs(w[j]):.4g}*{names[j]}"
+    rest = int(np.count_nonzero(w)) - len(shown)
+    return text + (f" + ({rest} smaller weights)" if rest > 0 else "")
+
+
+def _to_original(W: FloatArray, scaling: Scaling) -> tuple[FloatArray, FloatArray]:
+    """Weights for original units, and what the threshold moves by: a'((x - low)/span) = (a/span)'x - shift."""
+    span = np.where(scaling.span > 0, scaling.span, np.inf)
+    original = W / span
+    return original, original @ scaling.low
+
+
+def _require_units(units: str) -> None:
+    if units not in ("scaled", "original"):
+        raise InvalidData(f"units={units!r} is unknown; choose 'scaled' or 'original'.")
+
+
+def _require_shapes(*pairs: tuple[NDArray[Any], tuple[int, ...]]) -> None:
+    for array, shape in pairs:
+        if array.shape != shape or (array.dtype.kind == "f" and not np.isfinite(array).all()):
+            raise InvalidData(
+                f"The tree's arrays do not fit together: {array.shape} where {shape} finite values belong."
+            )
+
+
+def _require_range(array: IntArray, low: int, high: int, what: str) -> None:
+    if array.size and (array.min() < low or array.max() >= high):
+        raise InvalidData(
+            f"The tree's arrays do not fit together: {what} indices from {low} to {high - 1} are allowed."
+        )
+
+
+def _ints(values: Any) -> IntArray:
+    array = np.asarray(values)
+    if array.size and array.dtype.kind not in "iu":
+        raise InvalidData("The saved tree is damaged: whole numbers were expected.")
+    return array.astype(np.int64)
+
+
+def _bools(values: Any) -> BoolArray:
+    array = np.asarray(values)
+    if array.size and array.dtype.kind != "b":
+        raise InvalidData("The saved tree is damaged: true or false was expected.")
+    return array.astype(bool)
+
+
+def rescaled(tree: Any, scaling: Scaling) -> Any:
+    """The same oblique or margin tree, written for another scaling of the features (up to rounding)."""
+    if np.array_equal(tree.scaling.low, scaling.low) and np.array_equal(tree.scaling.span, scaling.span):
+        return tree
+    W, constant = tree.weights("original")
+    shift = W @ scaling.low
+    if isinstance(tree, MarginTree):
+        return replace(tree, omega=W * scaling.span, omega0=constant + shift, scaling=scaling)
+    return replace(tree, a=W * scaling.span, b=constant - shift, scaling=scaling)

@@ -1,0 +1,80 @@
+"""octsvm: solver-agnostic models of optimal classification trees that survive wrong labels.
+
+Four formulations ("oct", "oct_h", "re_svm", "octsvm") on Pyomo, assembled from constraint blocks, solved to a
+checked tree. Importing this package loads neither Pyomo nor a solver; names are loaded when first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "fit": "api",
+    "build": "api",
+    "solve": "api",
+    "embed": "api",
+    "extract": "api",
+    "evaluate": "api",
+    "write": "export",
+    "flip_labels": "noise",
+    "Result": "result",
+    "Progress": "result",
+    "Tree": "formulations.trees",
+    "AxisTree": "formulations.trees",
+    "ObliqueTree": "formulations.trees",
+    "MarginTree": "formulations.trees",
+    "Evaluation": "formulations.base",
+    "CertificateMismatch": "errors",
+    "EngineFailed": "errors",
+    "InvalidData": "errors",
+    "InvalidParameter": "errors",
+    "InvalidSolverTable": "errors",
+    "NoValues": "errors",
+    "OctsvmError": "errors",
+    "OutputNotWritable": "errors",
+    "SolverUnavailable": "errors",
+    "TreeNotAdmitted": "errors",
+    "UnknownFormulation": "errors",
+    "UnknownSolver": "errors",
+    "UnsupportedProblem": "errors",
+}
+
+__all__ = ["__version__", *_HOME]
+
+if TYPE_CHECKING:
+    from .api import build, embed, evaluate, extract, fit, solve
+    from .errors import (
+        CertificateMismatch,
+        EngineFailed,
+        InvalidData,
+        InvalidParameter,
+        InvalidSolverTable,
+        NoValues,
+        OctsvmError,
+        OutputNotWritable,
+        SolverUnavailable,
+        TreeNotAdmitted,
+        UnknownFormulation,
+        UnknownSolver,
+        UnsupportedProblem,
+    )
+    from .export import write
+    from .formulations.base import Evaluation
+    from .formulations.trees import AxisTree, MarginTree, ObliqueTree, Tree
+    from .noise import flip_labels
+    from .result import Progress, Result
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        value = getattr(import_module(f".{_HOME[name]}", __name__), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOME})

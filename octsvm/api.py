@@ -1,0 +1,264 @@
+"""The public functions: fit, build, solve, embed, extract, evaluate, write."""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pyomo.environ as pyo
+
+from . import certify as certification
+from .data import prepare, read_labels, read_weights
+from .dispatch import OnMismatch, solve
+from .errors import InvalidData, InvalidParameter
+from .formulations.base import Data, Evaluation, Formulation, ModelInfo
+from .formulations.params import Params
+from .formulations.table import read_matrix
+from .formulations.trees import Tree
+from .registry import formulation as find_formulation
+from .result import Progress, Result, versions
+
+__all__ = ["build", "embed", "evaluate", "extract", "fit", "solve"]
+
+
+def fit(
+    formulation: str,
+    X: Any,
+    y: Any,
+    *,
+    solver: str = "highs",
+    time_limit: float = 60,
+    work_limit: int | Mapping[str, int] | None = None,
+    gap: float = 1e-4,
+    threads: int = 1,
+    seed: int = 0,
+    start: Tree | None = None,
+    log: Any = None,
+    callback: Callable[[Progress], Any] | None = None,
+    scale: bool = True,
+    weights: Any = None,
+    on_mismatch: OnMismatch = "raise",
+    **params: Any,
+) -> Result:
+    """Build the model of ``formulation`` on a table, solve it, and return the checked tree.
+
+    Parameters
+    ----------
+    formulation : "oct", "oct_h", "re_svm" or "octsvm"
+    X : array-like (n, p)
+        numpy array, lists, or DataFrame of numbers; any units.
+    y : array-like (n,)
+        Labels of any kind; two classes for "re_svm" and "octsvm".
+    scale : bool
+        Scale features to [0, 1] on these rows (kept in the tree). False wants X in [0, 1] already.
+    weights : array-like (n,), optional
+        Weight of each row's errors.
+    solver, time_limit, work_limit, gap, threads, seed, start, log, callback, on_mismatch
+        As for :func:`octsvm.solve`.
+    **params
+        Parameters of the formulation, e.g. depth, c1, alpha; see its Params class.
+
+    Returns
+    -------
+    Result
+
+    Raises
+    ------
+    InvalidData, InvalidParameter, UnknownFormulation
+        Before anything is solved.
+    CertificateMismatch and the errors of :func:`octsvm.solve`
+    """
+    began = time.monotonic()
+    form = find_formulation(formulation)
+    checked = form.Params.make(formulation, **params)
+    data = prepare(form, X, y, scale=scale, weights=weights)
+    if data.K == 1:
+        return _one_class(form, data, checked, began, solver)
+    model = _build(form, data, checked, start)
+    left = (
+        float(time_limit) - (time.monotonic() - began) if isinstance(time_limit, (int, float)) else time_limit
+    )
+    if isinstance(left, float) and left <= 0 < float(time_limit):
+        left = 1e-3  # building took all the time; the result is the start or the constant tree
+    return solve(
+        model,
+        solver=solver,
+        time_limit=left,
+        work_limit=work_limit,
+        gap=gap,
+        threads=threads,
+        seed=seed,
+        start=start,
+        log=log,
+        callback=callback,
+        on_mismatch=on_mismatch,
+    )
+
+
+def build(
+    formulation: str,
+    X: Any,
+    y: Any,
+    *,
+    scale: bool = True,
+    start: Tree | None = None,
+    weights: Any = None,
+    **params: Any,
+) -> pyo.ConcreteModel:
+    """Build the model of ``formulation`` on a table, as a Pyomo ConcreteModel.
+
+    The model is complete by itself: solve it with bare Pyomo, write it to a file, add blocks of your own. It knows
+    its formulation, parameters, scaling and classes (``model.info``).
+
+    Parameters
+    ----------
+    start : Tree, optional
+        A tree that the model admits; its objective gives the bound that the big-M constants come from. Without one
+        it is that of the best constant tree.
+
+    Raises
+    ------
+    InvalidData, InvalidParameter, UnknownFormulation, TreeNotAdmitted
+    """
+    form = find_formulation(formulation)
+    checked = form.Params.make(formulation, **params)
+    return _build(form, prepare(form, X, y, scale=scale, weights=weights), checked, start)
+
+
+def _build(form: Formulation, data: Data, params: Params, start: Tree | None) -> pyo.ConcreteModel:
+    if start is None:
+        return form.build(data, params, np.inf)
+    _require_tree(start)
+    tree = form.normalise(start, data, params)
+    cost = form.evaluate(tree, data.X_original, data.y, params, data.weights).objective
+    model = form.build(data, params, cost)
+    if np.isfinite(model.info.upper_bound) and cost <= model.info.upper_bound:
+        form.embed(model, tree)  # an objective is a bound only if the model has that tree
+        for var in model.component_data_objects(pyo.Var):
+            if not var.fixed:
+                var.set_value(None)
+    return model
+
+
+def embed(model: pyo.ConcreteModel, tree: Tree) -> Tree:
+    """Set every variable of ``model``, in place, to the values that ``tree`` has there; return the tree as embedded.
+
+    Raises
+    ------
+    TreeNotAdmitted
+        With the reason, if the tree is no point of the model. The values are then as before.
+    """
+    _require_tree(tree)
+    before = [(v, v.value) for v in model.component_data_objects(pyo.Var)]
+    try:
+        return certification.embed(model, _formulation_of(model), tree)
+    except BaseException:
+        for var, value in before:
+            var.set_value(value, skip_validation=True)
+        raise
+
+
+def extract(model: pyo.ConcreteModel) -> Tree:
+    """Read the fitted tree from the values of the model's variables, whoever set them.
+
+    Raises
+    ------
+    NoValues
+        If the model was not solved.
+    """
+    tree: Tree = _formulation_of(model).extract(model)
+    return tree
+
+
+def evaluate(
+    formulation: str, tree: Tree, X: Any, y: Any, *, weights: Any = None, **params: Any
+) -> Evaluation:
+    """The objective of ``tree`` on a table, term by term, in plain numpy.
+
+    Parameters
+    ----------
+    X, y : array-like (m, p), (m,)
+        In original units and labels. Labels that the tree does not know are refused.
+    **params
+        Parameters of the formulation.
+
+    Raises
+    ------
+    InvalidData, InvalidParameter, UnknownFormulation
+    """
+    form = find_formulation(formulation)
+    checked = form.Params.make(formulation, **params)
+    _require_tree(tree)
+    expected = {"oct": "axis", "oct_h": "oblique", "re_svm": "margin", "octsvm": "margin"}[formulation]
+    if tree.kind != expected:
+        raise InvalidParameter(
+            f"{formulation!r} evaluates trees of the kind {expected!r}, and this one is {tree.kind!r}."
+        )
+    depth = getattr(checked, "depth", 0)
+    if "depth" in params and depth != tree.depth:
+        raise InvalidParameter(
+            f"depth={depth} was given, and the tree has depth {tree.depth}. Leave depth out."
+        )
+    matrix, _ = read_matrix(X, tree.feature_names)
+    classes, index = read_labels(y, len(matrix))
+    known = {c: k for k, c in enumerate(tree.classes)}
+    for c in classes:
+        if c not in known:
+            raise InvalidData(
+                f"y holds the label {c!r}, and the tree knows {', '.join(map(repr, tree.classes))}."
+            )
+    position = np.array([known[c] for c in classes], dtype=np.int64)[index]
+    found: Evaluation = form.evaluate(tree, matrix, position, checked, read_weights(weights, len(matrix)))
+    return found
+
+
+def _formulation_of(model: pyo.ConcreteModel) -> Formulation:
+    info = getattr(model, "info", None)
+    if not isinstance(info, ModelInfo):
+        raise InvalidParameter(
+            "This model does not know its formulation. Build it with octsvm.build, or set model.info to a ModelInfo."
+        )
+    return find_formulation(info.formulation)
+
+
+def _require_tree(tree: Any) -> None:
+    if not isinstance(tree, Tree):
+        raise InvalidParameter(
+            f"A fitted tree was expected, not {type(tree).__name__}. A Result's tree is result.tree."
+        )
+
+
+def _one_class(form: Formulation, data: Data, params: Params, began: float, solver: str) -> Result:
+    warnings.warn(
+        f"y holds one class only ({data.classes[0]!r}): the tree predicts it everywhere, and nothing was solved.",
+        stacklevel=3,
+    )
+    if hasattr(params, "leaf_size"):
+        params.leaf_size(data.n)
+    tree = form.constant_tree(data, params)
+    evaluation = form.evaluate(tree, data.X_original, data.y, params, data.weights)
+    return Result(
+        formulation=form.name,
+        params=params.model_dump(),
+        tree=tree,
+        status="optimal",
+        stop="optimal",
+        objective=evaluation.objective,
+        bound=evaluation.objective,
+        gap=0.0,
+        terms=evaluation.terms,
+        counts=evaluation.counts,
+        seconds=time.monotonic() - began,
+        solver=solver,
+        solver_version="not called",
+        notes=("one class only: nothing was solved",),
+        model_objective=math.nan,
+        data_digest=data.digest,
+        n=data.n,
+        p=data.p,
+        versions=versions(),
+    )

@@ -1,0 +1,1 @@
+"""The only places that import solver interfaces. Each backend module offers ``solve`` and ``FixedProgram``."""

@@ -1,0 +1,257 @@
+"""HiGHS through highspy, on matrices.
+
+Every solve gets a fresh native model (no state survives), runs in a thread of its own (so that Ctrl-C and the hard
+deadline work while the solver holds the processor), and checks that each option was accepted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import highspy
+import numpy as np
+
+from ..errors import EngineFailed
+from ..solvers import SolverSpec
+from .program import Array, Limits, LinearProgram, Outcome, Row, Watch
+
+GRACE = 1.0  # seconds past the limit after which a solve is told to stop; twice that, and it is left behind
+
+_STOPS = {
+    highspy.HighsModelStatus.kOptimal: "optimal",
+    highspy.HighsModelStatus.kInfeasible: "infeasible",
+    highspy.HighsModelStatus.kUnbounded: "unbounded",
+    highspy.HighsModelStatus.kUnboundedOrInfeasible: "inf_or_unbd",
+    highspy.HighsModelStatus.kTimeLimit: "time_limit",
+    highspy.HighsModelStatus.kIterationLimit: "node_limit",
+    highspy.HighsModelStatus.kSolutionLimit: "node_limit",
+    highspy.HighsModelStatus.kInterrupt: "interrupted",
+    highspy.HighsModelStatus.kModelEmpty: "optimal",
+}
+for _name, _stop in (("kMemoryLimit", "memory_limit"), ("kObjectiveBound", "objective_limit")):
+    if hasattr(highspy.HighsModelStatus, _name):
+        _STOPS[getattr(highspy.HighsModelStatus, _name)] = _stop
+
+_left_behind: list[threading.Thread] = []
+
+
+def version() -> str:
+    """Version of the HiGHS library."""
+    return str(highspy.Highs().version())
+
+
+def _set(h: Any, name: str, value: Any) -> None:
+    if h.setOptionValue(name, value) != highspy.HighsStatus.kOk:
+        raise EngineFailed(
+            f"HiGHS does not take the option {name} = {value!r}. See https://ergo-code.github.io/HiGHS for its options."
+        )
+
+
+def _native(program: LinearProgram, spec: SolverSpec, limits: Limits, scale: float, relax: bool) -> Any:
+    lp = highspy.HighsLp()
+    lp.num_col_, lp.num_row_ = program.n, program.A.shape[0]
+    lp.col_cost_ = program.cost * scale
+    lp.offset_ = program.offset * scale
+    lp.col_lower_, lp.col_upper_ = program.low, program.high
+    lp.row_lower_, lp.row_upper_ = program.row_low, program.row_high
+    lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+    lp.a_matrix_.start_ = program.A.indptr.astype(np.int32)
+    lp.a_matrix_.index_ = program.A.indices.astype(np.int32)
+    lp.a_matrix_.value_ = program.A.data
+    if not relax and program.integer.any():
+        kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
+        lp.integrality_ = [kinds[int(k)] for k in program.integer]
+    h = highspy.Highs()
+    options = spec.options
+    for name, value in spec.fixed.items():
+        _set(h, name, value)
+    _set(h, options["time_limit"], float(max(0.0, limits.seconds)))
+    _set(h, options["threads"], int(limits.threads))
+    _set(h, options["seed"], int(limits.seed) % (2**31 - 1))
+    _set(h, options["feasibility_tolerance"], spec.tolerances.feasibility if not relax else 1e-9)
+    _set(h, options["integrality_tolerance"], limits.integrality)
+    if h.passModel(lp) == highspy.HighsStatus.kError:
+        raise EngineFailed(
+            "HiGHS refused the model's matrix; please report this with the model's .mps file (octsvm.write)."
+        )
+    return h
+
+
+def _run(h: Any, seconds: float, stop: threading.Event) -> bool:
+    """Run in a thread of its own; False if it had to be left behind. Ctrl-C sets ``stop`` and waits for the end."""
+    if not any(t.is_alive() for t in _left_behind):
+        highspy.Highs.resetGlobalScheduler(True)  # otherwise a second thread count is refused
+    failure: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            h.run()
+        except BaseException as error:
+            failure.append(error)
+
+    thread = threading.Thread(target=work, daemon=True)
+    deadline = time.monotonic() + seconds
+    thread.start()
+    asked = 0.0
+    while thread.is_alive():
+        try:
+            thread.join(0.1)
+        except KeyboardInterrupt:
+            stop.set()
+        now = time.monotonic()
+        if now > deadline + GRACE:
+            stop.set()
+        if stop.is_set():
+            asked = asked or now
+            if now > asked + GRACE:
+                _left_behind.append(thread)
+                return False
+    if failure:
+        raise EngineFailed(f"HiGHS broke down: {failure[0]}") from None
+    return True
+
+
+def solve(
+    program: LinearProgram,
+    spec: SolverSpec,
+    limits: Limits,
+    start: Array | None = None,
+    watch: Watch | None = None,
+) -> Outcome:
+    """Solve a (mixed-integer) linear program.
+
+    Raises
+    ------
+    EngineFailed
+    """
+    scale = program.cost_scale(limits.size)
+    h = _native(program, spec, limits, scale, relax=False)
+    _set(h, spec.options["gap"], float(limits.gap))
+    _set(h, spec.options["gap_abs"], 1e-9)
+    if limits.nodes is not None:
+        _set(h, spec.options["node_limit"], int(limits.nodes))
+    log_file = _start_log(h, spec, limits.log)
+    if start is not None:
+        solution = highspy.HighsSolution()
+        solution.col_value = np.asarray(start, dtype=float)
+        h.setSolution(solution)
+
+    stop = threading.Event()
+    asked: list[bool] = []
+    best: list[Array] = []
+    nodes = [0]
+
+    def look(event: Any, point: Array | None) -> None:
+        out = event.data_out
+        nodes[0] = max(nodes[0], int(out.mip_node_count))
+        if watch is not None and watch(float(out.mip_dual_bound) / scale, nodes[0], point):
+            asked.append(True)
+            stop.set()
+
+    def improved(event: Any) -> None:
+        point = np.array(event.data_out.mip_solution, dtype=float)
+        best[:] = [point]
+        look(event, point)
+
+    def interrupt(event: Any) -> None:
+        if stop.is_set():
+            event.interrupt()
+
+    mixed = bool(program.integer.any())
+    if mixed:
+        h.cbMipImprovingSolution.subscribe(improved)
+        h.cbMipLogging.subscribe(lambda event: look(event, None))
+        h.cbMipInterrupt.subscribe(interrupt)
+    h.cbSimplexInterrupt.subscribe(interrupt)
+
+    began = time.monotonic()
+    finished = _run(h, limits.seconds, stop)
+    late = time.monotonic() - began > limits.seconds
+    _end_log(log_file, limits.log)
+    if not finished:
+        x = best[0] if best else None
+        reason = "time_limit" if late else "interrupted"
+        return Outcome(reason, x, np.inf if x is None else program.objective(x), -np.inf, nodes[0])
+
+    status = _STOPS.get(h.getModelStatus(), "error")
+    if status == "interrupted" and late and not asked:
+        status = "time_limit"
+    info = h.getInfo()
+    x = None
+    if int(info.primal_solution_status) == 2:
+        x = np.array(h.getSolution().col_value, dtype=float)
+    elif best and status not in ("infeasible", "inf_or_unbd"):
+        x = best[0]
+    objective = np.inf if x is None else program.objective(x)
+    bound = float(info.mip_dual_bound) / scale if mixed else (objective if status == "optimal" else -np.inf)
+    if status == "infeasible":
+        bound = np.inf
+    if abs(bound) >= 1e19 and status != "infeasible":
+        bound = -np.inf
+    return Outcome(status, x, objective, bound, max(nodes[0], int(info.mip_node_count) if mixed else 0))
+
+
+def _start_log(h: Any, spec: SolverSpec, log: Any) -> str | None:
+    if log is None or log is False:
+        _set(h, "output_flag", False)
+        return None
+    if log is True:
+        _set(h, "log_to_console", True)
+        return None
+    handle, name = tempfile.mkstemp(suffix=".log")
+    os.close(handle)
+    _set(h, spec.options["log"], name)
+    return name
+
+
+def _end_log(name: str | None, log: Any) -> None:
+    """HiGHS truncates its log file at every start; ours collects all rounds."""
+    if name is None:
+        return
+    with open(log, "a", encoding="utf-8") as out:
+        out.write(Path(name).read_text(encoding="utf-8", errors="replace"))
+    with contextlib.suppress(OSError):
+        os.unlink(name)
+
+
+class FixedProgram:
+    """The continuous rest of a program whose integers are fixed; rows can be added between solves."""
+
+    def __init__(self, program: LinearProgram, spec: SolverSpec, limits: Limits, x: Array) -> None:
+        self._program = program
+        self._scale = program.cost_scale(limits.size)
+        self._spec = spec
+        self._h = _native(program, spec, limits, self._scale, relax=True)
+        _set(self._h, "output_flag", False)
+        fixed = np.flatnonzero(program.integer).astype(np.int32)
+        whole = np.round(x[fixed])
+        if len(fixed):
+            self._h.changeColsBounds(len(fixed), fixed, whole, whole)
+
+    def add_rows(self, rows: Sequence[Row]) -> None:
+        """Append rows to the native model only."""
+        for row in rows:
+            self._h.addRow(
+                float(row.low),
+                highspy.kHighsInf,
+                len(row.index),
+                np.asarray(row.index, dtype=np.int32),
+                np.asarray(row.value, dtype=float),
+            )
+
+    def solve(self, seconds: float) -> tuple[str, Array | None, float]:
+        """Stop, point and objective."""
+        _set(self._h, self._spec.options["time_limit"], float(max(0.0, seconds)) + self._h.getRunTime())
+        self._h.run()
+        stop = _STOPS.get(self._h.getModelStatus(), "error")
+        if stop != "optimal":
+            return stop, None, np.inf
+        x = np.array(self._h.getSolution().col_value, dtype=float)
+        return stop, x, self._program.objective(x)

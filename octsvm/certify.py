@@ -1,0 +1,199 @@
+"""Checks an answer outside the solver: the tree in it, where that tree sends the rows, and what it costs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyomo.environ as pyo
+
+from .errors import TreeNotAdmitted
+from .formulations.base import BoolArray, Evaluation, Formulation, ModelInfo
+from .formulations.trees import MarginTree, Tree
+
+# Agreement asked of two computations of one objective, relative: what feasibility tolerances of 1e-6 leave.
+AGREE = 1e-5
+OWN = frozenset(
+    (
+        "topology",
+        "split",
+        "pruning",
+        "assignment",
+        "routing",
+        "leaf_label",
+        "relabelling",
+        "hinge",
+        "margin",
+        "cost",
+        "objective",
+    )
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """The tree in the model's values and what was recomputed of it.
+
+    ``objective`` includes the user's own terms; ``claimed`` is the model's objective at its values; ``admitted`` says
+    whether the tree is a point of the model; ``mismatch`` is empty where the claim holds.
+    """
+
+    tree: Tree
+    evaluation: Evaluation
+    objective: float
+    claimed: float
+    differing_rows: tuple[int, ...]
+    admitted: bool
+    mismatch: str
+    notes: tuple[str, ...]
+
+
+def user_components(model: pyo.ConcreteModel) -> list[Any]:
+    """Top-level components that the formulation did not build."""
+    return [c for c in model.component_objects(descend_into=False) if c.local_name not in OWN]
+
+
+def user_terms(model: pyo.ConcreteModel) -> float:
+    """What the user added to the objective, at the present values: objective minus the formulation's own cost."""
+    return float(pyo.value(model.objective.expr)) - float(pyo.value(model.cost.expr))
+
+
+def broken_row(model: pyo.ConcreteModel, tolerance: float = 1e-6) -> str | None:
+    """The most violated active row or bound at the present values, as text; None where all hold.
+
+    The tolerance is relative to the largest term of the row, as solvers count it.
+    """
+    worst, text = tolerance, None
+    for row in model.component_data_objects(pyo.Constraint, active=True, descend_into=True):
+        body = pyo.value(row.body, exception=False)
+        if body is None:
+            return f"{row.name} has variables without values"
+        size = max(1.0, abs(row.lower or 0.0), abs(row.upper or 0.0))
+        excess = max(
+            (pyo.value(row.lower) - body if row.has_lb() else 0.0),
+            (body - pyo.value(row.upper) if row.has_ub() else 0.0),
+        )
+        if excess / size > worst:
+            doc = row.parent_component().doc
+            worst, text = (
+                excess / size,
+                f"{row.name} is violated by {excess:.3g}" + (f" ({doc})" if doc else ""),
+            )
+    for var in model.component_data_objects(pyo.Var, active=True, descend_into=True):
+        if var.value is None:
+            continue
+        low, high = var.bounds
+        excess = max(
+            (low - var.value if low is not None else 0.0), (var.value - high if high is not None else 0.0)
+        )
+        if excess / max(1.0, abs(var.value)) > worst:
+            worst, text = (
+                excess / max(1.0, abs(var.value)),
+                f"{var.name} = {var.value:.6g} is outside [{low}, {high}]",
+            )
+    return text
+
+
+def embed(
+    model: pyo.ConcreteModel, formulation: Formulation, tree: Tree, marks: BoolArray | None = None
+) -> Tree:
+    """Embed ``tree`` and check every row of the model at the values, the user's own rows included.
+
+    Raises
+    ------
+    TreeNotAdmitted
+    """
+    embedded: Tree = formulation.embed(model, tree, marks)
+    reason = broken_row(model)
+    if reason is not None and marks is None and isinstance(embedded, MarginTree) and embedded.relabelled:
+        # A user's row may limit relabelling: try again with every label kept.
+        none = np.zeros((model.info.data.n, embedded.n_nodes), dtype=bool)
+        try:
+            kept: Tree = formulation.embed(model, tree, none)
+        except TreeNotAdmitted:
+            kept = embedded
+        else:
+            reason = broken_row(model)
+        embedded = kept
+    if reason is not None:
+        raise TreeNotAdmitted(f"The tree is not a point of this model: {reason}.")
+    return embedded
+
+
+def certify(model: pyo.ConcreteModel, formulation: Formulation) -> Certificate:
+    """Read the tree from the model's values, route the training rows by it, and recompute its objective.
+
+    Each row takes the cheaper of error and relabelling, as far as the user's own rows allow. The model's values
+    become those of the tree where the model admits it, and stay as they are otherwise.
+    """
+    info: ModelInfo = model.info
+    data = info.data
+    claimed = float(pyo.value(model.objective.expr))
+    said = formulation.assigned_path(model)
+    tree: Tree = formulation.extract(model)
+    path = tree.nodes(data.X_original)
+    differing = tuple(int(i) for i in np.flatnonzero((path != said).any(axis=1)))
+    notes: list[str] = []
+    own_marks = _marks(tree, data.n) if isinstance(tree, MarginTree) else None
+    before = {id(v): v.value for v in model.component_data_objects(pyo.Var)}
+
+    admitted, marks = False, None
+    reason = ""
+    for choice in [None] if own_marks is None else [None, own_marks]:
+        try:
+            tree = embed(model, formulation, tree, choice)
+        except TreeNotAdmitted as error:
+            reason = reason or str(error)
+            continue
+        admitted, marks = True, choice
+        break
+    extra = 0.0
+    if admitted:
+        extra = user_terms(model)
+    else:
+        for var in model.component_data_objects(pyo.Var):
+            var.set_value(before[id(var)], skip_validation=True)
+        extra = user_terms(model)
+    evaluation = formulation.evaluate(tree, data.X_original, data.y, info.params, data.weights, marks)
+    if isinstance(tree, MarginTree) and not admitted and evaluation.relabelled is not None:
+        tree = with_records(tree, model, evaluation.relabelled)
+    objective = evaluation.objective + extra
+    if user_components(model):
+        names = ", ".join(c.local_name for c in user_components(model))
+        notes.append(
+            f"the model carries parts of your own ({names}); their terms are Pyomo's at the tree's values: {extra:.6g}"
+        )
+
+    mismatch = ""
+    if differing:
+        rows = ", ".join(map(str, differing[:8])) + (", ..." if len(differing) > 8 else "")
+        mismatch = f"the tree routes {len(differing)} of {data.n} training rows otherwise than the solver's answer (rows {rows})"
+    if objective > claimed + AGREE * max(1.0, abs(claimed)) * _looseness(claimed):
+        worse = f"the tree costs {objective:.8g} and the answer claims {claimed:.8g}"
+        mismatch = f"{mismatch}; {worse}" if mismatch else worse
+    elif objective < claimed - 1e-6 * max(1e-3, abs(claimed)):
+        notes.append(f"the recomputed objective is better than the solver's ({claimed:.8g}) and kept")
+    if not admitted and not mismatch:
+        mismatch = f"the tree is no point of the model: {reason}"
+    return Certificate(tree, evaluation, objective, claimed, differing, admitted, mismatch, tuple(notes))
+
+
+def _looseness(claimed: float) -> float:
+    # Relative agreement for small objectives too: an absolute 1e-5 would hide a wrong answer worth 1e-4.
+    return max(abs(claimed), 1e-3) if abs(claimed) < 1.0 else 1.0
+
+
+def _marks(tree: MarginTree, n: int) -> BoolArray:
+    marks = np.zeros((n, tree.n_nodes), dtype=bool)
+    for r in tree.relabelled:
+        marks[r.row, r.node - 1] = True
+    return marks
+
+
+def with_records(tree: MarginTree, model: pyo.ConcreteModel, marks: BoolArray) -> MarginTree:
+    """The tree with its relabelled rows and their costs."""
+    from .formulations._svm import records
+
+    params = model.info.params
+    return tree.with_relabelled(records(tree, model.info.data, params.c1, params.c2, marks))

@@ -1,0 +1,515 @@
+"""From a model to a checked result: classify, bridge, solve in rounds, undo, certify."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+import numpy as np
+import pyomo.environ as pyo
+
+from . import certify as certification
+from . import solvers
+from .backends.program import Array, LinearProgram
+from .bridges import Bridge, leading_to, relative_gap
+from .certify import Certificate
+from .errors import CertificateMismatch, InvalidParameter, OctsvmError, UnsupportedProblem
+from .formulations.base import Evaluation, Formulation, ModelInfo
+from .formulations.trees import Tree
+from .problem_class import ProblemClass, classify
+from .registry import formulation as find_formulation
+from .result import Progress, Result, versions
+from .rounds import Rounds
+
+OnMismatch = Literal["raise", "warn", "ignore"]
+SLACK_WARNING = 0.01  # of M times the integrality tolerance, in units of the margin
+
+
+def solve(
+    model: pyo.ConcreteModel,
+    *,
+    solver: str = "highs",
+    time_limit: float = 60,
+    work_limit: int | Mapping[str, int] | None = None,
+    gap: float = 1e-4,
+    threads: int = 1,
+    seed: int = 0,
+    start: Tree | None = None,
+    log: Any = None,
+    callback: Callable[[Progress], Any] | None = None,
+    on_mismatch: OnMismatch = "raise",
+) -> Result:
+    """Solve ``model`` and return the best tree known, checked outside the solver.
+
+    The model comes back as it was, but for the values of its variables: they are those of the returned tree where
+    the model admits it.
+
+    Parameters
+    ----------
+    model : ConcreteModel
+        From :func:`octsvm.build`, with any blocks of your own on top.
+    solver : str
+        A name of the solver table.
+    time_limit : float
+        Wall-clock seconds over everything, also the rounds of a bridge.
+    work_limit : int or mapping, optional
+        A reproducible limit: branch-and-bound nodes over all rounds, or ``{"nodes": ..., "rounds": ...}``.
+    gap : float
+        Relative gap at which a tree counts as optimal.
+    threads, seed : int
+    start : Tree, optional
+        A tree that the model admits; the result is never worse.
+    log : None, True or path
+        The engine's log: silent, on the console, or appended to a file.
+    callback : callable, optional
+        Called with :class:`Progress`; return True to stop.
+    on_mismatch : "raise", "warn" or "ignore"
+        What to do when the solver's answer does not hold outside the solver.
+
+    Returns
+    -------
+    Result
+
+    Raises
+    ------
+    CertificateMismatch
+        Where the answer's tree is worse than the answer claims, or routes training rows otherwise; its ``result``
+        has status "unverified" and the best tree found.
+    UnknownSolver, SolverUnavailable, UnsupportedProblem, TreeNotAdmitted, InvalidParameter, EngineFailed
+    """
+    began = time.monotonic()
+    node_limit, round_limit = _check_options(time_limit, work_limit, gap, threads, seed, on_mismatch)
+    spec = solvers.require(solver)
+    info: ModelInfo | None = getattr(model, "info", None)
+    form = find_formulation(info.formulation) if info is not None else None
+    problem = classify(model)
+    bridge = None if problem.name in spec.classes else _bridge(problem, spec)
+    before = {id(v): (v, v.value) for v in model.component_data_objects(pyo.Var)}
+    deadline = began + float(time_limit)
+    try:
+        start_tree = None
+        if start is not None:
+            if form is None:
+                raise InvalidParameter(
+                    "start= needs a model that octsvm.build made; this one belongs to no formulation."
+                )
+            start_tree = certification.embed(model, form, start)
+        program, rounds, stop = _run(
+            model,
+            problem,
+            spec,
+            bridge,
+            start is not None,
+            form,
+            deadline=deadline,
+            began=began,
+            gap=gap,
+            threads=threads,
+            seed=seed,
+            node_limit=node_limit,
+            round_limit=round_limit,
+            log=log,
+            callback=callback,
+            size=info.upper_bound if info is not None else np.inf,
+        )
+        outcome = _Outcome(model, form, info, program, rounds, stop, problem, bridge, start_tree)
+        result = outcome.result(began, deadline, gap, solver)
+    except BaseException:
+        for var, value in before.values():
+            var.set_value(value, skip_validation=True)
+        raise
+    if result.status == "unverified" and on_mismatch != "ignore":
+        message = _mismatch_text(result)
+        if on_mismatch == "raise":
+            raise CertificateMismatch(message, result)
+        import warnings
+
+        warnings.warn(message, stacklevel=2)
+    return result
+
+
+def _run(
+    model: pyo.ConcreteModel,
+    problem: ProblemClass,
+    spec: solvers.SolverSpec,
+    bridge: Bridge | None,
+    has_start: bool,
+    form: Formulation | None,
+    **options: Any,
+) -> tuple[LinearProgram, Rounds, str]:
+    # Costs are not negative in any formulation; with terms of the user's own nothing is known beforehand.
+    own = form is not None and not certification.user_components(model)
+    try:
+        if bridge is not None:
+            bridge.apply(model, problem)
+        program = LinearProgram.compile(model)
+        if bridge is not None:
+            bridge.attach(program)
+        rounds = Rounds(program, spec, bridge, floor=0.0 if own else -math.inf, **options)
+        stop = rounds.run(_start_point(program, bridge) if has_start else None)
+    finally:
+        if bridge is not None:
+            bridge.undo()
+    return program, rounds, stop
+
+
+def _start_point(program: LinearProgram, bridge: Bridge | None) -> Array | None:
+    point = np.array([0.0 if v.value is None else v.value for v in program.columns], dtype=float)
+    return point if bridge is None else bridge.repair(point)
+
+
+class _Outcome:
+    """Turns what the rounds left into a certified result."""
+
+    def __init__(
+        self,
+        model: pyo.ConcreteModel,
+        form: Formulation | None,
+        info: ModelInfo | None,
+        program: LinearProgram,
+        rounds: Rounds,
+        stop: str,
+        problem: ProblemClass,
+        bridge: Bridge | None,
+        start: Tree | None,
+    ) -> None:
+        self.model, self.form, self.info, self.program = model, form, info, program
+        self.rounds, self.stop, self.problem, self.bridge, self.start = rounds, stop, problem, bridge, start
+        self.notes: list[str] = list(rounds.notes)
+
+    def result(self, began: float, deadline: float, gap: float, solver: str) -> Result:
+        self._note_what_was_rewritten()
+        if self.rounds.best is not None:
+            self._load(self.rounds.best)
+        if self.form is None or self.info is None:
+            return self._uncertified(began, gap, solver)
+        if self.stop == "infeasible":
+            return self._infeasible(began, solver)
+        certificate: Certificate | None = None
+        mismatch = ""
+        if self.rounds.best is not None:
+            certificate = certification.certify(self.model, self.form)
+            self.notes += certificate.notes
+            mismatch = certificate.mismatch
+        found = self._best_tree(certificate, deadline)
+        if found is None:
+            return self._infeasible(began, solver)
+        tree, evaluation, objective, source = found
+        bound = self.rounds.bound
+        distance = relative_gap(objective, bound)
+        stop = self.stop
+        if mismatch:
+            status = "unverified"
+            if stop == "optimal":
+                stop = "numeric"
+        elif distance <= gap:
+            status, stop = "optimal", "optimal"
+        elif source == "answer" and (self.rounds.own or self.start is not None):
+            status = "feasible"
+        else:
+            status = "fallback"
+        if not mismatch and bound > objective + 1e-6 * max(1.0, abs(objective)):
+            self.notes.append(
+                f"the engine's bound {bound:.8g} lies above this tree's objective; it is cut to that"
+            )
+        return self._make(
+            began,
+            solver,
+            tree,
+            evaluation,
+            objective,
+            min(bound, objective),
+            status,
+            stop,
+            notes=[*self.notes, *([mismatch] if mismatch else [])],
+            claimed=math.nan if certificate is None else certificate.claimed,
+            differing=() if certificate is None else certificate.differing_rows,
+        )
+
+    # -- parts ----------------------------------------------------------------------------------------------
+
+    def _load(self, x: Array) -> None:
+        for var in self.model.component_data_objects(pyo.Var):
+            if var.value is None:
+                var.set_value(0.0, skip_validation=True)  # stands in no row: any value will do
+        for var, value, integer in zip(
+            self.program.columns, x.tolist(), self.program.integer.tolist(), strict=True
+        ):
+            var.set_value(float(round(value)) if integer else value, skip_validation=True)
+
+    def _best_tree(
+        self, certificate: Certificate | None, deadline: float
+    ) -> tuple[Tree, Evaluation, float, str] | None:
+        """The certified tree, unless the start or the constant tree is better, or the answer does not hold."""
+        assert self.form is not None and self.info is not None
+        found: list[tuple[Tree, Evaluation, float, str]] = []
+        if certificate is not None:
+            found.append((certificate.tree, certificate.evaluation, certificate.objective, "answer"))
+            if certificate.mismatch:
+                found += self._repaired(certificate.tree, deadline)
+        others: list[tuple[Tree, str]] = [] if self.start is None else [(self.start, "start")]
+        others.append((self.form.constant_tree(self.info.data, self.info.params), "constant"))
+        values = None
+        for tree, source in others:
+            values = values or {id(v): (v, v.value) for v in self.model.component_data_objects(pyo.Var)}
+            try:
+                embedded = certification.embed(self.model, self.form, tree)
+            except OctsvmError:
+                continue
+            data = self.info.data
+            evaluation = self.form.evaluate(embedded, data.X_original, data.y, self.info.params, data.weights)
+            found.append((embedded, evaluation, float(pyo.value(self.model.objective.expr)), source))
+        if values is not None:
+            for var, value in values.values():
+                var.set_value(value, skip_validation=True)
+        if not found:
+            return None
+        best = found[0]
+        for other in found[1:]:
+            if other[2] < best[2] - 1e-9 * max(1.0, abs(best[2])):
+                best = other
+        if best[3] != "answer":
+            if certificate is not None and not certificate.mismatch:
+                self.notes.append(f"the {best[3]} tree is better than what the engine found, and is returned")
+            try:
+                certification.embed(self.model, self.form, best[0])
+            except OctsvmError:
+                self.notes.append("the model holds the engine's answer, not the returned tree")
+        return best
+
+    def _repaired(self, tree: Tree, deadline: float) -> list[tuple[Tree, Evaluation, float, str]]:
+        """Re-route by the tree, fix what follows from it in the default variant, and polish there."""
+        assert self.form is not None and self.info is not None
+        if certification.user_components(self.model):
+            return []
+        better = polish_tree(
+            self.form, self.info, tree, self.rounds.spec, max(1.0, deadline - time.monotonic())
+        )
+        if better is None:
+            return []
+        data = self.info.data
+        evaluation = self.form.evaluate(better, data.X_original, data.y, self.info.params, data.weights)
+        return [(better, evaluation, evaluation.objective, "re-routed")]
+
+    def _note_what_was_rewritten(self) -> None:
+        if self.bridge is not None:
+            self.notes.append(
+                f"{self.problem.name} solved as a series of linear models ({self.bridge.name}, {self.bridge.exactness})"
+            )
+        if self.info is not None and self.info.big_m:
+            largest = max(v for k, v in self.info.big_m.items() if k != "weights")
+            slack = largest * self.rounds.integrality
+            if slack > SLACK_WARNING:
+                self.notes.append(
+                    f"big-M {largest:.3g} times the integrality tolerance {self.rounds.integrality:g} is {slack:.2g} in units "
+                    "of the margin: the engine's bound may be lower than the true one; a good start= lowers M"
+                )
+
+    def _infeasible(self, began: float, solver: str) -> Result:
+        return self._make(
+            began,
+            solver,
+            None,
+            Evaluation(math.inf, {}, {}),
+            math.inf,
+            math.inf,
+            "infeasible",
+            "infeasible",
+            notes=self.notes,
+        )
+
+    def _uncertified(self, began: float, gap: float, solver: str) -> Result:
+        rounds = self.rounds
+        self.notes.append(
+            "the model belongs to no formulation: values are loaded, and nothing was checked outside the solver"
+        )
+        status = (
+            "infeasible"
+            if self.stop == "infeasible"
+            else "unverified"
+            if rounds.best is not None
+            else "fallback"
+        )
+        return self._make(
+            began,
+            solver,
+            None,
+            Evaluation(rounds.objective, {}, {}),
+            rounds.objective,
+            rounds.bound,
+            status,
+            self.stop,
+            notes=self.notes,
+        )
+
+    def _make(
+        self,
+        began: float,
+        solver: str,
+        tree: Tree | None,
+        evaluation: Evaluation,
+        objective: float,
+        bound: float,
+        status: str,
+        stop: str,
+        *,
+        notes: list[str],
+        claimed: float = math.nan,
+        differing: tuple[int, ...] = (),
+    ) -> Result:
+        info, rounds = self.info, self.rounds
+        terms = dict(evaluation.terms)
+        if terms and abs(objective - evaluation.objective) > 1e-12 * max(1.0, abs(objective)):
+            terms["yours"] = objective - evaluation.objective
+        return Result(
+            formulation=info.formulation if info else self.model.name,
+            params=info.params.model_dump() if info else {},
+            tree=tree,
+            status=status,
+            stop=stop,
+            objective=objective,
+            bound=bound,
+            gap=relative_gap(objective, bound) if math.isfinite(objective) else math.inf,
+            terms=terms,
+            counts=dict(evaluation.counts),
+            seconds=time.monotonic() - began,
+            solver=solver,
+            solver_version=rounds.backend.version(),
+            rounds=rounds.rounds,
+            nodes=rounds.nodes,
+            trace=tuple(rounds.trace),
+            notes=tuple(notes),
+            model_objective=claimed,
+            differing_rows=differing,
+            big_m=dict(info.big_m) if info else {},
+            data_digest=info.data.digest if info else "",
+            n=info.data.n if info else 0,
+            p=info.data.p if info else 0,
+            versions=versions(),
+        )
+
+
+def polish_tree(
+    form: Formulation, info: ModelInfo, tree: Tree, spec: solvers.SolverSpec, seconds: float
+) -> Tree | None:
+    """Fix in the default variant what follows from the tree's routing, solve the convex rest, and return that tree.
+
+    None where the default variant does not admit the tree, or nothing came of it.
+    """
+    began = time.monotonic()
+    data, params = info.data, info.params
+    params = params.model_copy(update={"variant": None})
+    cost = form.evaluate(tree, data.X_original, data.y, params, data.weights).objective
+    model = form.build(data, params, cost)
+    try:
+        form.embed(model, tree)
+        problem = classify(model)
+        bridge = None if problem.name in spec.classes else _bridge(problem, spec)
+        if bridge is not None:
+            bridge.apply(model, problem)
+        program = LinearProgram.compile(model)
+        if bridge is not None:
+            bridge.attach(program)
+        rounds = Rounds(
+            program,
+            spec,
+            bridge,
+            deadline=began + seconds,
+            began=began,
+            gap=1e-4,
+            threads=1,
+            seed=0,
+            node_limit=None,
+            round_limit=None,
+            floor=0.0,
+            size=cost,
+            log=None,
+            callback=None,
+        )
+        start = _start_point(program, bridge)
+        if start is None:
+            return None
+        rounds.polish(start, own=False)
+        if rounds.best is None:
+            return None
+        program.load(rounds.best)
+        if bridge is not None:
+            bridge.undo()
+        return certification.certify(model, form).tree
+    except OctsvmError:
+        return None
+
+
+def _bridge(problem: ProblemClass, spec: solvers.SolverSpec) -> Bridge:
+    found = leading_to(problem, spec.classes)
+    if found is not None:
+        return found
+    others = [name for name, s in solvers.table().items() if s.version and problem.name in s.classes]
+    cause = (
+        f" The rows {', '.join(problem.unmarked[:3])} are not linear and carry no mark that a bridge knows."
+        if problem.unmarked
+        else ""
+    )
+    way = (
+        f"Of the installed solvers, {', '.join(others)} take it."
+        if others
+        else (
+            "Write the cone with blocks.add_margin, whose quadratic rows are marked, choose norm='l1', or write the model "
+            "for another solver with octsvm.write."
+        )
+    )
+    raise UnsupportedProblem(
+        f"{spec.name} cannot take this model: it is a {problem}, and {spec.name} solves {', '.join(spec.classes)}.{cause} {way}"
+    )
+
+
+def _mismatch_text(result: Result) -> str:
+    return (
+        f"The solver's answer does not hold outside the solver: {result.notes[-1]}. The best tree found costs "
+        f"{result.objective:.8g} (bound {result.bound:.8g}); it is in the `result` of this error, with status 'unverified'. "
+        "Pass on_mismatch='ignore' to get it returned instead."
+        + (
+            " variant='paper' without mu_svm lets rows on a hyperplane choose their side; the default variant does not."
+            if result.params.get("variant") == "paper"
+            else ""
+        )
+    )
+
+
+def _check_options(
+    time_limit: Any, work_limit: Any, gap: Any, threads: Any, seed: Any, on_mismatch: Any
+) -> tuple[int | None, int | None]:
+    def number(value: Any) -> bool:
+        return (
+            isinstance(value, (int, float, np.number))
+            and not isinstance(value, bool)
+            and math.isfinite(value)
+        )
+
+    def whole(value: Any) -> bool:
+        return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+    if not number(time_limit) or time_limit <= 0:
+        raise InvalidParameter(f"time_limit={time_limit!r} should be a positive number of seconds.")
+    if not number(gap) or not 0 <= gap < 1:
+        raise InvalidParameter(
+            f"gap={gap!r} should be a relative gap, 0 or more and below 1 (1e-4 is the default)."
+        )
+    if not whole(threads) or threads < 1:
+        raise InvalidParameter(f"threads={threads!r} should be a whole number, 1 or more.")
+    if not whole(seed) or seed < 0:
+        raise InvalidParameter(f"seed={seed!r} should be a whole number, 0 or more.")
+    if on_mismatch not in ("raise", "warn", "ignore"):
+        raise InvalidParameter(f"on_mismatch={on_mismatch!r} should be 'raise', 'warn' or 'ignore'.")
+    limits = {"nodes": work_limit} if whole(work_limit) else {} if work_limit is None else work_limit
+    if (
+        not isinstance(limits, Mapping)
+        or set(limits) - {"nodes", "rounds"}
+        or not all(whole(v) and v >= 1 for v in limits.values())
+    ):
+        raise InvalidParameter(
+            f"work_limit={work_limit!r} should be a number of nodes, or {{'nodes': ..., 'rounds': ...}} with whole numbers."
+        )
+    return limits.get("nodes"), limits.get("rounds")

@@ -1,0 +1,68 @@
+"""All errors of the toolkit: what you asked, what is so, what you can do. One class a cause, facts as fields."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .formulations.errors import InvalidData, InvalidParameter, NoValues, OctsvmError, TreeNotAdmitted
+
+if TYPE_CHECKING:
+    from .result import Result
+
+__all__ = [
+    "CertificateMismatch",
+    "EngineFailed",
+    "InvalidData",
+    "InvalidParameter",
+    "InvalidSolverTable",
+    "NoValues",
+    "OctsvmError",
+    "OutputNotWritable",
+    "SolverUnavailable",
+    "TreeNotAdmitted",
+    "UnknownFormulation",
+    "UnknownSolver",
+    "UnsupportedProblem",
+]
+
+
+class UnknownFormulation(OctsvmError, ValueError):
+    """No formulation of that name."""
+
+
+class UnknownSolver(OctsvmError, ValueError):
+    """No entry of that name in the solver table."""
+
+
+class SolverUnavailable(OctsvmError, RuntimeError):
+    """The solver is known but not installed here."""
+
+
+class UnsupportedProblem(OctsvmError, ValueError):
+    """The solver cannot take this class of problem, and no bridge leads there."""
+
+
+class InvalidSolverTable(OctsvmError, ValueError):
+    """A mistake in solvers.yaml."""
+
+
+class EngineFailed(OctsvmError, RuntimeError):
+    """The solver broke down without an answer."""
+
+
+class OutputNotWritable(OctsvmError, OSError):
+    """A file could not be written; nothing is left half-written."""
+
+
+class CertificateMismatch(OctsvmError, RuntimeError):
+    """The tree in the solver's answer is worse than the answer claims, or routes rows elsewhere.
+
+    Attributes
+    ----------
+    result : Result
+        With status "unverified" and the best tree that was found.
+    """
+
+    def __init__(self, message: str, result: Result | None = None) -> None:
+        super().__init__(message)
+        self.result: Any = result

@@ -1,0 +1,46 @@
+"""Label noise on purpose."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .data import read_labels
+from .errors import InvalidData, InvalidParameter
+
+
+def flip_labels(y: Any, share: float, seed: int = 0) -> NDArray[Any]:
+    """Return the labels with exactly ``round(share · n)`` of them changed; ``y`` stays untouched.
+
+    Parameters
+    ----------
+    y : array-like (n,)
+        Labels of any kind; with more than two classes, a flipped label becomes one of the others, each as likely.
+    share : float
+        Between 0 and 1.
+    seed : int
+        The same seed flips the same rows.
+
+    Returns
+    -------
+    ndarray (n,)
+        The rows that were flipped are ``np.flatnonzero(returned != np.asarray(y))``.
+
+    Raises
+    ------
+    InvalidData, InvalidParameter
+    """
+    if isinstance(share, bool) or not isinstance(share, (int, float, np.number)) or not 0 <= share <= 1:
+        raise InvalidParameter(f"share={share!r} should be a number between 0 and 1.")
+    n = len(y) if hasattr(y, "__len__") else 0
+    classes, index = read_labels(y, n)
+    count = round(float(share) * n)
+    if count and len(classes) < 2:
+        raise InvalidData("y holds one class only, so there is no other label to flip to.")
+    rng = np.random.default_rng(seed)
+    rows = rng.permutation(n)[:count]
+    step = rng.integers(1, max(2, len(classes)), size=count)
+    index[rows] = (index[rows] + step) % max(1, len(classes))
+    return np.asarray(classes)[index]

@@ -1,0 +1,238 @@
+"""What a solve came to: why it stopped, apart from what you hold."""
+
+from __future__ import annotations
+
+import html
+import json
+import math
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .formulations.trees import Tree
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+STATUSES = {
+    "optimal": "proved: no better tree within the gap asked for",
+    "feasible": "a checked tree, not proved to be the best",
+    "fallback": "the solver found none: this is the start, or the best tree without a split",
+    "unverified": "the solver's answer does not hold outside the solver: this is the best tree found instead",
+    "infeasible": "the model has no solution",
+}
+STOPS = (
+    "optimal",
+    "gap_limit",
+    "time_limit",
+    "node_limit",
+    "work_limit",
+    "solution_limit",
+    "memory_limit",
+    "objective_limit",
+    "interrupted",
+    "infeasible",
+    "unbounded",
+    "inf_or_unbd",
+    "licence",
+    "unsupported",
+    "numeric",
+    "error",
+)
+
+
+class TracePoint(NamedTuple):
+    """Best objective and bound known after some seconds."""
+
+    seconds: float
+    incumbent: float
+    bound: float
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a callback is handed while a solve runs; it may return True to stop the solve.
+
+    ``incumbent`` is infinite until a tree is known; ``rounds`` counts solves of a refined model.
+    """
+
+    seconds: float
+    incumbent: float
+    bound: float
+    rounds: int
+    nodes: int
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """The best tree known, checked outside the solver, and how it was found.
+
+    Attributes
+    ----------
+    tree : Tree or None
+        None only for an infeasible model, or one that belongs to no formulation.
+    status : str
+        What you hold; see :data:`STATUSES`.
+    stop : str
+        Why the solve ended; one of :data:`STOPS`.
+    objective : float
+        Recomputed in numpy by walking the tree.
+    bound : float
+        No tree of the model is better than this; at least 0.
+    gap : float
+        (objective - bound)/|objective|.
+    terms, counts : dict
+        The objective's terms with their costs, and the plain figures behind them.
+    seconds : float
+        Wall clock of the whole call.
+    rounds, nodes : int
+        Solves of the (refined) model, and branch-and-bound nodes in all of them.
+    trace : tuple of TracePoint
+    notes : tuple of str
+        What was rewritten, kept, or is worth knowing.
+    model_objective : float
+        The solver's claim for its own answer (nan without one).
+    differing_rows : tuple of int
+        Training rows that the tree routes otherwise than the solver's answer did.
+    big_m : dict
+        Largest big-M of each family of rows.
+    versions : dict
+    """
+
+    formulation: str
+    params: Mapping[str, Any]
+    tree: Tree | None
+    status: str
+    stop: str
+    objective: float
+    bound: float
+    gap: float
+    terms: Mapping[str, float]
+    counts: Mapping[str, float]
+    seconds: float
+    solver: str
+    solver_version: str
+    rounds: int = 0
+    nodes: int = 0
+    trace: tuple[TracePoint, ...] = ()
+    notes: tuple[str, ...] = ()
+    model_objective: float = math.nan
+    differing_rows: tuple[int, ...] = ()
+    big_m: Mapping[str, float] = field(default_factory=dict)
+    data_digest: str = ""
+    n: int = 0
+    p: int = 0
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+    def summary(self) -> str:
+        """The result in a few lines."""
+        shown = {k: v for k, v in self.params.items() if v is not None}
+        lines = [
+            f"{self.formulation} on {self.n} rows and {self.p} features, "
+            + ", ".join(f"{k}={v}" for k, v in shown.items()),
+            f"status     {self.status}: {STATUSES[self.status]}",
+            f"stop       {self.stop} after {self.seconds:.2f} s, {self.rounds} round(s), {self.nodes} nodes "
+            f"({self.solver} {self.solver_version})",
+            f"objective  {self.objective:.8g} = " + " + ".join(f"{v:.6g} {k}" for k, v in self.terms.items()),
+            f"bound      {self.bound:.8g} (gap {self.gap:.3%})",
+        ]
+        if self.counts:
+            lines.append("counts     " + ", ".join(f"{k} {v:.6g}" for k, v in self.counts.items()))
+        lines += [f"note       {note}" for note in self.notes]
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def to_frame(self) -> pd.DataFrame:
+        """The result as one row: status, figures, terms and parameters."""
+        import pandas as pd
+
+        row: dict[str, Any] = {
+            "formulation": self.formulation,
+            "n": self.n,
+            "p": self.p,
+            "status": self.status,
+            "stop": self.stop,
+            "objective": self.objective,
+            "bound": self.bound,
+            "gap": self.gap,
+            "seconds": self.seconds,
+            "rounds": self.rounds,
+            "nodes": self.nodes,
+            "solver": self.solver,
+        }
+        row |= {f"term_{k}": v for k, v in self.terms.items()}
+        row |= {f"param_{k}": v for k, v in self.params.items()}
+        return pd.DataFrame([row])
+
+    def relabelled(self) -> pd.DataFrame:
+        """Rows whose label the model gave up: columns row, node, cost (empty for OCT and OCT-H)."""
+        import pandas as pd
+
+        return pd.DataFrame(list(getattr(self.tree, "relabelled", ())), columns=["row", "node", "cost"])
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as plain data, fit for JSON (infinite and missing numbers become None)."""
+        out = {
+            name: getattr(self, name)
+            for name in ["formulation", "status", "stop", "objective", "bound", "gap", "seconds", "solver", "solver_version", "rounds", "nodes", "model_objective", "data_digest", "n", "p"]
+        }
+        out["params"] = dict(self.params)
+        out["terms"] = dict(self.terms)
+        out["counts"] = dict(self.counts)
+        out["trace"] = [list(t) for t in self.trace]
+        out["notes"] = list(self.notes)
+        out["differing_rows"] = list(self.differing_rows)
+        out["big_m"] = dict(self.big_m)
+        out["versions"] = dict(self.versions)
+        out["tree"] = None if self.tree is None else self.tree.to_dict()
+        plain: dict[str, Any] = _finite(out)
+        return {"schema": "octsvm.result", "version": 1} | plain
+
+    def to_json(self, path: str | Path | None = None) -> str:
+        """The result as JSON text; written to ``path`` too if one is given."""
+        text = json.dumps(self.to_dict(), indent=1, allow_nan=False)
+        if path is not None:
+            Path(path).write_text(text + "\n", encoding="utf-8")
+        return text
+
+    def _repr_html_(self) -> str:
+        rows = [
+            ("status", f"{self.status}: {STATUSES[self.status]}"),
+            ("stop", f"{self.stop} after {self.seconds:.2f} s, {self.rounds} round(s), {self.nodes} nodes"),
+            ("solver", f"{self.solver} {self.solver_version}"),
+            (
+                "objective",
+                f"{self.objective:.8g} = " + " + ".join(f"{v:.6g} {k}" for k, v in self.terms.items()),
+            ),
+            ("bound", f"{self.bound:.8g} (gap {self.gap:.3%})"),
+            *(("note", note) for note in self.notes),
+        ]
+        body = "".join(f"<tr><th>{html.escape(k)}</th><td>{html.escape(v)}</td></tr>" for k, v in rows)
+        tree = f"<pre>{html.escape(str(self.tree))}</pre>" if self.tree is not None else ""
+        return f"<table><caption>{html.escape(self.formulation)}</caption>{body}</table>{tree}"
+
+
+def versions() -> dict[str, str]:
+    """Versions of everything that a result depends on."""
+    out = {"python": platform.python_version()}
+    for name in ("octsvm", "pyomo", "numpy", "scipy", "highspy"):
+        try:
+            out[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            out[name] = "not installed"
+    return out
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {k: _finite(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(v) for v in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

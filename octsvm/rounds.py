@@ -1,0 +1,229 @@
+"""The loop around an engine: solve, polish with the integers fixed, refine, until the gap closes or a limit is hit.
+
+Without a bridge there is one round. With the outer approximation every round gives a bound (the relaxation's) and an
+incumbent (the polished point, repaired into one of the original model). Polishing fixes all integers and solves the
+convex rest; its tangents make the next round exact at that assignment, so a round either closes the gap or meets a
+new assignment.
+"""
+
+from __future__ import annotations
+
+import importlib
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .backends.program import Array, Limits, LinearProgram
+from .bridges import Bridge, relative_gap
+from .errors import EngineFailed
+from .result import Progress, TracePoint
+from .solvers import SolverSpec
+
+POLISH_ROUNDS = 40
+POLISH_GAP = 1e-9
+POLISH_GRACE = 0.5  # seconds past the deadline that polishing may still take
+TIGHTEST_INTEGRALITY = 1e-9
+
+
+class Rounds:
+    """State of one solve.
+
+    Attributes
+    ----------
+    best : ndarray or None
+        Best point of the (repaired) model, aligned with ``program.columns``.
+    objective, bound : float
+    own : bool
+        Whether ``best`` was found by the engine rather than given as a start.
+    """
+
+    def __init__(
+        self,
+        program: LinearProgram,
+        spec: SolverSpec,
+        bridge: Bridge | None,
+        *,
+        deadline: float,
+        began: float,
+        gap: float,
+        threads: int,
+        seed: int,
+        node_limit: int | None,
+        round_limit: int | None,
+        floor: float,
+        size: float,
+        log: Any,
+        callback: Callable[[Progress], Any] | None,
+    ) -> None:
+        self.program, self.spec, self.bridge = program, spec, bridge
+        self.backend = importlib.import_module(f".backends.{spec.backend}", __package__)
+        self.deadline, self.began, self.gap = deadline, began, gap
+        self.threads, self.seed, self.log, self.callback = threads, seed, log, callback
+        self.node_limit, self.round_limit = node_limit, round_limit
+        self.size = size
+        self.integrality = spec.tolerances.integrality
+        self.best: Array | None = None
+        self.own = False
+        self.objective, self.bound = float("inf"), floor
+        self.rounds = self.nodes = 0
+        self.trace: list[TracePoint] = []
+        self.notes: list[str] = []
+        self._asked_to_stop = False
+
+    # -- bookkeeping ----------------------------------------------------------------------------------------
+
+    def _left(self) -> float:
+        return self.deadline - time.monotonic()
+
+    def _limits(self, gap: float) -> Limits:
+        nodes = None if self.node_limit is None else max(0, self.node_limit - self.nodes)
+        return Limits(
+            self._left(),
+            gap,
+            nodes,
+            self.threads,
+            self.seed,
+            self.integrality,
+            min(self.size, self.objective),
+            self.log,
+        )
+
+    def _report(self, nodes: int) -> bool:
+        seconds = time.monotonic() - self.began
+        last = self.trace[-1] if self.trace else None
+        if last is None or last.incumbent != self.objective or last.bound != self.bound:
+            self.trace.append(TracePoint(seconds, self.objective, self.bound))
+        if self.callback is not None and self.callback(
+            Progress(seconds, self.objective, self.bound, self.rounds, self.nodes + nodes)
+        ):
+            self._asked_to_stop = True
+        return self._asked_to_stop
+
+    def _watch(self, bound: float, nodes: int, point: Array | None) -> bool:
+        if np.isfinite(bound) and abs(bound) < 1e19:
+            self.bound = max(self.bound, bound)
+        if point is not None:
+            self._take(point, own=True)
+        return self._report(nodes) or relative_gap(self.objective, self.bound) <= self.gap
+
+    def _take(self, point: Array, own: bool) -> bool:
+        repaired = point if self.bridge is None else self.bridge.repair(point)
+        if repaired is None:
+            return False
+        objective = self.program.objective(repaired)
+        if objective >= self.objective - 1e-12:
+            return False
+        self.best, self.objective, self.own = repaired, objective, own
+        return True
+
+    # -- polishing ------------------------------------------------------------------------------------------
+
+    def polish(self, x: Array, own: bool) -> None:
+        """Fix the integers of ``x`` and solve the convex rest; keep what is better."""
+        rest = self.backend.FixedProgram(self.program, self.spec, self._limits(self.gap), x)
+        best, value, cuts = None, float("inf"), []
+        for _ in range(POLISH_ROUNDS):
+            seconds = self._left() + POLISH_GRACE
+            if seconds <= 0:
+                break
+            stop, point, bound = rest.solve(seconds)
+            if point is None:
+                break
+            repaired = point if self.bridge is None else self.bridge.repair(point)
+            if repaired is not None and self.program.objective(repaired) < value:
+                best, value = repaired, self.program.objective(repaired)
+            if self.bridge is None or value - bound <= POLISH_GAP * max(abs(value), 1e-3):
+                break
+            cuts = self.bridge.cuts(point)
+            if not cuts:
+                break
+            rest.add_rows(cuts)
+        if best is not None:
+            best = self._settle_integers(best)
+            if value < self.objective - 1e-12 or (self.best is None):
+                self.best, self.objective, self.own = best, value, own
+            if self.bridge is not None:
+                self.program.add_rows(self.bridge.cuts(best, violated=False))
+        else:
+            self._take(x, own)
+        if self.bridge is not None:
+            self.program.add_rows(self.bridge.cuts(x))
+
+    def _settle_integers(self, x: Array) -> Array:
+        out = x.copy()
+        out[self.program.integer] = np.round(out[self.program.integer])
+        return out
+
+    # -- the loop -------------------------------------------------------------------------------------------
+
+    def run(self, start: Array | None) -> str:
+        """Run to the end and return why it stopped."""
+        try:
+            if start is not None:
+                self._take(start, own=False)
+                self.polish(start, own=False)
+                self._report(0)
+            return self._loop()
+        except KeyboardInterrupt:
+            return "interrupted"
+
+    def _loop(self) -> str:
+        while True:
+            if relative_gap(self.objective, self.bound) <= self.gap:
+                return "optimal"
+            if self._asked_to_stop:
+                return "interrupted"
+            if self._left() <= 0:
+                return "time_limit"
+            if self.round_limit is not None and self.rounds >= self.round_limit:
+                return "work_limit"
+            if self.node_limit is not None and self.rounds and self.nodes >= self.node_limit:
+                return "work_limit"
+            tight = self.gap if self.bridge is None else self.gap / 4
+            now = relative_gap(self.objective, self.bound)
+            target = tight if self.bridge is None else max(tight, min(1e-2, now / 10))
+            before = self.objective, self.program.A.shape[0], self.bound
+            out = self.backend.solve(self.program, self.spec, self._limits(target), self.best, self._watch)
+            self.rounds += 1
+            self.nodes += out.nodes
+            if out.stop == "infeasible":
+                if self.best is None:
+                    return "infeasible"
+                self.notes.append(
+                    "the engine called the refined model infeasible although a solution is known"
+                )
+                return "numeric"
+            if np.isfinite(out.bound):
+                self.bound = max(self.bound, out.bound)
+            if out.x is not None:
+                self.polish(out.x, own=True)
+            self._report(0)
+            if out.stop == "error":
+                if self.best is None and self.rounds == 1:
+                    raise EngineFailed(
+                        f"{self.spec.name} broke down on this model without an answer. Try another seed, "
+                        "or write the model with octsvm.write and solve it elsewhere."
+                    )
+                return "error"
+            if relative_gap(self.objective, self.bound) <= self.gap:
+                return "optimal"
+            if out.stop == "node_limit":
+                return "work_limit"
+            if out.stop != "optimal":
+                return "interrupted" if self._asked_to_stop else out.stop
+            progress = (
+                self.objective < before[0] - 1e-12
+                or self.bound > before[2] + 1e-9 * max(1.0, abs(self.bound))
+                or target > tight
+            )
+            if self.bridge is None or not progress:
+                if self.integrality > TIGHTEST_INTEGRALITY:
+                    # The engine says it is done and its own solution does not confirm it: integrality slack.
+                    self.integrality = TIGHTEST_INTEGRALITY
+                    self.notes.append(
+                        f"solved again with an integrality tolerance of {TIGHTEST_INTEGRALITY:g}"
+                    )
+                    continue
+                return "numeric"
