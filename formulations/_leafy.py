@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 import pyomo.environ as pyo
+from numpy.typing import NDArray
 
 from .base import Data, Evaluation, FloatArray, IntArray, ModelInfo, values
 from .errors import InvalidData, TreeNotAdmitted
@@ -17,7 +18,7 @@ LeafyTree = TypeVar("LeafyTree", AxisTree, ObliqueTree)
 
 def class_weights(y: IntArray, weights: FloatArray, K: int) -> FloatArray:
     """Total weight of each class (K,)."""
-    return np.bincount(y, weights=weights, minlength=K)
+    return np.bincount(y, weights=weights, minlength=K).astype(np.float64)
 
 
 def error_factor(y: IntArray, weights: FloatArray, K: int, error_scale: str) -> float:
@@ -100,7 +101,7 @@ def to_depth(tree: LeafyTree, depth: int) -> dict[str, Any]:
         return {name: getattr(tree, name)[:B].copy() for name in names} | {"label": label}
     out: dict[str, Any] = {}
     for name in names:
-        old = getattr(tree, name)
+        old: NDArray[Any] = getattr(tree, name)
         fresh = np.zeros((B, *old.shape[1:]), dtype=old.dtype)
         if name == "feature":
             fresh[:] = -1

@@ -59,10 +59,7 @@ def node_costs(
             rows = np.flatnonzero(path[:, level] == t)
             ys = sign[rows] * tree.score(int(t), M[rows])
             keep, give_up = np.maximum(0.0, 1.0 - ys), np.maximum(0.0, 1.0 + ys)
-            if relabelled is None:
-                xi = c2 + c1 * give_up < c1 * keep
-            else:
-                xi = relabelled[rows, t - 1]
+            xi = c2 + c1 * give_up < c1 * keep if relabelled is None else relabelled[rows, t - 1]
             error[rows, t - 1] = np.where(xi, give_up, keep)
             marks[rows, t - 1] = xi
     return error, marks, path

@@ -100,7 +100,7 @@ class Data:
     @property
     def sign(self) -> FloatArray:
         """The labels as -1 and +1 (n,); two classes only."""
-        return 2.0 * self.y - 1.0
+        return np.asarray(2.0 * self.y - 1.0, dtype=np.float64)
 
     def require_two_classes(self, formulation: str) -> None:
         """Refuse data with more than two classes.

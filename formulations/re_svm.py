@@ -161,7 +161,7 @@ def evaluate(
     return _svm.evaluate_margin(
         tree,
         X,
-        2.0 * y - 1.0,
+        np.where(y > 0, 1.0, -1.0),
         c1=params.c1,
         c2=params.c2,
         c3=0.0,

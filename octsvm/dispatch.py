@@ -243,7 +243,8 @@ class _Outcome:
         self, certificate: Certificate | None, deadline: float
     ) -> tuple[Tree, Evaluation, float, str] | None:
         """The certified tree, unless the start or the constant tree is better, or the answer does not hold."""
-        assert self.form is not None and self.info is not None
+        assert self.form is not None
+        assert self.info is not None
         found: list[tuple[Tree, Evaluation, float, str]] = []
         if certificate is not None:
             found.append((certificate.tree, certificate.evaluation, certificate.objective, "answer"))
@@ -281,7 +282,8 @@ class _Outcome:
 
     def _repaired(self, tree: Tree, deadline: float) -> list[tuple[Tree, Evaluation, float, str]]:
         """Re-route by the tree, fix what follows from it in the default variant, and polish there."""
-        assert self.form is not None and self.info is not None
+        assert self.form is not None
+        assert self.info is not None
         if certification.user_components(self.model):
             return []
         better = polish_tree(

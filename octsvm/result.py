@@ -179,7 +179,23 @@ class Result:
         """The result as plain data, fit for JSON (infinite and missing numbers become None)."""
         out = {
             name: getattr(self, name)
-            for name in ["formulation", "status", "stop", "objective", "bound", "gap", "seconds", "solver", "solver_version", "rounds", "nodes", "model_objective", "data_digest", "n", "p"]
+            for name in [
+                "formulation",
+                "status",
+                "stop",
+                "objective",
+                "bound",
+                "gap",
+                "seconds",
+                "solver",
+                "solver_version",
+                "rounds",
+                "nodes",
+                "model_objective",
+                "data_digest",
+                "n",
+                "p",
+            ]
         }
         out["params"] = dict(self.params)
         out["terms"] = dict(self.terms)

@@ -128,7 +128,7 @@ class Rounds:
             seconds = self._left() + POLISH_GRACE
             if seconds <= 0:
                 break
-            stop, point, bound = rest.solve(seconds)
+            _, point, bound = rest.solve(seconds)
             if point is None:
                 break
             repaired = point if self.bridge is None else self.bridge.repair(point)

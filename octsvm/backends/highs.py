@@ -241,8 +241,8 @@ class FixedProgram:
             self._h.addRow(
                 float(row.low),
                 highspy.kHighsInf,
-                len(row.index),
-                np.asarray(row.index, dtype=np.int32),
+                len(row.at),
+                np.asarray(row.at, dtype=np.int32),
                 np.asarray(row.value, dtype=float),
             )
 

@@ -16,9 +16,9 @@ Array = NDArray[np.float64]
 
 
 class Row(NamedTuple):
-    """A linear row Σ value·x[index] >= low, by column position."""
+    """A linear row Σ value·x[at] >= low, by column position."""
 
-    index: Sequence[int]
+    at: Sequence[int]
     value: Sequence[float]
     low: float
 
@@ -77,11 +77,11 @@ class LinearProgram:
         """Append rows."""
         if not rows:
             return
-        indptr = np.cumsum([0] + [len(r.index) for r in rows])
+        indptr = np.cumsum([0] + [len(r.at) for r in rows])
         extra = sp.csr_array(
             (
                 np.concatenate([np.asarray(r.value, dtype=float) for r in rows]),
-                np.concatenate([np.asarray(r.index, dtype=np.int64) for r in rows]),
+                np.concatenate([np.asarray(r.at, dtype=np.int64) for r in rows]),
                 indptr,
             ),
             shape=(len(rows), self.n),
