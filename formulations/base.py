@@ -18,6 +18,10 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
+FEASIBILITY = (
+    1e-6  # what solvers accept as satisfied; a tree off by no more than that is a point of the model
+)
+
 
 @dataclass(frozen=True)
 class Scaling:

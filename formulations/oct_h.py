@@ -16,7 +16,17 @@ import pyomo.environ as pyo
 from pydantic import Field
 
 from . import _leafy
-from .base import BoolArray, Data, Evaluation, FloatArray, Formulation, IntArray, ModelInfo, values
+from .base import (
+    FEASIBILITY,
+    BoolArray,
+    Data,
+    Evaluation,
+    FloatArray,
+    Formulation,
+    IntArray,
+    ModelInfo,
+    values,
+)
 from .blocks import (
     add_leaf_assignment,
     add_leaf_labels,
@@ -203,7 +213,7 @@ def _place(
         return a, 1.0 if left.any() else -1.0
     score = data.X @ a
     low, high = float(score[left].max()), float(score[right].min())
-    if high - low < mu - 1e-9:
+    if high - low < mu - FEASIBILITY:
         raise TreeNotAdmitted(
             f"Node {t} separates its rows by {high - low:.3g} (for weights with ‖a‖₁ = 1 on scaled features), and the "
             f"model asks for mu={mu:g}. Build it with a smaller mu to admit this tree."

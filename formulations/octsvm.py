@@ -24,7 +24,17 @@ import pyomo.environ as pyo
 from pydantic import Field
 
 from . import _svm
-from .base import BoolArray, Data, Evaluation, FloatArray, Formulation, IntArray, ModelInfo, values
+from .base import (
+    FEASIBILITY,
+    BoolArray,
+    Data,
+    Evaluation,
+    FloatArray,
+    Formulation,
+    IntArray,
+    ModelInfo,
+    values,
+)
 from .blocks import (
     add_hinge,
     add_hyperplanes,
@@ -221,7 +231,7 @@ def require_strict(tree: MarginTree, data: Data, params: OCTSVMParams) -> None:
         for t in np.unique(path[:, level]):
             rows = np.flatnonzero((path[:, level] == t) & (path[:, level + 1] == 2 * t))
             s = tree.score(int(t), data.X[rows])
-            if len(rows) and s.max() > -mu + 1e-9:
+            if len(rows) and s.max() > -mu + FEASIBILITY:
                 i = int(rows[np.argmax(s)])
                 raise TreeNotAdmitted(
                     f"Row {i} goes left at node {t} with score {s.max():.3g}, and the model wants rows on the left to "

@@ -42,9 +42,17 @@ for _name, _stop in (("kMemoryLimit", "memory_limit"), ("kObjectiveBound", "obje
 _left_behind: list[threading.Thread] = []
 
 
+class _Silent(highspy.Highs):
+    """HiGHS that prints nothing when it is made (its banner comes with the first call after construction)."""
+
+    def enableCallbacks(self) -> None:
+        self.setOptionValue("output_flag", False)
+        super().enableCallbacks()
+
+
 def version() -> str:
     """Version of the HiGHS library."""
-    return str(highspy.Highs().version())
+    return str(_Silent().version())
 
 
 def _set(h: Any, name: str, value: Any) -> None:
@@ -68,7 +76,7 @@ def _native(program: LinearProgram, spec: SolverSpec, limits: Limits, scale: flo
     if not relax and program.integer.any():
         kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
         lp.integrality_ = [kinds[int(k)] for k in program.integer]
-    h = highspy.Highs()
+    h = _Silent()
     options = spec.options
     for name, value in spec.fixed.items():
         _set(h, name, value)
@@ -200,8 +208,8 @@ def solve(
 
 def _start_log(h: Any, spec: SolverSpec, log: Any) -> str | None:
     if log is None or log is False:
-        _set(h, "output_flag", False)
         return None
+    _set(h, "output_flag", True)
     if log is True:
         _set(h, "log_to_console", True)
         return None
@@ -229,7 +237,6 @@ class FixedProgram:
         self._scale = program.cost_scale(limits.size)
         self._spec = spec
         self._h = _native(program, spec, limits, self._scale, relax=True)
-        _set(self._h, "output_flag", False)
         fixed = np.flatnonzero(program.integer).astype(np.int32)
         whole = np.round(x[fixed])
         if len(fixed):
