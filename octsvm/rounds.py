@@ -71,6 +71,7 @@ class Rounds:
         self.trace: list[TracePoint] = []
         self.notes: list[str] = []
         self._asked_to_stop = False
+        self._met = False  # a point seen on the way closed the gap, and the engine was told to stop
 
     # -- bookkeeping ----------------------------------------------------------------------------------------
 
@@ -106,7 +107,8 @@ class Rounds:
             self.bound = max(self.bound, bound)
         if point is not None:
             self._take(point, own=True)
-        return self._report(nodes) or relative_gap(self.objective, self.bound) <= self.gap
+        self._met = relative_gap(self.objective, self.bound) <= self.gap
+        return self._report(nodes) or self._met
 
     def _take(self, point: Array, own: bool) -> bool:
         repaired = point if self.bridge is None else self.bridge.repair(point)
@@ -184,10 +186,15 @@ class Rounds:
             tight = self.gap if self.bridge is None else self.gap / 4
             now = relative_gap(self.objective, self.bound)
             target = tight if self.bridge is None else max(tight, min(1e-2, now / 10))
-            before = self.objective, self.program.A.shape[0], self.bound
+            before = self.objective, self.bound
+            checked = self.best, self.objective, self.own
+            self._met = False
             out = self.backend.solve(self.program, self.spec, self._limits(target), self.best, self._watch)
             self.rounds += 1
             self.nodes += out.nodes
+            # Points seen on the way use the engine's tolerances; only polished ones stand.
+            seen, claim, _ = self.best, self.objective, self.own
+            self.best, self.objective, self.own = checked
             if out.stop == "infeasible":
                 if self.best is None:
                     return "infeasible"
@@ -199,6 +206,8 @@ class Rounds:
                 self.bound = max(self.bound, out.bound)
             if out.x is not None:
                 self.polish(out.x, own=True)
+            if seen is not None and claim < self.objective - 1e-3 * abs(claim):
+                self.polish(seen, own=True)  # the engine ended on a worse point than it had shown
             self._report(0)
             if out.stop == "error":
                 if self.best is None and self.rounds == 1:
@@ -211,11 +220,12 @@ class Rounds:
                 return "optimal"
             if out.stop == "node_limit":
                 return "work_limit"
-            if out.stop != "optimal":
+            if out.stop != "optimal" and not self._met:
                 return "interrupted" if self._asked_to_stop else out.stop
+            self._met = False
             progress = (
                 self.objective < before[0] - 1e-12
-                or self.bound > before[2] + 1e-9 * max(1.0, abs(self.bound))
+                or self.bound > before[1] + 1e-9 * max(1.0, abs(self.bound))
                 or target > tight
             )
             if self.bridge is None or not progress:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 BUILT_IN = ("iris", "wine", "breast_cancer", "toy")
-TOY_ROWS = 40
+TOY_ROWS = 32
 TOY_WRONG = 0.1  # share of the toy's labels that are wrong on purpose
 
 

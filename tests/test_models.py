@@ -1,0 +1,171 @@
+"""Every model against brute force, which shares no code with it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import instances
+import numpy as np
+import oracles
+import pytest
+
+import octsvm
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
+import agreement
+
+SLICE = {"oct": 24, "oct_h": 30, "re_svm": 40, "octsvm": 24}
+
+
+@pytest.mark.parametrize("formulation", instances.FORMULATIONS)
+def test_default_and_paper_variants_reach_the_enumerated_optimum(formulation: str) -> None:
+    lines = list(agreement.run(formulation, SLICE[formulation], seed=7))
+    refused = sum("refused" in line for line in lines)
+    assert [line for line in lines if line["faults"]] == []
+    assert len(lines) - refused >= SLICE[formulation]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("formulation", instances.FORMULATIONS)
+def test_two_hundred_instances(formulation: str) -> None:
+    assert [line for line in agreement.run(formulation, 200, seed=0) if line["faults"]] == []
+
+
+@pytest.mark.skipif(not instances.CASES, reason="the shared cases are not here")
+@pytest.mark.parametrize("case", instances.CASES, ids=lambda c: f"{c.file}-{c.model}-{c.params}")
+def test_shared_cases(case: instances.Case) -> None:
+    result = octsvm.fit(case.model, case.X, case.y, scale=case.model == "oct", time_limit=100, **case.params)
+    assert result.status == "optimal"
+    assert result.objective == pytest.approx(case.objective, rel=1e-4, abs=1e-9)
+    assert result.bound <= case.objective * (1 + 2e-6) + 1e-9
+    assert result.differing_rows == ()
+    if case.relabelled is not None:
+        assert sorted({r.row for r in result.tree.relabelled}) == list(case.relabelled)
+
+
+@pytest.mark.skipif(not instances.CASES, reason="the shared cases are not here")
+def test_units_do_not_matter_to_oct() -> None:
+    for case in [c for c in instances.CASES if c.file == "negative_features.csv"]:
+        X = np.asarray(case.X, dtype=float)
+        for moved in (X - 5, X * 1000, np.column_stack([X, np.full(len(X), 3.0)])):
+            result = octsvm.fit("oct", moved, case.y, **case.params)
+            assert result.objective == pytest.approx(case.objective)
+            assert (result.tree.predict(moved) != np.asarray(case.y)).sum() == result.counts["errors"]
+
+
+# -- the printed rows of OCTSVM -----------------------------------------------------------------------------------
+
+
+def test_printed_rows_are_never_above_the_default() -> None:
+    lower = 0
+    for instance in instances.tiny("octsvm", 16, seed=3):
+        params = {k: v for k, v in instance.params.items() if k != "mu_svm"}
+        printed = octsvm.fit(
+            "octsvm", instance.X, instance.y, scale=False, variant="paper", on_mismatch="ignore", **params
+        )
+        strict = oracles.optimum("octsvm", instance.X, instance.y, instance.params)
+        closed = oracles.optimum("octsvm", instance.X, instance.y, instance.params, boundary="printed")
+        assert printed.bound <= closed * (1 + 2e-6) + 1e-9
+        if printed.status == "unverified":
+            assert printed.model_objective == pytest.approx(closed, rel=1e-4, abs=1e-6)
+            assert printed.objective > closed
+        assert closed <= strict * (1 + 1e-6)
+        lower += closed < strict * (1 - 1e-3)
+    assert lower > 0  # the instances must hold some where the printed rows cheat
+
+
+# -- links between the models -------------------------------------------------------------------------------------
+
+
+def _two_classes(seed: int, n: int = 9, p: int = 2) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    X = rng.random((n, p))
+    y = np.where(X @ rng.normal(size=p) > rng.normal() * 0.2, 1, -1)
+    y[:2] = [1, -1]
+    return X, y
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_re_svm_without_relabelling_is_the_soft_margin_svm(seed: int) -> None:
+    from sklearn.svm import SVC
+
+    X, y = _two_classes(seed, 20)
+    svc = SVC(kernel="linear", C=2.0, tol=1e-10).fit(X, y)
+    w, b = svc.coef_[0], svc.intercept_[0]
+    exact = 0.5 * w @ w + 2.0 * np.maximum(0, 1 - y * (X @ w + b)).sum()
+    result = octsvm.fit("re_svm", X, y, scale=False, c1=2.0, c2=1e4, gap=1e-6)
+    assert result.objective == pytest.approx(exact, rel=1e-5)
+    assert result.tree.relabelled == ()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_oct_h_on_one_feature_is_oct(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    x = rng.permutation(np.linspace(0, 1, 10))[:, None]
+    y = rng.integers(0, 3, 10)
+    params = {"depth": 2, "alpha": 0.3}
+    assert octsvm.fit("oct_h", x, y, **params).objective == pytest.approx(
+        octsvm.fit("oct", x, y, **params).objective
+    )
+
+
+@pytest.mark.parametrize(
+    ("formulation", "params"),
+    [
+        ("oct", {"depth": 2, "alpha": 0.4}),
+        ("oct_h", {"depth": 1, "alpha": 0.4}),
+        ("re_svm", {"c1": 3.0, "c2": 2.0}),
+        ("octsvm", {"depth": 1, "c1": 3.0, "c2": 2.0, "c3": 0.2}),
+    ],
+)
+def test_permutation_and_duplication(formulation: str, params: dict) -> None:
+    X, y = _two_classes(11, 7)
+    base = octsvm.fit(formulation, X, y, scale=False, **params).objective
+    rng = np.random.default_rng(0)
+    rows, columns = rng.permutation(len(y)), rng.permutation(X.shape[1])
+    permuted = octsvm.fit(formulation, X[rows][:, columns], y[rows], scale=False, **params).objective
+    assert permuted == pytest.approx(base, rel=2e-4)
+    twice = octsvm.fit(
+        formulation, np.vstack([X, X]), np.concatenate([y, y]), scale=False, **params
+    ).objective
+    weighted = octsvm.fit(formulation, X, y, scale=False, weights=np.full(len(y), 2.0), **params).objective
+    assert twice == pytest.approx(weighted, rel=2e-4)
+
+
+def test_weights_agree_with_brute_force() -> None:
+    rng = np.random.default_rng(5)
+    for formulation in instances.FORMULATIONS:
+        for instance in instances.tiny(formulation, 4, seed=21):
+            weights = rng.integers(0, 4, len(instance.y)).astype(float)
+            weights[0] = 1.0
+            optimum = oracles.optimum(formulation, instance.X, instance.y, instance.params, weights=weights)
+            result = octsvm.fit(
+                formulation,
+                instance.X,
+                instance.y,
+                scale=formulation == "oct",
+                weights=weights,
+                **instance.params,
+            )
+            assert result.objective == pytest.approx(optimum, rel=1e-4, abs=1e-8)
+
+
+# -- a second solver ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("formulation", ["oct", "oct_h", "re_svm", "octsvm"])
+def test_scip_finds_the_same_optimum_in_the_written_file(formulation: str, tmp_path: Path) -> None:
+    scip = pytest.importorskip("pyscipopt")
+    for instance in instances.tiny(formulation, 6, seed=13):
+        model = octsvm.build(
+            formulation, instance.X, instance.y, scale=formulation == "oct", **instance.params
+        )
+        path = octsvm.write(model, tmp_path / "model.nl")
+        engine = scip.Model()
+        engine.hideOutput()
+        engine.readProblem(str(path))
+        engine.optimize()
+        assert engine.getStatus() == "optimal"
+        ours = octsvm.solve(model)
+        assert ours.objective == pytest.approx(engine.getObjVal(), rel=2e-4, abs=1e-5)
