@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -29,10 +30,10 @@ def error_factor(y: IntArray, weights: FloatArray, K: int, error_scale: str) -> 
     return 1.0 / baseline if baseline > 0 else 1.0
 
 
-def leaf_labels(depth: int, path: IntArray, data: Data, preferred: IntArray | None = None) -> IntArray:
+def leaf_labels(depth: int, path: IntArray, data: Data, chosen: IntArray | None = None) -> IntArray:
     """Weighted majority of each leaf (2^D,); an empty leaf takes that of its nearest ancestor with rows.
 
-    ``preferred`` breaks ties (class index or -1 a leaf).
+    ``chosen`` overrules it where a leaf with rows has a class there (-1: none).
     """
     first = 2**depth
     label = np.zeros(first, dtype=np.int64)
@@ -40,13 +41,25 @@ def leaf_labels(depth: int, path: IntArray, data: Data, preferred: IntArray | No
         node, level = leaf, depth
         while not (rows := path[:, level] == node).any():
             node, level = node // 2, level - 1
-        totals = class_weights(data.y[rows], data.weights[rows], data.K)
-        label[leaf - first] = int(np.argmax(totals))
-        if preferred is not None and preferred[leaf - first] >= 0 and node == leaf:
-            favourite = preferred[leaf - first]
-            if totals[favourite] >= totals.max():
-                label[leaf - first] = favourite
+        if chosen is not None and node == leaf and chosen[leaf - first] >= 0:
+            label[leaf - first] = chosen[leaf - first]
+        else:
+            label[leaf - first] = int(np.argmax(class_weights(data.y[rows], data.weights[rows], data.K)))
     return label
+
+
+def with_majority_labels(tree: LeafyTree, data: Data, params: Params) -> LeafyTree:
+    """The same splits with the best class in every leaf."""
+    path = tree.nodes(data.X_original)
+    best = leaf_labels(tree.depth, path, data)
+    totals = [
+        class_weights(data.y[r], data.weights[r], data.K)
+        for r in (path[:, -1] == t for t in range(2**tree.depth, 2 ** (tree.depth + 1)))
+    ]
+    keep = np.array(
+        [t[old] >= t[new] and t.sum() > 0 for t, old, new in zip(totals, tree.label, best, strict=True)]
+    )
+    return replace(tree, label=np.where(keep, tree.label, best))
 
 
 def leaf_sizes(depth: int, path: IntArray) -> IntArray:
@@ -168,8 +181,14 @@ def embed_leaves(
             for i in range(data.n):
                 block.r[i, t].set_value(float(right[i]))
         else:
+            totals = class_weights(data.y[here], data.weights[here], data.K)
+            if used and totals[label[t - first]] < totals.max():
+                raise TreeNotAdmitted(
+                    f"Leaf {t} of the tree predicts {data.classes[label[t - first]]!r}, which is not the majority of its "
+                    "training rows, and row (12) of variant='bd' admits majority classes only. The default admits any."
+                )
             for k in range(data.K):
-                block.N[k, t].set_value(float(data.weights[here & (data.y == k)].sum()))
+                block.N[k, t].set_value(float(totals[k]))
             block.N_all[t].set_value(float(data.weights[here].sum()))
 
 

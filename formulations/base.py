@@ -186,7 +186,7 @@ class Formulation:
     params, weights, relabelled)`` is the objective in numpy on original units; ``constant_tree(data, params)``
     is the best tree without a split; ``normalise(tree, data, params)`` rewrites a tree for the model's depth,
     classes and scaling without raising the objective; ``assigned_path(model)`` is where the model's z puts each
-    row (n, D + 1).
+    row (n, D + 1); ``improve(tree, data, params)`` betters what routing leaves free, such as the leaves' classes.
     """
 
     name: str
@@ -201,6 +201,7 @@ class Formulation:
     constant_tree: Callable[..., Any]
     normalise: Callable[..., Any]
     assigned_path: Callable[..., IntArray]
+    improve: Callable[..., Any]
     variants: tuple[str, ...]
 
 

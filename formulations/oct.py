@@ -144,8 +144,8 @@ def _cut(levels: _Levels, j: int, b: float) -> int:
 def extract(model: pyo.ConcreteModel) -> AxisTree:
     """Read the tree from the values of the model's variables.
 
-    Thresholds lie in the middle of the gap between the training rows that they separate. Each leaf predicts the
-    majority of its rows.
+    Thresholds lie in the middle of the gap between the training rows that they separate. A leaf without rows predicts
+    the majority of its nearest ancestor with rows.
     """
     info: ModelInfo = model.info
     data, depth = info.data, info.params.depth  # type: ignore[attr-defined]
@@ -313,5 +313,6 @@ FORMULATION = Formulation(
     constant_tree=constant_tree,
     normalise=normalise,
     assigned_path=_leafy.leaf_path,
+    improve=_leafy.with_majority_labels,
     variants=("rank", "bd"),
 )

@@ -295,5 +295,6 @@ FORMULATION = Formulation(
     constant_tree=constant_tree,
     normalise=normalise,
     assigned_path=_leafy.leaf_path,
+    improve=_leafy.with_majority_labels,
     variants=("bd",),
 )

@@ -290,5 +290,6 @@ FORMULATION = Formulation(
     constant_tree=constant_tree,
     normalise=normalise,
     assigned_path=assigned_path,
+    improve=_svm.as_it_is,
     variants=("compact", "paper"),
 )

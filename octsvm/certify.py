@@ -140,9 +140,14 @@ def certify(model: pyo.ConcreteModel, formulation: Formulation) -> Certificate:
 
     admitted, marks = False, None
     reason = ""
-    for choice in [None] if own_marks is None else [None, own_marks]:
+    # The best that the routing leaves open first; a user's own rows may forbid it.
+    attempts: list[tuple[Tree, BoolArray | None]] = [
+        (formulation.improve(tree, data, info.params), None),
+        (tree, own_marks),
+    ]
+    for candidate, choice in attempts:
         try:
-            tree = embed(model, formulation, tree, choice)
+            tree = embed(model, formulation, candidate, choice)
         except TreeNotAdmitted as error:
             reason = reason or str(error)
             continue

@@ -64,7 +64,8 @@ def add_counted_leaf_labels(
         N_kt = Σ_{i: y_i=k} w_i z_it,  N_t = Σ_i w_i z_it,  Σ_k c_kt = l_t
         L_t >= N_t - N_kt - n(1 - c_kt),   L_t <= N_t - N_kt + n c_kt,   L_t >= 0
 
-    Source: Bertsimas & Dunn (2017), (9)-(12). **differs:** with weights, n is their sum.
+    Source: Bertsimas & Dunn (2017), (9)-(12). **differs:** with weights, n is their sum. The upper row admits the
+    majority class of a leaf only (of equals, any).
     Size: (2K + 2)|τ_L| variables, (3K + 2)|τ_L| rows.
     """
     leaf, I = topology.tree.leaf, range(len(y))
