@@ -610,6 +610,7 @@ def predict(
     data = tables.read_csv(table, label=label, separator=separator, labelled=False)
     if against_rest is not None and data.y is not None:
         data = tables.against_rest(data, against_rest)
+    data.check_cells(fitted.feature_names)
     try:
         predictions = fitted.predict(data.X).tolist()
     except InvalidData as error:

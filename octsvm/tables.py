@@ -59,12 +59,37 @@ class Table:
         from .data import read_labels
         from .formulations.table import read_matrix
 
+        self.check_cells(list(self.X.columns))
         try:
             read_matrix(self.X)
             if self.y is not None:
                 read_labels(self.y, len(self.X))
         except InvalidData as error:
             raise InvalidData(self.located(str(error))) from None
+
+    def check_cells(self, columns: Sequence[str]) -> None:
+        """Refuse a column of numbers with other things in between (one such cell makes a column text).
+
+        Raises
+        ------
+        InvalidData
+            Naming the cell.
+        """
+        import numpy as np
+        import pandas as pd
+
+        for name in columns:
+            if name not in self.X.columns or self.X[name].dtype.kind in "biufmM":
+                continue
+            column = self.X[name]
+            bad = (pd.to_numeric(column, errors="coerce").isna() & column.notna()).to_numpy()
+            if 0 < bad.sum() <= len(bad) / 2:
+                row = int(np.argmax(bad))
+                place = self.name if self.lines is None else f"{self.name}, line {self.lines[row]}"
+                raise InvalidData(
+                    f"{place}: column {name!r} holds {column.iloc[row]!r} among numbers ({int(bad.sum())} such cells). "
+                    "Correct the cell or remove the row; if it stands for a missing value, fill in a number."
+                )
 
     def located(self, message: str) -> str:
         """``message`` with the table's name in front, and behind it the line of the first row it names."""
@@ -95,7 +120,7 @@ def load(name: str, *, label: str | None = None, separator: str = ",", seed: int
         return read_csv(name, label=label, separator=separator)
     if label is not None and label != "class":
         raise InvalidData(
-            f"The labels of {name!r} are in the column 'class'. Leave the label column out for built-in data."
+            f"{name}: there is no label column {label!r}: built-in data have their labels in 'class'. Leave it out."
         )
     return _toy(seed) if name == "toy" else _bundled(name)
 
