@@ -12,8 +12,9 @@ import numpy as np
 import pyomo.environ as pyo
 
 from . import certify as certification
+from . import solvers
 from .data import prepare, read_labels, read_weights
-from .dispatch import OnMismatch, solve
+from .dispatch import OnMismatch, check_options, solve
 from .errors import InvalidData, InvalidParameter
 from .formulations.base import Data, Evaluation, Formulation, ModelInfo
 from .formulations.params import Params
@@ -73,6 +74,8 @@ def fit(
     CertificateMismatch and the errors of :func:`octsvm.solve`
     """
     began = time.monotonic()
+    check_options(time_limit, work_limit, gap, threads, seed, on_mismatch)
+    solvers.require(solver)
     form = find_formulation(formulation)
     checked = form.Params.make(formulation, **params)
     data = prepare(form, X, y, scale=scale, weights=weights)

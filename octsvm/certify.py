@@ -179,7 +179,11 @@ def certify(model: pyo.ConcreteModel, formulation: Formulation) -> Certificate:
         mismatch = f"{mismatch}; {worse}" if mismatch else worse
     elif objective < claimed - 1e-6 * max(1e-3, abs(claimed)):
         notes.append(f"the recomputed objective is better than the solver's ({claimed:.8g}) and kept")
-    if not admitted and not mismatch:
+    if not admitted and not mismatch and evaluation.objective > info.upper_bound:
+        notes.append(
+            "the engine's tree is worse than the bound that big-M was built from, where the model is not exact"
+        )
+    elif not admitted and not mismatch:
         mismatch = f"the tree is no point of the model: {reason}"
     return Certificate(tree, evaluation, objective, claimed, differing, admitted, mismatch, tuple(notes))
 

@@ -20,7 +20,7 @@ import traceback
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -80,7 +80,17 @@ class _Commands(click.Group):
             code = INTERRUPTED
         except Exception as error:
             code = _failed(error)
-        sys.exit(code if isinstance(code, int) else OK)
+        _leave(code if isinstance(code, int) else OK)
+
+
+def _leave(code: int) -> NoReturn:
+    if sys.stdout is sys.__stdout__ and any(t.daemon for t in threading.enumerate()):
+        # A solver that did not listen still runs in its thread, and an orderly end under it aborts the process.
+        with contextlib.suppress(Exception):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 def _failed(error: Exception) -> int:

@@ -15,7 +15,7 @@ from . import solvers
 from .backends.program import Array, LinearProgram
 from .bridges import Bridge, leading_to, relative_gap
 from .certify import Certificate
-from .errors import CertificateMismatch, InvalidParameter, OctsvmError, UnsupportedProblem
+from .errors import CertificateMismatch, InvalidParameter, OctsvmError, TreeNotAdmitted, UnsupportedProblem
 from .formulations.base import Evaluation, Formulation, ModelInfo
 from .formulations.trees import Tree
 from .problem_class import ProblemClass, classify
@@ -80,7 +80,7 @@ def solve(
     UnknownSolver, SolverUnavailable, UnsupportedProblem, TreeNotAdmitted, InvalidParameter, EngineFailed
     """
     began = time.monotonic()
-    node_limit, round_limit = _check_options(time_limit, work_limit, gap, threads, seed, on_mismatch)
+    node_limit, round_limit = check_options(time_limit, work_limit, gap, threads, seed, on_mismatch)
     spec = solvers.require(solver)
     info: ModelInfo | None = getattr(model, "info", None)
     form = find_formulation(info.formulation) if info is not None else None
@@ -90,18 +90,26 @@ def solve(
     deadline = began + float(time_limit)
     try:
         start_tree = None
-        if start is not None:
-            if form is None:
-                raise InvalidParameter(
-                    "start= needs a model that octsvm.build made; this one belongs to no formulation."
-                )
-            start_tree = certification.embed(model, form, start)
+        if start is not None and form is None:
+            raise InvalidParameter(
+                "start= needs a model that octsvm.build made; this one belongs to no formulation."
+            )
+        has_start = False
+        if form is not None and info is not None:
+            # Without a start the engine is handed the constant tree: big-M is built from its objective, and the
+            # incumbent is then never worse.
+            try:
+                seeded = certification.embed(model, form, start or form.constant_tree(info.data, info.params))
+                has_start, start_tree = True, seeded if start is not None else None
+            except TreeNotAdmitted:
+                if start is not None:
+                    raise  # the constant tree may break rows of the user's own, a start may not
         program, rounds, stop = _run(
             model,
             problem,
             spec,
             bridge,
-            start is not None,
+            has_start,
             form,
             deadline=deadline,
             began=began,
@@ -114,8 +122,14 @@ def solve(
             callback=callback,
             size=info.upper_bound if info is not None else np.inf,
         )
-        outcome = _Outcome(model, form, info, program, rounds, stop, problem, bridge, start_tree)
-        result = outcome.result(began, deadline, gap, solver)
+        try:
+            outcome = _Outcome(model, form, info, program, rounds, stop, problem, bridge, start_tree)
+            result = outcome.result(began, deadline, gap, solver)
+        except (
+            KeyboardInterrupt
+        ):  # the second one, while the answer is being checked: finish with what there is
+            outcome = _Outcome(model, form, info, program, rounds, "interrupted", problem, bridge, start_tree)
+            result = outcome.result(began, deadline, gap, solver)
     except BaseException:
         for var, value in before.values():
             var.set_value(value, skip_validation=True)
@@ -206,7 +220,7 @@ class _Outcome:
                 stop = "numeric"
         elif distance <= gap:
             status, stop = "optimal", "optimal"
-        elif source == "answer" and (self.rounds.own or self.start is not None):
+        elif (source == "answer" and self.rounds.own) or self.start is not None:
             status = "feasible"
         else:
             status = "fallback"
@@ -480,9 +494,16 @@ def _mismatch_text(result: Result) -> str:
     )
 
 
-def _check_options(
+def check_options(
     time_limit: Any, work_limit: Any, gap: Any, threads: Any, seed: Any, on_mismatch: Any
 ) -> tuple[int | None, int | None]:
+    """Refuse what is no option of a solve; return the limits on nodes and rounds.
+
+    Raises
+    ------
+    InvalidParameter
+    """
+
     def number(value: Any) -> bool:
         return (
             isinstance(value, (int, float, np.number))

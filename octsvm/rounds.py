@@ -205,7 +205,11 @@ class Rounds:
             if np.isfinite(out.bound):
                 self.bound = max(self.bound, out.bound)
             if out.x is not None:
-                self.polish(out.x, own=True)
+                try:
+                    self.polish(out.x, own=True)
+                except KeyboardInterrupt:
+                    self._take(out.x, own=True)
+                    raise
             if seen is not None and claim < self.objective - 1e-3 * abs(claim):
                 self.polish(seen, own=True)  # the engine ended on a worse point than it had shown
             self._report(0)

@@ -21,7 +21,7 @@ import octsvm
 from octsvm import cli, tables
 
 QUICK = ["--formulation", "oct", "--depth", "1"]
-TABLE = "width,height,kind\n" + "".join(f"{i},{9 - i},{'low' if i < 5 else 'high'}\n" for i in range(10))
+TABLE = "width,height,kind\n" + "".join(f"{i},{i * 7 % 10},{'low' if i < 5 else 'high'}\n" for i in range(10))
 
 
 def run(*args: Any) -> Result:
@@ -210,7 +210,7 @@ def test_device_is_written_to_and_stays(table: Path) -> None:
 
 def test_unverified_answer_is_explained_and_its_tree_written(shared: Path, tmp_path: Path) -> None:
     out = tmp_path / "tree.json"
-    case = shared / "cases" / "on_the_plane_a.csv"
+    case = shared / "cases" / "on_the_plane_b.csv"
     result = run("fit", case, "--variant", "paper", "--no-scale", "--depth", 1, "--out", out, "--json")
     assert result.exit_code == cli.UNVERIFIED
     assert "does not hold outside the solver" in result.stderr

@@ -189,8 +189,11 @@ def solve(
         return Outcome(reason, x, np.inf if x is None else program.objective(x), -np.inf, nodes[0])
 
     status = _STOPS.get(h.getModelStatus(), "error")
-    if status == "interrupted" and late and not asked:
-        status = "time_limit"
+    if stop.is_set() and status in (
+        "interrupted",
+        "error",
+    ):  # stopped early on, HiGHS leaves its status unset
+        status = "time_limit" if late and not asked else "interrupted"
     info = h.getInfo()
     x = None
     if int(info.primal_solution_status) == 2:
