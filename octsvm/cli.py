@@ -87,8 +87,9 @@ def _leave(code: int) -> NoReturn:
     if sys.stdout is sys.__stdout__ and any(t.daemon for t in threading.enumerate()):
         # A solver that did not listen still runs in its thread, and an orderly end under it aborts the process.
         with contextlib.suppress(Exception):
-            sys.stdout.flush()
-            sys.stderr.flush()
+            for stream in (sys.stdout, sys.stderr):
+                if stream is not None:
+                    stream.flush()
         os._exit(code)
     sys.exit(code)
 
