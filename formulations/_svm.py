@@ -216,11 +216,18 @@ def snap(tree: MarginTree, data: Data, path: IntArray) -> MarginTree:
 
 def read_marks(model: pyo.ConcreteModel, path: IntArray, n: int, T: int) -> BoolArray:
     """ξ of the model in the nodes that rows visit (n, T)."""
+    if not hasattr(model, "relabelling"):
+        return np.zeros((n, T), dtype=bool)
     nodes = list(range(1, T + 1))
     xi = values(model.relabelling.xi, [(i, t) for i in range(n) for t in nodes]).reshape(n, T) > 0.5
     visited = np.zeros((n, T), dtype=bool)
     np.put_along_axis(visited, path - 1, True, axis=1)
     return xi & visited
+
+
+def allowed_marks(model: pyo.ConcreteModel, n: int, T: int, marks: BoolArray | None) -> BoolArray | None:
+    """``marks``, or no mark at all where the relabelling block was taken out of the model."""
+    return marks if hasattr(model, "relabelling") else np.zeros((n, T), dtype=bool)
 
 
 def embed_hyperplanes(
@@ -230,7 +237,7 @@ def embed_hyperplanes(
     split, T = model.split, tree.n_nodes
     centred0 = tree.omega0 + tree.omega @ split.center
     score = np.column_stack([tree.score(t, data.X) for t in range(1, T + 1)])
-    has_beta = hasattr(model.hinge, "beta")
+    has_beta, relabels = hasattr(model.hinge, "beta"), hasattr(model, "relabelling")
     for t in range(1, T + 1):
         split.omega0[t].set_value(float(centred0[t - 1]), skip_validation=True)
         for j in range(data.p):
@@ -240,7 +247,8 @@ def embed_hyperplanes(
         for i in range(data.n):
             split.s[i, t].set_value(float(score[i, t - 1]), skip_validation=True)
             model.hinge.e[i, t].set_value(float(error[i, t - 1]), skip_validation=True)
-            model.relabelling.xi[i, t].set_value(float(marks[i, t - 1]))
+            if relabels:
+                model.relabelling.xi[i, t].set_value(float(marks[i, t - 1]))
             if has_beta:
                 on = float(marks[i, t - 1])
                 model.hinge.beta0[i, t].set_value(on * float(centred0[t - 1]), skip_validation=True)

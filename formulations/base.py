@@ -144,6 +144,8 @@ class ModelInfo:
         the formulation needs none.
     big_m : dict
         The largest big-M of each family of rows, for reports.
+    fixed : int
+        Number of variables that the builder fixed.
     """
 
     formulation: str
@@ -151,6 +153,7 @@ class ModelInfo:
     data: Data
     upper_bound: float = np.inf
     big_m: Mapping[str, float] = field(default_factory=dict)
+    fixed: int = 0
 
     def __deepcopy__(self, memo: dict[int, Any]) -> ModelInfo:
         return self
@@ -203,6 +206,11 @@ class Formulation:
     assigned_path: Callable[..., IntArray]
     improve: Callable[..., Any]
     variants: tuple[str, ...]
+
+
+def count_fixed(model: pyo.ConcreteModel) -> int:
+    """Number of fixed variables."""
+    return sum(v.fixed for v in model.component_data_objects(pyo.Var))
 
 
 def values(var: Any, keys: list[Any]) -> FloatArray:

@@ -17,7 +17,17 @@ import pyomo.environ as pyo
 from pydantic import Field
 
 from . import _leafy
-from .base import BoolArray, Data, Evaluation, FloatArray, Formulation, IntArray, ModelInfo, values
+from .base import (
+    BoolArray,
+    Data,
+    Evaluation,
+    FloatArray,
+    Formulation,
+    IntArray,
+    ModelInfo,
+    count_fixed,
+    values,
+)
 from .blocks import (
     add_axis_routing,
     add_axis_splits,
@@ -124,7 +134,6 @@ def build(data: Data, params: OCTParams, upper_bound: float = np.inf) -> pyo.Con
     n_min = params.leaf_size(data.n)
     levels = _levels(data, variant)
     m = pyo.ConcreteModel(name=f"OCT ({variant})")
-    m.info = ModelInfo("oct", params, data)
     topology = add_topology(m, params.depth)
     splits = add_axis_splits(m, topology, data.p, levels.constant)
     assignment = add_leaf_assignment(m, topology, data.n, n_min)
@@ -133,6 +142,7 @@ def build(data: Data, params: OCTParams, upper_bound: float = np.inf) -> pyo.Con
     label = add_counted_leaf_labels if variant == "bd" else add_leaf_labels
     label(m, topology, assignment, data.y, data.K, data.weights)
     _leafy.add_objective(m, data, params, sum(splits.d[t] for t in topology.tree.branch))
+    m.info = ModelInfo("oct", params, data, fixed=count_fixed(m))
     return m
 
 

@@ -25,6 +25,7 @@ from .base import (
     Formulation,
     IntArray,
     ModelInfo,
+    count_fixed,
     values,
 )
 from .blocks import (
@@ -79,7 +80,6 @@ def build(data: Data, params: OCTHParams, upper_bound: float = np.inf) -> pyo.Co
     """
     sparse = params.complexity == "features"
     m = pyo.ConcreteModel(name="OCT-H")
-    m.info = ModelInfo("oct_h", params, data)
     topology = add_topology(m, params.depth)
     splits = add_oblique_splits(m, topology, data.p, sparse)
     assignment = add_leaf_assignment(m, topology, data.n, params.leaf_size(data.n))
@@ -87,6 +87,7 @@ def build(data: Data, params: OCTHParams, upper_bound: float = np.inf) -> pyo.Co
     add_leaf_labels(m, topology, assignment, data.y, data.K, data.weights)
     counted = splits.s if sparse else splits.d
     _leafy.add_objective(m, data, params, sum(counted[key] for key in counted))
+    m.info = ModelInfo("oct_h", params, data, fixed=count_fixed(m))
     return m
 
 

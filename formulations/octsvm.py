@@ -33,6 +33,7 @@ from .base import (
     Formulation,
     IntArray,
     ModelInfo,
+    count_fixed,
     values,
 )
 from .blocks import (
@@ -96,7 +97,8 @@ class OCTSVMParams(Params):
 
 
 def build(data: Data, params: OCTSVMParams, upper_bound: float = np.inf) -> pyo.ConcreteModel:
-    """Build OCTSVM on ``data`` (features in [0, 1]); ``upper_bound`` is the objective of a known tree.
+    """Build OCTSVM on ``data`` (features in [0, 1]); ``upper_bound`` is the objective of a known tree;
+    infinite: that of the best constant tree.
 
     Source: Blanco, Japón, Puerto, (OCTSVM). Rows for c1, c2 carry the weights of the data.
 
@@ -107,15 +109,12 @@ def build(data: Data, params: OCTSVMParams, upper_bound: float = np.inf) -> pyo.
     data.require_two_classes("octsvm")
     variant = params.variant or "compact"
     constant = evaluate(constant_tree(data, params), data.X_original, data.y, params, data.weights)
-    ub = min(upper_bound, constant.objective)
+    ub = constant.objective if np.isinf(upper_bound) else upper_bound
     W = big_m.weight_bound(ub, "largest")
     M = big_m.chosen_score_bound(big_m.score_bound(W, big_m.farthest(data.X, params.norm)), params.big_m)
     E = big_m.error_bound(ub, params.c1, data.weights, M)
 
     m = pyo.ConcreteModel(name=f"OCTSVM ({variant}, {params.norm})")
-    m.info = ModelInfo(
-        "octsvm", params, data, ub, {"weights": W, "scores": float(M.max()), "hinge": 1 + float(M.max())}
-    )
     topology = add_topology(m, params.depth)
     nodes = topology.tree.nodes
     split = add_hyperplanes(m, nodes, data.X, W, M)
@@ -153,6 +152,14 @@ def build(data: Data, params: OCTSVMParams, upper_bound: float = np.inf) -> pyo.
         doc="δ + c1 Σ e_it + c2 Σ ξ_it + c3 Σ d_t",
     )
     m.objective = pyo.Objective(expr=m.cost, doc="margin, errors, relabelling and splits")
+    m.info = ModelInfo(
+        "octsvm",
+        params,
+        data,
+        ub,
+        {"weights": W, "scores": float(M.max()), "hinge": 1 + float(M.max())},
+        fixed=count_fixed(m),
+    )
     return m
 
 
@@ -200,6 +207,7 @@ def embed(model: pyo.ConcreteModel, tree: MarginTree, relabelled: BoolArray | No
     assert isinstance(params, OCTSVMParams)
     tree = normalise(tree, data, params)
     require_strict(tree, data, params)
+    relabelled = _svm.allowed_marks(model, data.n, tree.n_nodes, relabelled)
     result = evaluate(tree, data.X_original, data.y, params, data.weights, relabelled)
     _svm.require_within(result.objective, info.upper_bound)
     error, marks, path = _svm.node_costs(

@@ -17,7 +17,7 @@ import pyomo.environ as pyo
 from pydantic import Field
 
 from . import _svm
-from .base import BoolArray, Data, Evaluation, FloatArray, Formulation, IntArray, ModelInfo
+from .base import BoolArray, Data, Evaluation, FloatArray, Formulation, IntArray, ModelInfo, count_fixed
 from .blocks import (
     add_hinge,
     add_hyperplanes,
@@ -60,7 +60,8 @@ NODES = range(1, 2)
 
 
 def build(data: Data, params: RESVMParams, upper_bound: float = np.inf) -> pyo.ConcreteModel:
-    """Build RE-SVM on ``data`` (features in [0, 1]); ``upper_bound`` is the objective of a known solution.
+    """Build RE-SVM on ``data`` (features in [0, 1]); ``upper_bound`` is the objective of a known
+    solution; infinite: that of the best constant classifier.
 
     Source: Blanco, Japón, Puerto, (RE-SVM).
 
@@ -71,15 +72,12 @@ def build(data: Data, params: RESVMParams, upper_bound: float = np.inf) -> pyo.C
     data.require_two_classes("re_svm")
     variant = params.variant or "compact"
     constant = evaluate(constant_tree(data, params), data.X_original, data.y, params, data.weights)
-    ub = min(upper_bound, constant.objective)
+    ub = constant.objective if np.isinf(upper_bound) else upper_bound
     W = big_m.weight_bound(ub, "squared" if params.norm == "l2" else "norm")
     M = big_m.chosen_score_bound(big_m.score_bound(W, big_m.farthest(data.X, params.norm)), params.big_m)
     E = big_m.error_bound(ub, params.c1, data.weights, M)
 
     m = pyo.ConcreteModel(name=f"RE-SVM ({variant}, {params.norm})")
-    m.info = ModelInfo(
-        "re_svm", params, data, ub, {"weights": W, "scores": float(M.max()), "hinge": 1 + float(M.max())}
-    )
     add_topology(m, 0)
     split = add_hyperplanes(m, NODES, data.X, W, M)
     relabelling = add_relabelling(m, NODES, data.n)
@@ -99,6 +97,14 @@ def build(data: Data, params: RESVMParams, upper_bound: float = np.inf) -> pyo.C
         doc="½‖ω‖² + c1 Σ e_i + c2 Σ ξ_i",
     )
     m.objective = pyo.Objective(expr=m.cost, doc="margin, errors and relabelling")
+    m.info = ModelInfo(
+        "re_svm",
+        params,
+        data,
+        ub,
+        {"weights": W, "scores": float(M.max()), "hinge": 1 + float(M.max())},
+        fixed=count_fixed(m),
+    )
     return m
 
 
@@ -132,6 +138,7 @@ def embed(model: pyo.ConcreteModel, tree: MarginTree, relabelled: BoolArray | No
     data, params = info.data, info.params
     assert isinstance(params, RESVMParams)
     tree = normalise(tree, data, params)
+    relabelled = _svm.allowed_marks(model, data.n, tree.n_nodes, relabelled)
     result = evaluate(tree, data.X_original, data.y, params, data.weights, relabelled)
     _svm.require_within(result.objective, info.upper_bound)
     error, marks, _ = _svm.node_costs(tree, data.X, data.sign, params.c1, params.c2, data.weights, relabelled)

@@ -35,8 +35,13 @@ def read_matrix(X: Any, expected: Sequence[str] | None = None) -> tuple[NDArray[
         raise InvalidData("X is a sparse matrix; these models need dense features. Pass X.toarray().")
     if hasattr(X, "columns") and hasattr(X, "dtypes"):
         return _read_frame(X, expected)
+    if np.ma.isMaskedArray(X) and np.ma.getmaskarray(X).any():
+        i, j = (int(k) for k in np.argwhere(np.atleast_2d(np.ma.getmaskarray(X)))[0])
+        _refuse_missing(f"x{j + 1}", i)
     try:
         array = np.asarray(X)
+        if array.dtype.kind in "USO" and not isinstance(X, np.ndarray):
+            array = np.asarray(X, dtype=object)  # numpy turns a list with one text into text altogether
     except ValueError:
         raise InvalidData(
             "X is ragged: its rows have different lengths. Give every row the same number of values."
@@ -87,12 +92,12 @@ def _read_frame(X: Any, expected: Sequence[str] | None) -> tuple[NDArray[np.floa
         raise InvalidData(f"X is empty: it has {len(X)} rows and {len(names)} columns.")
     matrix = np.empty((len(X), len(names)))
     for position, j in enumerate(order):
-        matrix[:, position] = _read_column(X.iloc[:, j], given[j], frame=True)
+        matrix[:, position] = _read_column(X.iloc[:, j], given[j], frame=True, key=X.columns[j])
     _require_finite(matrix, names)
     return matrix, names
 
 
-def _read_column(column: Any, name: str, *, frame: bool) -> NDArray[np.float64]:
+def _read_column(column: Any, name: str, *, frame: bool, key: Any = None) -> NDArray[np.float64]:
     dtype = getattr(column, "dtype", None)
     kind = getattr(dtype, "kind", "O")
     if kind in "biuf" and dtype is not None:
@@ -110,28 +115,34 @@ def _read_column(column: Any, name: str, *, frame: bool) -> NDArray[np.float64]:
     out = np.empty(len(column))
     for i, value in enumerate(np.asarray(column, dtype=object)):
         if isinstance(value, (str, bytes)):
-            numeric = all(_is_number(v) for v in np.asarray(column, dtype=object))
-            if frame and numeric:
-                cure = f"Its values look like numbers: X[{name!r}] = pd.to_numeric(X[{name!r}])."
-            elif frame:
-                cure = f"One-hot encode it: X = pd.get_dummies(X, columns=[{name!r}], dtype=float)."
-            else:
-                cure = (
-                    "Put X into a DataFrame and one-hot encode it: "
-                    f"X = pd.get_dummies(pd.DataFrame(X), columns=[{int(name[1:]) - 1 if name[1:].isdigit() else name!r}], dtype=float)."
-                )
             raise InvalidData(
-                f"Column {name!r} holds text (row {i}: {value!r}), and features must be numbers. {cure}"
+                f"Column {name!r} holds text (row {i}: {value!r}), and features must be numbers. "
+                + _cure(all(_is_number(v) for v in np.asarray(column, dtype=object)), frame, name, key)
             )
         if value is None or type(value).__name__ in ("NAType", "NaTType"):
             _refuse_missing(name, i)
         try:
             out[i] = float(value)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise InvalidData(
                 f"Column {name!r}, row {i} holds {value!r} ({type(value).__name__}), and features must be numbers."
             ) from None
     return out
+
+
+def _cure(numeric: bool, frame: bool, name: str, key: Any) -> str:
+    """The line to write for a column of text."""
+    if frame and numeric:
+        return f"Its values look like numbers: X[{key!r}] = pd.to_numeric(X[{key!r}])."
+    if frame:
+        return f"One-hot encode it: X = pd.get_dummies(X, columns=[{key!r}], dtype=float)."
+    if numeric:
+        return "Its values look like numbers: X = np.asarray(X, dtype=float)."
+    place = int(name[1:]) - 1 if name[1:].isdigit() else name
+    return (
+        "Put X into a DataFrame and one-hot encode it: "
+        f"X = pd.get_dummies(pd.DataFrame(X), columns=[{place!r}], dtype=float)."
+    )
 
 
 def _is_number(value: Any) -> bool:

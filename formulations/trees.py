@@ -1,7 +1,7 @@
 """Fitted trees: plain arrays in heap order, routed by numpy alone.
 
 Nodes are numbered as a heap: the root is 1, the children of t are 2t (left) and 2t + 1 (right). Array position
-k of a per-node array belongs to node k + 1. One routing rule everywhere (MODELS: routing convention): a row whose
+k of a per-node array belongs to node k + 1. One routing rule everywhere: a row whose
 score is below zero goes left, otherwise right.
 """
 
@@ -11,13 +11,15 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from .base import BoolArray, FloatArray, IntArray, Scaling
 from .errors import InvalidData
+from .params import MAX_DEPTH
 from .table import read_matrix
 
 SCHEMA = "octsvm.tree"
@@ -180,35 +182,32 @@ class Tree:
         if not isinstance(data, Mapping) or data.get("schema") != SCHEMA:
             raise InvalidData(f'This is not a saved tree: it lacks "schema": "{SCHEMA}".')
         version = data.get("version")
-        if not isinstance(version, int) or version < 1:
+        if type(version) is not int or version < 1:
             raise InvalidData(f"The saved tree has version {version!r}, which is no version of this format.")
         if version > VERSION:
             raise InvalidData(
                 f"The saved tree has format version {version}, and this octsvm reads up to {VERSION}. Upgrade octsvm."
             )
-        kinds: dict[Any, type[Tree]] = {k.kind: k for k in (AxisTree, ObliqueTree, MarginTree)}
-        if data.get("kind") not in kinds:
-            raise InvalidData(
-                f"The saved tree is of the unknown kind {data.get('kind')!r}; known: {', '.join(kinds)}."
-            )
+        kinds: dict[str, type[Tree]] = {k.kind: k for k in (AxisTree, ObliqueTree, MarginTree)}
+        kind = data.get("kind")
+        if not isinstance(kind, str) or kind not in kinds:
+            raise InvalidData(f"The saved tree is of the unknown kind {kind!r}; known: {', '.join(kinds)}.")
         try:
-            common = {
-                "depth": int(data["depth"]),
-                "classes": tuple(data["classes"]),
-                "feature_names": tuple(str(c) for c in data["feature_names"]),
-                "scaling": Scaling(
-                    np.asarray(data["scaling"]["low"], dtype=float),
-                    np.asarray(data["scaling"]["span"], dtype=float),
-                ),
-            }
-            return kinds[data["kind"]]._from_payload(common, data)
-        except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
-            if isinstance(error, InvalidData):
-                raise
-            raise InvalidData(f"The saved tree is damaged: {type(error).__name__}: {error}.") from None
+            saved = _SAVED[kind].model_validate(dict(data))
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(str(part) for part in first["loc"])
+            raise InvalidData(f"The saved tree is damaged: {where}: {first['msg']}.") from None
+        common = {
+            "depth": saved.depth,
+            "classes": tuple(saved.classes),
+            "feature_names": tuple(saved.feature_names),
+            "scaling": Scaling(np.array(saved.scaling.low), np.array(saved.scaling.span)),
+        }
+        return kinds[kind]._from_payload(common, saved)
 
     @classmethod
-    def _from_payload(cls, common: dict[str, Any], data: Mapping[str, Any]) -> Tree:
+    def _from_payload(cls, common: dict[str, Any], saved: Any) -> Tree:
         raise NotImplementedError
 
     @classmethod
@@ -218,11 +217,11 @@ class Tree:
         if isinstance(source, Path) or not source.lstrip().startswith("{"):
             try:
                 text = Path(source).read_text(encoding="utf-8")
-            except (OSError, UnicodeDecodeError) as error:
+            except (OSError, UnicodeDecodeError, ValueError) as error:
                 raise InvalidData(f"The saved tree {str(source)!r} cannot be read: {error}.") from None
         try:
             return cls.from_dict(json.loads(str(text)))
-        except json.JSONDecodeError as error:
+        except (json.JSONDecodeError, RecursionError) as error:
             raise InvalidData(f"The saved tree is not JSON: {error}.") from None
 
     def _check_common(self) -> None:
@@ -266,6 +265,7 @@ class AxisTree(Tree):
             (self.label, (self.n_branch + 1,)),
         )
         _require_range(self.feature, -1, len(self.feature_names), "feature")
+        _require_parents(self.splits)
         _require_range(self.label, 0, len(self.classes), "label")
 
     @property
@@ -313,12 +313,12 @@ class AxisTree(Tree):
         }
 
     @classmethod
-    def _from_payload(cls, common: dict[str, Any], data: Mapping[str, Any]) -> Tree:
+    def _from_payload(cls, common: dict[str, Any], saved: Any) -> Tree:
         return cls(
             **common,
-            feature=_ints(data["feature"]),
-            threshold=np.asarray(data["threshold"], dtype=float),
-            label=_ints(data["label"]),
+            feature=np.array(saved.feature, dtype=np.int64),
+            threshold=np.array(saved.threshold, dtype=float),
+            label=np.array(saved.label, dtype=np.int64),
         )
 
 
@@ -350,6 +350,8 @@ class ObliqueTree(Tree):
         _require_shapes(
             (self.a, (B, len(self.feature_names))), (self.b, (B,)), (self.split, (B,)), (self.label, (B + 1,))
         )
+        _require_parents(self.split)
+        _require_no_weights(self.a, self.split)
         _require_range(self.label, 0, len(self.classes), "label")
 
     @property
@@ -395,14 +397,13 @@ class ObliqueTree(Tree):
         }
 
     @classmethod
-    def _from_payload(cls, common: dict[str, Any], data: Mapping[str, Any]) -> Tree:
-        p = len(common["feature_names"])
+    def _from_payload(cls, common: dict[str, Any], saved: Any) -> Tree:
         return cls(
             **common,
-            a=np.asarray(data["a"], dtype=float).reshape(-1, p),
-            b=np.asarray(data["b"], dtype=float),
-            split=_bools(data["split"]),
-            label=_ints(data["label"]),
+            a=_matrix_of(saved.a, len(saved.feature_names)),
+            b=np.array(saved.b, dtype=float),
+            split=np.array(saved.split, dtype=bool),
+            label=np.array(saved.label, dtype=np.int64),
         )
 
 
@@ -437,6 +438,12 @@ class MarginTree(Tree):
         self._check_common()
         T = self.n_nodes
         _require_shapes((self.omega, (T, len(self.feature_names))), (self.omega0, (T,)), (self.split, (T,)))
+        _require_parents(self.split)
+        _require_no_weights(self.omega, self.split)
+        if any(not 1 <= r.node <= T for r in self.relabelled):
+            raise InvalidData(
+                f"The tree's arrays do not fit together: relabelled rows at nodes 1 to {T} are allowed."
+            )
         if len(self.classes) > 2:
             raise InvalidData(f"A margin tree has two classes, not {len(self.classes)}.")
 
@@ -503,13 +510,13 @@ class MarginTree(Tree):
         }
 
     @classmethod
-    def _from_payload(cls, common: dict[str, Any], data: Mapping[str, Any]) -> Tree:
+    def _from_payload(cls, common: dict[str, Any], saved: Any) -> Tree:
         return cls(
             **common,
-            omega=np.asarray(data["omega"], dtype=float).reshape(-1, len(common["feature_names"])),
-            omega0=np.asarray(data["omega0"], dtype=float),
-            split=_bools(data["split"]),
-            relabelled=tuple(Relabelled(int(i), int(t), float(c)) for i, t, c in data["relabelled"]),
+            omega=_matrix_of(saved.omega, len(saved.feature_names)),
+            omega0=np.array(saved.omega0, dtype=float),
+            split=np.array(saved.split, dtype=bool),
+            relabelled=tuple(Relabelled(*r) for r in saved.relabelled),
         )
 
 
@@ -563,6 +570,17 @@ def _require_shapes(*pairs: tuple[NDArray[Any], tuple[int, ...]]) -> None:
             )
 
 
+def _require_parents(split: BoolArray) -> None:
+    for t in range(2, len(split) + 1):
+        if split[t - 1] and not split[t // 2 - 1]:
+            raise InvalidData(f"Node {t} of the tree splits below node {t // 2}, which does not.")
+
+
+def _require_no_weights(weights: FloatArray, split: BoolArray) -> None:
+    if (weights[~split] != 0).any():
+        raise InvalidData("The tree's arrays do not fit together: a node that does not split has weights.")
+
+
 def _require_range(array: IntArray, low: int, high: int, what: str) -> None:
     if array.size and (array.min() < low or array.max() >= high):
         raise InvalidData(
@@ -570,18 +588,64 @@ def _require_range(array: IntArray, low: int, high: int, what: str) -> None:
         )
 
 
-def _ints(values: Any) -> IntArray:
-    array = np.asarray(values)
-    if array.size and array.dtype.kind not in "iu":
-        raise InvalidData("The saved tree is damaged: whole numbers were expected.")
-    return array.astype(np.int64)
+def _matrix_of(rows: list[list[float]], p: int) -> FloatArray:
+    if any(len(row) != p for row in rows):
+        raise InvalidData(f"The tree's arrays do not fit together: rows of {p} weights were expected.")
+    return np.array(rows, dtype=float).reshape(len(rows), p)
 
 
-def _bools(values: Any) -> BoolArray:
-    array = np.asarray(values)
-    if array.size and array.dtype.kind != "b":
-        raise InvalidData("The saved tree is damaged: true or false was expected.")
-    return array.astype(bool)
+class _SavedScaling(BaseModel):
+    model_config = ConfigDict(strict=True, allow_inf_nan=False)
+    low: list[float]
+    span: list[Annotated[float, Field(ge=0)]]
+
+
+class _Saved(BaseModel):
+    """What every saved tree holds; only these types are accepted."""
+
+    model_config = ConfigDict(strict=True, allow_inf_nan=False)
+    depth: Annotated[int, Field(ge=0, le=MAX_DEPTH)]
+    classes: Annotated[list[str | bool | int | float], Field(min_length=1)]
+    feature_names: list[str]
+    scaling: _SavedScaling
+
+    @field_validator("classes", "feature_names")
+    @classmethod
+    def _distinct(cls, values: list[Any]) -> list[Any]:
+        if len(set(values)) < len(values):
+            raise ValueError("names must differ")
+        return values
+
+
+class _SavedAxis(_Saved):
+    feature: list[int]
+    threshold: list[float]
+    label: list[int]
+
+
+class _SavedOblique(_Saved):
+    a: list[list[float]]
+    b: list[float]
+    split: list[bool]
+    label: list[int]
+
+
+class _SavedMargin(_Saved):
+    omega: list[list[float]]
+    omega0: list[float]
+    split: list[bool]
+    relabelled: list[tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=1)], float]]
+
+    @field_validator("relabelled", mode="before")
+    @classmethod
+    def _records(cls, values: Any) -> Any:
+        # JSON has no tuples
+        return (
+            [tuple(v) if isinstance(v, list) else v for v in values] if isinstance(values, list) else values
+        )
+
+
+_SAVED: dict[str, type[Any]] = {"axis": _SavedAxis, "oblique": _SavedOblique, "margin": _SavedMargin}
 
 
 def rescaled(tree: Any, scaling: Scaling) -> Any:

@@ -110,6 +110,7 @@ def build(
     scale: bool = True,
     start: Tree | None = None,
     weights: Any = None,
+    upper_bound: float | None = None,
     **params: Any,
 ) -> pyo.ConcreteModel:
     """Build the model of ``formulation`` on a table, as a Pyomo ConcreteModel.
@@ -122,6 +123,11 @@ def build(
     start : Tree, optional
         A tree that the model admits; its objective gives the bound that the big-M constants come from. Without one
         it is that of the best constant tree.
+    weights : array-like (n,), optional
+        Weight of each row's errors.
+    upper_bound : float, optional
+        SVM models: a bound on the optimum that big-M is built from instead. Needed where rows of your own exclude
+        the constant tree, e.g. a cap on relabelled rows: trees that cost more than the bound are not in the model.
 
     Raises
     ------
@@ -129,7 +135,22 @@ def build(
     """
     form = find_formulation(formulation)
     checked = form.Params.make(formulation, **params)
-    return _build(form, prepare(form, X, y, scale=scale, weights=weights), checked, start)
+    data = prepare(form, X, y, scale=scale, weights=weights)
+    if upper_bound is None:
+        return _build(form, data, checked, start)
+    if not form.binary_only:
+        raise InvalidParameter(
+            f"upper_bound= is for the SVM models; no big-M of {formulation!r} depends on the objective."
+        )
+    if start is not None:
+        raise InvalidParameter("Give start= or upper_bound=, not both: each says what big-M is built from.")
+    if (
+        isinstance(upper_bound, bool)
+        or not isinstance(upper_bound, (int, float, np.number))
+        or not 0 < upper_bound < np.inf
+    ):
+        raise InvalidParameter(f"upper_bound={upper_bound!r} should be a positive number.")
+    return form.build(data, checked, float(upper_bound))
 
 
 def _build(form: Formulation, data: Data, params: Params, start: Tree | None) -> pyo.ConcreteModel:
@@ -137,9 +158,14 @@ def _build(form: Formulation, data: Data, params: Params, start: Tree | None) ->
         return form.build(data, params, np.inf)
     _require_tree(start)
     tree = form.normalise(start, data, params)
-    cost = form.evaluate(tree, data.X_original, data.y, params, data.weights).objective
-    model = form.build(data, params, cost)
-    if np.isfinite(model.info.upper_bound) and cost <= model.info.upper_bound:
+    bound = np.inf
+    for known in (tree, form.constant_tree(data, params)):
+        bound = min(bound, form.evaluate(known, data.X_original, data.y, params, data.weights).objective)
+    model = form.build(data, params, bound)
+    if (
+        form.binary_only
+        and form.evaluate(tree, data.X_original, data.y, params, data.weights).objective <= bound
+    ):
         form.embed(model, tree)  # an objective is a bound only if the model has that tree
         for var in model.component_data_objects(pyo.Var):
             if not var.fixed:

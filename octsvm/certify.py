@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 
-from .errors import TreeNotAdmitted
-from .formulations.base import BoolArray, Evaluation, Formulation, ModelInfo
+from .errors import TreeNotAdmitted, UnsupportedProblem
+from .formulations.base import FEASIBILITY, BoolArray, Evaluation, Formulation, ModelInfo, count_fixed
 from .formulations.trees import MarginTree, Tree
 
 # Agreement asked of two computations of one objective, relative: what feasibility tolerances of 1e-6 leave.
@@ -54,9 +54,39 @@ def user_components(model: pyo.ConcreteModel) -> list[Any]:
     return [c for c in model.component_objects(descend_into=False) if c.local_name not in OWN]
 
 
+def active_objective(model: pyo.ConcreteModel) -> Any:
+    """The one active objective, to be minimised.
+
+    Raises
+    ------
+    UnsupportedProblem
+    """
+    found = list(model.component_data_objects(pyo.Objective, active=True, descend_into=True))
+    if len(found) != 1:
+        names = ", ".join(o.name for o in found) or "none"
+        raise UnsupportedProblem(
+            f"The model has {len(found)} active objectives ({names}), and one is needed. Deactivate the others."
+        )
+    if found[0].sense != pyo.minimize:
+        raise UnsupportedProblem(
+            f"The objective {found[0].name!r} is to be maximised, and trees are fitted by minimising. "
+            "Change its sign and set its sense to minimize."
+        )
+    return found[0]
+
+
+def is_own(model: pyo.ConcreteModel) -> bool:
+    """Whether nothing was added, fixed or changed in the objective since the model was built."""
+    return (
+        active_objective(model).expr is model.component("cost")
+        and not user_components(model)
+        and count_fixed(model) == model.info.fixed
+    )
+
+
 def user_terms(model: pyo.ConcreteModel) -> float:
     """What the user added to the objective, at the present values: objective minus the formulation's own cost."""
-    return float(pyo.value(model.objective.expr)) - float(pyo.value(model.cost.expr))
+    return float(pyo.value(active_objective(model).expr)) - float(pyo.value(model.cost.expr))
 
 
 def broken_row(model: pyo.ConcreteModel, tolerance: float = 1e-6) -> str | None:
@@ -68,7 +98,7 @@ def broken_row(model: pyo.ConcreteModel, tolerance: float = 1e-6) -> str | None:
     for row in model.component_data_objects(pyo.Constraint, active=True, descend_into=True):
         body = pyo.value(row.body, exception=False)
         if body is None:
-            return f"{row.name} has variables without values"
+            continue  # a variable of the user's own without a value: nothing to check yet
         size = max(1.0, abs(row.lower or 0.0), abs(row.upper or 0.0))
         excess = max(
             (pyo.value(row.lower) - body if row.has_lb() else 0.0),
@@ -95,6 +125,16 @@ def broken_row(model: pyo.ConcreteModel, tolerance: float = 1e-6) -> str | None:
     return text
 
 
+def moved(fixed: list[tuple[Any, float | None]]) -> str | None:
+    """Restore variables that the user fixed; say which of them the tree wants elsewhere."""
+    text = None
+    for var, value in fixed:
+        if value is not None and var.value is not None and abs(var.value - value) > FEASIBILITY:
+            text = text or f"{var.name} is fixed to {value:g}, and the tree has {var.value:g} there"
+        var.set_value(value, skip_validation=True)
+    return text
+
+
 def embed(
     model: pyo.ConcreteModel, formulation: Formulation, tree: Tree, marks: BoolArray | None = None
 ) -> Tree:
@@ -104,18 +144,18 @@ def embed(
     ------
     TreeNotAdmitted
     """
+    fixed = [(v, v.value) for v in model.component_data_objects(pyo.Var) if v.fixed]
     embedded: Tree = formulation.embed(model, tree, marks)
-    reason = broken_row(model)
+    reason = moved(fixed) or broken_row(model)
     if reason is not None and marks is None and isinstance(embedded, MarginTree) and embedded.relabelled:
         # A user's row may limit relabelling: try again with every label kept.
         none = np.zeros((model.info.data.n, embedded.n_nodes), dtype=bool)
         try:
-            kept: Tree = formulation.embed(model, tree, none)
+            embedded = formulation.embed(model, tree, none)
         except TreeNotAdmitted:
-            kept = embedded
+            pass
         else:
-            reason = broken_row(model)
-        embedded = kept
+            reason = moved(fixed) or broken_row(model)
     if reason is not None:
         raise TreeNotAdmitted(f"The tree is not a point of this model: {reason}.")
     return embedded
@@ -129,7 +169,7 @@ def certify(model: pyo.ConcreteModel, formulation: Formulation) -> Certificate:
     """
     info: ModelInfo = model.info
     data = info.data
-    claimed = float(pyo.value(model.objective.expr))
+    claimed = float(pyo.value(active_objective(model).expr))
     said = formulation.assigned_path(model)
     tree: Tree = formulation.extract(model)
     path = tree.nodes(data.X_original)
@@ -138,7 +178,7 @@ def certify(model: pyo.ConcreteModel, formulation: Formulation) -> Certificate:
     own_marks = _marks(tree, data.n) if isinstance(tree, MarginTree) else None
     before = {id(v): v.value for v in model.component_data_objects(pyo.Var)}
 
-    admitted, marks = False, None
+    admitted = False
     reason = ""
     # The best that the routing leaves open first; a user's own rows may forbid it.
     attempts: list[tuple[Tree, BoolArray | None]] = [
@@ -151,27 +191,33 @@ def certify(model: pyo.ConcreteModel, formulation: Formulation) -> Certificate:
         except TreeNotAdmitted as error:
             reason = reason or str(error)
             continue
-        admitted, marks = True, choice
+        admitted = True
         break
-    extra = 0.0
-    if admitted:
-        extra = user_terms(model)
-    else:
+    if not admitted:
         for var in model.component_data_objects(pyo.Var):
             var.set_value(before[id(var)], skip_validation=True)
-        extra = user_terms(model)
+    extra = user_terms(model)
+    # An embedded tree records the rows that it relabels in this model; otherwise each row takes the cheaper.
+    marks = None
+    if isinstance(tree, MarginTree) and (admitted or not is_own(model)):
+        marks = _marks(tree, data.n)
     evaluation = formulation.evaluate(tree, data.X_original, data.y, info.params, data.weights, marks)
     if isinstance(tree, MarginTree) and not admitted and evaluation.relabelled is not None:
         tree = with_records(tree, model, evaluation.relabelled)
     objective = evaluation.objective + extra
-    if user_components(model):
-        names = ", ".join(c.local_name for c in user_components(model))
+    if not is_own(model):
+        added = [c.local_name for c in user_components(model)]
+        if count_fixed(model) != info.fixed:
+            added.append("fixed variables")
+        names = ", ".join(added) or active_objective(model).name
         notes.append(
             f"the model carries parts of your own ({names}); their terms are Pyomo's at the tree's values: {extra:.6g}"
         )
 
     mismatch = ""
-    if differing:
+    # As printed, OCTSVM lets a row on a hyperplane choose its side: only a worse tree contradicts it then.
+    chooses = getattr(info.params, "boundary", 0.0) is None
+    if differing and not chooses:
         rows = ", ".join(map(str, differing[:8])) + (", ..." if len(differing) > 8 else "")
         mismatch = f"the tree routes {len(differing)} of {data.n} training rows otherwise than the solver's answer (rows {rows})"
     if objective > claimed + AGREE * max(1.0, abs(claimed)) * _looseness(claimed):

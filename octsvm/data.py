@@ -50,28 +50,29 @@ def read_labels(y: Any, n: int) -> tuple[tuple[Any, ...], IntArray]:
         if y.shape[1] != 1:
             raise InvalidData(f"y has {y.shape[1]} columns; give one label a row.")
         y = y.iloc[:, 0]
-    values = (
-        y.tolist()
-        if hasattr(y, "tolist")
-        else list(y)
-        if hasattr(y, "__iter__") and not isinstance(y, str)
-        else None
-    )
+    values = None
+    if hasattr(y, "tolist"):
+        values = y.tolist()
+    elif hasattr(y, "__iter__") and not isinstance(y, (str, bytes, set, frozenset, dict)):
+        values = list(y)
     if not isinstance(values, list):
-        raise InvalidData(f"y is {y!r}; give one label a row.")
+        raise InvalidData(
+            f"y is {str(y)[:40]!r}, a {type(y).__name__}, which does not say in order which label belongs to which row. "
+            "Give a list or an array."
+        )
     if values and all(isinstance(v, (list, tuple)) and len(v) == 1 for v in values):
         values = [v[0] for v in values]
     values = [v.item() if isinstance(v, np.generic) else v for v in values]
     if len(values) != n:
         raise InvalidData(f"X has {n} rows and y has {len(values)} labels. Give one label a row.")
     for i, v in enumerate(values):
-        missing = (
-            v is None
-            or (isinstance(v, float) and not np.isfinite(v))
-            or type(v).__name__ in ("NAType", "NaTType")
-        )
+        missing = v is None or type(v).__name__ in ("NAType", "NaTType") or (isinstance(v, float) and v != v)
         if missing:
             raise InvalidData(f"The label of row {i} is missing ({v!r}). Drop the row or give it a label.")
+        if isinstance(v, (int, float)) and not abs(v) <= 1e308:
+            raise InvalidData(
+                f"The label of row {i} is too large for a number of double precision ({str(v)[:20]})."
+            )
         if not isinstance(v, (str, bool, int, float)):
             raise InvalidData(
                 f"The label of row {i} is {v!r} ({type(v).__name__}); labels are strings, integers, booleans or floats."
@@ -105,8 +106,10 @@ def read_weights(weights: Any, n: int) -> FloatArray:
     if weights is None:
         return np.ones(n)
     try:
+        if np.asarray(weights).dtype.kind not in "biufO":
+            raise TypeError
         w = np.array(weights, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidData("weights must be numbers, one a row.") from None
     if w.shape != (n,):
         raise InvalidData(f"weights has shape {w.shape}, and X has {n} rows. Give one weight a row.")

@@ -84,6 +84,7 @@ def solve(
     spec = solvers.require(solver)
     info: ModelInfo | None = getattr(model, "info", None)
     form = find_formulation(info.formulation) if info is not None else None
+    certification.active_objective(model)
     problem = classify(model)
     bridge = None if problem.name in spec.classes else _bridge(problem, spec)
     before = {id(v): (v, v.value) for v in model.component_data_objects(pyo.Var)}
@@ -99,7 +100,9 @@ def solve(
             # Without a start the engine is handed the constant tree: big-M is built from its objective, and the
             # incumbent is then never worse.
             try:
-                seeded = certification.embed(model, form, start or form.constant_tree(info.data, info.params))
+                seeded = certification.embed(
+                    model, form, form.constant_tree(info.data, info.params) if start is None else start
+                )
                 has_start, start_tree = True, seeded if start is not None else None
             except TreeNotAdmitted:
                 if start is not None:
@@ -134,7 +137,7 @@ def solve(
         for var, value in before.values():
             var.set_value(value, skip_validation=True)
         raise
-    if result.status == "unverified" and on_mismatch != "ignore":
+    if result.status == "unverified" and form is not None and on_mismatch != "ignore":
         message = _mismatch_text(result)
         if on_mismatch == "raise":
             raise CertificateMismatch(message, result)
@@ -154,7 +157,7 @@ def _run(
     **options: Any,
 ) -> tuple[LinearProgram, Rounds, str]:
     # Costs are not negative in any formulation; with terms of the user's own nothing is known beforehand.
-    own = form is not None and not certification.user_components(model)
+    own = form is not None and certification.is_own(model)
     try:
         if bridge is not None:
             bridge.apply(model, problem)
@@ -169,9 +172,14 @@ def _run(
     return program, rounds, stop
 
 
-def _start_point(program: LinearProgram, bridge: Bridge | None) -> Array | None:
-    point = np.array([0.0 if v.value is None else v.value for v in program.columns], dtype=float)
-    return point if bridge is None else bridge.repair(point)
+def _start_point(program: LinearProgram, bridge: Bridge | None) -> Array:
+    """The model's values; NaN for variables of the user's own that have none, 0 for the bridge's (it repairs them)."""
+    lifted = () if bridge is None else bridge.own_variables()
+    lifted_ids = {id(v) for v in lifted}
+    blank = {True: 0.0, False: np.nan}
+    return np.array(
+        [blank[id(v) in lifted_ids] if v.value is None else v.value for v in program.columns], dtype=float
+    )
 
 
 class _Outcome:
@@ -200,6 +208,8 @@ class _Outcome:
         if self.form is None or self.info is None:
             return self._uncertified(began, gap, solver)
         if self.stop == "infeasible":
+            if math.isfinite(self.info.upper_bound):
+                self.notes.append(self._rebuild_note())
             return self._infeasible(began, solver)
         certificate: Certificate | None = None
         mismatch = ""
@@ -212,6 +222,10 @@ class _Outcome:
             return self._infeasible(began, solver)
         tree, evaluation, objective, source = found
         bound = self.rounds.bound
+        if not certification.is_own(self.model) and objective > self.info.upper_bound:
+            # The model holds the trees up to UB only, and with rows of the user's own the best may lie above.
+            bound = min(bound, self.info.upper_bound)
+            self.notes.append(self._rebuild_note())
         distance = relative_gap(objective, bound)
         stop = self.stop
         if mismatch:
@@ -275,7 +289,8 @@ class _Outcome:
                 continue
             data = self.info.data
             evaluation = self.form.evaluate(embedded, data.X_original, data.y, self.info.params, data.weights)
-            found.append((embedded, evaluation, float(pyo.value(self.model.objective.expr)), source))
+            cost = float(pyo.value(certification.active_objective(self.model).expr))
+            found.append((embedded, evaluation, cost, source))
         if values is not None:
             for var, value in values.values():
                 var.set_value(value, skip_validation=True)
@@ -298,7 +313,7 @@ class _Outcome:
         """Re-route by the tree, fix what follows from it in the default variant, and polish there."""
         assert self.form is not None
         assert self.info is not None
-        if certification.user_components(self.model):
+        if not certification.is_own(self.model):
             return []
         better = polish_tree(
             self.form, self.info, tree, self.rounds.spec, max(1.0, deadline - time.monotonic())
@@ -322,6 +337,19 @@ class _Outcome:
                     f"big-M {largest:.3g} times the integrality tolerance {self.rounds.integrality:g} is {slack:.2g} in units "
                     "of the margin: the engine's bound may be lower than the true one; a good start= lowers M"
                 )
+
+    def _rebuild_note(self) -> str:
+        assert self.form is not None
+        assert self.info is not None
+        data, params = self.info.data, self.info.params
+        constant = self.form.constant_tree(data, params)
+        none = np.zeros((data.n, constant.n_nodes), dtype=bool)
+        cost = self.form.evaluate(constant, data.X_original, data.y, params, data.weights, none).objective
+        return (
+            f"big-M was built from a tree that costs {self.info.upper_bound:.6g}, which rows or fixings of your own may exclude; "
+            "the model is exact for trees up to that only. Build it with upper_bound= a bound that holds with your rows "
+            f"(the constant tree without relabelling costs {cost:.6g})"
+        )
 
     def _infeasible(self, began: float, solver: str) -> Result:
         return self._make(
@@ -444,10 +472,7 @@ def polish_tree(
             log=None,
             callback=None,
         )
-        start = _start_point(program, bridge)
-        if start is None:
-            return None
-        rounds.polish(start, own=False)
+        rounds.begin_with(_start_point(program, bridge))
         if rounds.best is None:
             return None
         program.load(rounds.best)

@@ -30,9 +30,9 @@ def write(model: pyo.ConcreteModel, path: str | Path) -> Path:
         raise InvalidParameter(
             f"{target.name!r} ends in {target.suffix!r}; a model is written as {', '.join(FORMATS)}."
         )
-    part = target.with_name(f".{target.stem}.{os.getpid()}.part{target.suffix.lower()}")
+    part = target.with_name(f"{target.stem}-{os.getpid()}-part{target.suffix.lower()}")
     try:
-        model.write(str(part), format=kind, io_options={"symbolic_solver_labels": kind != "nl"})
+        model.write(str(part), io_options={"symbolic_solver_labels": kind != "nl"})
         os.replace(part, target)
     except OSError as error:
         raise OutputNotWritable(

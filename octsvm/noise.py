@@ -34,6 +34,8 @@ def flip_labels(y: Any, share: float, seed: int = 0) -> NDArray[Any]:
     """
     if isinstance(share, bool) or not isinstance(share, (int, float, np.number)) or not 0 <= share <= 1:
         raise InvalidParameter(f"share={share!r} should be a number between 0 and 1.")
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
+        raise InvalidParameter(f"seed={seed!r} should be a whole number, 0 or more.")
     n = len(y) if hasattr(y, "__len__") else 0
     classes, index = read_labels(y, n)
     count = round(float(share) * n)

@@ -25,6 +25,7 @@ POLISH_ROUNDS = 40
 POLISH_GAP = 1e-9
 POLISH_GRACE = 0.5  # seconds past the deadline that polishing may still take
 TIGHTEST_INTEGRALITY = 1e-9
+STARTS_WITHIN = 2e-6  # violation of a row that a start may have: twice the feasibility tolerance
 
 
 class Rounds:
@@ -163,13 +164,36 @@ class Rounds:
     def run(self, start: Array | None) -> str:
         """Run to the end and return why it stopped."""
         try:
+            if not self.program.n:
+                self.best, self.objective, self.bound = np.zeros(0), self.program.offset, self.program.offset
+                return "optimal"
             if start is not None:
-                self._take(start, own=False)
-                self.polish(start, own=False)
-                self._report(0)
+                self.begin_with(start)
             return self._loop()
         except KeyboardInterrupt:
             return "interrupted"
+
+    def begin_with(self, start: Array) -> None:
+        """Take a start as the first incumbent if it is a point of the program; NaN marks what it leaves open."""
+        known = np.isfinite(start)
+        if not known.all():
+            whole = np.flatnonzero(known & self.program.integer)
+            out = self.backend.solve(
+                self.program.fixed_at(whole, np.round(start[whole])), self.spec, self._limits(self.gap)
+            )
+            if out.x is None:
+                self.notes.append(
+                    "the start could not be completed by values for your own variables, and was not used"
+                )
+                return
+            start = out.x
+        repaired = start if self.bridge is None else self.bridge.repair(start)
+        if repaired is None or self.program.violation(repaired) > STARTS_WITHIN:
+            self.notes.append("the start is no point of the model with your own rows, and was not used")
+            return
+        self._take(repaired, own=False)
+        self.polish(repaired, own=False)
+        self._report(0)
 
     def _loop(self) -> str:
         while True:

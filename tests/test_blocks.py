@@ -385,9 +385,15 @@ def test_a_cap_on_relabelled_rows_is_kept() -> None:
 
 @pytest.mark.parametrize(("formulation", "depth"), [("re_svm", {}), ("octsvm", {"depth": 1})])
 def test_a_cap_of_zero_where_relabelling_is_cheap_still_has_a_solution(formulation: str, depth: Any) -> None:
-    """The tree behind the big-M relabels rows, so that tree is not in the model any more."""
+    """The tree behind the big-M relabels rows, so that tree is not in the model any more: say so, and take a bound."""
     params = {"c1": 1.0, "c2": 0.01, **depth}
     m = octsvm.build(formulation, X, Y, **params)
+    blocks.add_relabelling_cap(m, m.relabelling, 0)
+    refused = octsvm.solve(m)
+    assert refused.status == "infeasible"
+    (note,) = [note for note in refused.notes if "upper_bound=" in note]
+    bound = float(note.rsplit("costs ", 1)[1].rstrip(")"))
+    m = octsvm.build(formulation, X, Y, upper_bound=bound, **params)
     blocks.add_relabelling_cap(m, m.relabelling, 0)
     result = octsvm.solve(m, gap=1e-5)
     dear = octsvm.fit(formulation, X, Y, **(params | {"c2": 1e3}), gap=1e-5)

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
+import agreement
 import instances
 import numpy as np
 import oracles
 import pytest
 
 import octsvm
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
-import agreement
 
 SLICE = {"oct": 24, "oct_h": 30, "re_svm": 40, "octsvm": 24}
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "benchmarks"))
 import real_data
 
+ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT.parent / "shared" / "data"
 LIMIT = 2.0
 

@@ -37,7 +37,7 @@ def add_axis_routing(
         q_im       >= b_m - (1 - Σ_{t right of m} z_it)
         q_im + g_m <= b_m + (1 + ε_max)(1 - Σ_{t left of m} z_it)
 
-    Source: Bertsimas & Dunn (2017), (13), (14), with the left row of MODELS. **differs:** the leaves on one side
+    Source: Bertsimas & Dunn (2017), (13), (14), the left row corrected as below. **differs:** the leaves on one side
     of m share a row. Their z sum to 0 or 1, and to 1 exactly if the row of the source is in force for one of
     them, so the integer points are the same; the relaxation is tighter and there are fewer rows.
     Size: (n + 1)|τ_B| variables, 3n|τ_B| + |τ_B| rows and those of ``left_needs_split``.

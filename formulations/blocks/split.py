@@ -68,7 +68,7 @@ def add_oblique_splits(
         sparse:  -s_tj <= a_tj <= s_tj,  s_tj <= d_t,  Σ_j s_tj >= d_t,  s binary
 
     Source: Bertsimas & Dunn (2017), Section 4. **differs:** s only where the objective counts features.
-    Size: |τ_B|(2p + 2) variables and |τ_B|(2p + 3) rows; sparse: p more variables and 3p + 1 more rows a node.
+    Size: |τ_B|(2p + 2) variables and |τ_B|(2p + 4) - 1 rows; sparse: p more variables and 3p + 1 more rows a node.
     """
     branch = topology.tree.branch
     block = model.split = pyo.Block(doc="oblique splits a_t'x < b_t")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -94,10 +94,22 @@ class LinearProgram:
         """cost'x + offset."""
         return float(self.cost @ x + self.offset)
 
-    def current(self) -> Array | None:
-        """The values that the model's variables hold now, None if one has none."""
-        found = [v.value for v in self.columns]
-        return None if any(v is None for v in found) else np.array(found, dtype=float)
+    def violation(self, x: Array) -> float:
+        """Largest violation of a row or bound, relative to the size of its side."""
+        rows = self.A @ x
+        worst = 0.0
+        for value, low, high in ((rows, self.row_low, self.row_high), (x, self.low, self.high)):
+            for side, sign in ((low, 1.0), (high, -1.0)):
+                at = np.isfinite(side)
+                excess = sign * (side[at] - value[at]) / np.maximum(1.0, np.abs(side[at]))
+                worst = max(worst, float(excess.max(initial=0.0)))
+        return worst
+
+    def fixed_at(self, columns: NDArray[Any], values: Array) -> LinearProgram:
+        """The same program with some columns fixed."""
+        low, high = self.low.copy(), self.high.copy()
+        low[columns] = high[columns] = values
+        return replace(self, low=low, high=high)
 
     def load(self, x: Array) -> None:
         """Write ``x`` into the model's variables."""

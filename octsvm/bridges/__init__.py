@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import pyomo.environ as pyo
@@ -28,6 +28,8 @@ class Bridge(Protocol):
     def apply(self, model: pyo.ConcreteModel, problem: ProblemClass) -> None: ...
 
     def undo(self) -> None: ...
+
+    def own_variables(self) -> list[Any]: ...
 
     def attach(self, program: LinearProgram) -> None: ...
 

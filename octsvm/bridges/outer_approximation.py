@@ -114,6 +114,12 @@ class OuterApproximation:
         self._model.del_component(BLOCK)
         self._model = None
 
+    def own_variables(self) -> list[Any]:
+        """The lifted variables, whose values ``repair`` sets."""
+        assert self._model is not None
+        block = self._model.component(BLOCK)
+        return [*block.r.values(), *block.q.values()]
+
     def attach(self, program: LinearProgram) -> None:
         """Look up the columns of the compiled model."""
         assert self._model is not None
