@@ -21,7 +21,7 @@ def best_stump(X: np.ndarray, Y: np.ndarray, order: np.ndarray) -> tuple[int, in
 
     ``order (n, p)`` sorts the columns of ``X (n, p)``.
     """
-    n, p = X.shape
+    n = len(X)
     total = Y.sum(axis=0)
     majority = int(np.argmax(total))
     best = (int(n - total.max()), -1, 0.0, majority, majority)
