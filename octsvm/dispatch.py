@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
@@ -15,7 +16,14 @@ from . import solvers
 from .backends.program import Array, LinearProgram
 from .bridges import Bridge, leading_to, relative_gap
 from .certify import Certificate
-from .errors import CertificateMismatch, InvalidParameter, OctsvmError, TreeNotAdmitted, UnsupportedProblem
+from .errors import (
+    CertificateMismatch,
+    InvalidParameter,
+    OctsvmError,
+    OutputNotWritable,
+    TreeNotAdmitted,
+    UnsupportedProblem,
+)
 from .formulations.base import Evaluation, Formulation, ModelInfo
 from .formulations.trees import Tree
 from .problem_class import ProblemClass, classify
@@ -81,6 +89,7 @@ def solve(
     """
     began = time.monotonic()
     node_limit, round_limit = check_options(time_limit, work_limit, gap, threads, seed, on_mismatch)
+    check_log(log)
     spec = solvers.require(solver)
     info: ModelInfo | None = getattr(model, "info", None)
     form = find_formulation(info.formulation) if info is not None else None
@@ -517,6 +526,26 @@ def _mismatch_text(result: Result) -> str:
             else ""
         )
     )
+
+
+def check_log(log: Any) -> None:
+    """Refuse a log file that cannot be written, before anything is solved.
+
+    Raises
+    ------
+    OutputNotWritable, InvalidParameter
+    """
+    if log is None or isinstance(log, bool):
+        return
+    if not isinstance(log, (str, os.PathLike)):
+        raise InvalidParameter(f"log={log!r} should be None, True (the console) or a file's path.")
+    try:
+        with open(log, "a", encoding="utf-8"):
+            pass
+    except OSError as error:
+        raise OutputNotWritable(
+            f"The log file {os.fspath(log)!r} cannot be written: {error.strerror}."
+        ) from None
 
 
 def check_options(

@@ -159,6 +159,14 @@ def test_log_file_collects_all_rounds_and_nothing_is_printed(
     assert log.read_text().count("Running HiGHS") + log.read_text().count("Solving report") >= result.rounds
 
 
+def test_a_log_that_cannot_be_written_is_refused_before_the_solve(tmp_path: Path) -> None:
+    X, y = hard(12, 2)
+    with pytest.raises(octsvm.OutputNotWritable, match="cannot be written"):
+        octsvm.fit("octsvm", X, y, depth=1, log=tmp_path / "none" / "x.log")
+    with pytest.raises(octsvm.InvalidParameter, match="log=3"):
+        octsvm.fit("octsvm", X, y, depth=1, log=3)
+
+
 def test_result_is_complete() -> None:
     X, y = hard(12, 2)
     result = octsvm.fit("octsvm", X, y, depth=1)

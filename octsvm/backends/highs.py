@@ -6,6 +6,7 @@ deadline work while the solver holds the processor), and checks that each option
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import tempfile
@@ -40,6 +41,13 @@ for _name, _stop in (("kMemoryLimit", "memory_limit"), ("kObjectiveBound", "obje
         _STOPS[getattr(highspy.HighsModelStatus, _name)] = _stop
 
 _left_behind: list[threading.Thread] = []
+
+
+@atexit.register
+def _await_those_left_behind() -> None:
+    # A solver thread that still runs when the process ends would abort it.
+    for thread in _left_behind:
+        thread.join(30)
 
 
 class _Silent(highspy.Highs):
