@@ -40,14 +40,14 @@ for _name, _stop in (("kMemoryLimit", "memory_limit"), ("kObjectiveBound", "obje
     if hasattr(highspy.HighsModelStatus, _name):
         _STOPS[getattr(highspy.HighsModelStatus, _name)] = _stop
 
-_left_behind: list[threading.Thread] = []
+_left_behind: list[threading.Event] = []  # solves that did not stop when told to
 
 
 @atexit.register
 def _await_those_left_behind() -> None:
     # A solver thread that still runs when the process ends would abort it.
-    for thread in _left_behind:
-        thread.join(30)
+    for done in _left_behind:
+        done.wait(30)
 
 
 class _Silent(highspy.Highs):
@@ -102,7 +102,7 @@ def _native(program: LinearProgram, spec: SolverSpec, limits: Limits, scale: flo
 
 def _run(h: Any, seconds: float, stop: threading.Event) -> bool:
     """Run in a thread of its own; False if it had to be left behind. Ctrl-C sets ``stop`` and waits for the end."""
-    if not any(t.is_alive() for t in _left_behind):
+    if all(done.is_set() for done in _left_behind):
         highspy.Highs.resetGlobalScheduler(True)  # otherwise a second thread count is refused
     failure: list[BaseException] = []
 
@@ -111,24 +111,35 @@ def _run(h: Any, seconds: float, stop: threading.Event) -> bool:
             h.run()
         except BaseException as error:
             failure.append(error)
+        finally:
+            done.set()
 
+    # Not Thread.join: interrupted by Ctrl-C, it takes the thread for finished while it still runs.
+    done = threading.Event()
     thread = threading.Thread(target=work, daemon=True)
     deadline = time.monotonic() + seconds
+    asked = [0.0]
+
+    def wait() -> bool:
+        while not done.wait(0.1):
+            now = time.monotonic()
+            if now > deadline + GRACE:
+                stop.set()
+            if stop.is_set():
+                asked[0] = asked[0] or now
+                if now > asked[0] + GRACE:
+                    _left_behind.append(done)
+                    return False
+        return True
+
     thread.start()
-    asked = 0.0
-    while thread.is_alive():
+    while True:
         try:
-            thread.join(0.1)
-        except KeyboardInterrupt:
-            stop.set()
-        now = time.monotonic()
-        if now > deadline + GRACE:
-            stop.set()
-        if stop.is_set():
-            asked = asked or now
-            if now > asked + GRACE:
-                _left_behind.append(thread)
+            if not wait():
                 return False
+            break
+        except KeyboardInterrupt:  # it may arrive at any line of the wait
+            stop.set()
     if failure:
         raise EngineFailed(f"HiGHS broke down: {failure[0]}") from None
     return True
