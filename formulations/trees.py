@@ -241,11 +241,11 @@ class AxisTree(Tree):
 
     Attributes
     ----------
-    feature : ndarray (2^D - 1,) of int
+    feature : ndarray of int, shape (2^D - 1,)
         Feature of each branch node, -1 where the node does not split.
-    threshold : ndarray (2^D - 1,)
+    threshold : ndarray of shape (2^D - 1,)
         In original units.
-    label : ndarray (2^D,) of int
+    label : ndarray of int, shape (2^D,)
         Class index of each leaf.
     """
 
@@ -328,11 +328,11 @@ class ObliqueTree(Tree):
 
     Attributes
     ----------
-    a : ndarray (2^D - 1, p)
+    a : ndarray of shape (2^D - 1, p)
         Scaled units.
-    b : ndarray (2^D - 1,)
-    split : ndarray (2^D - 1,) of bool
-    label : ndarray (2^D,) of int
+    b : ndarray of shape (2^D - 1,)
+    split : ndarray of bool, shape (2^D - 1,)
+    label : ndarray of int, shape (2^D,)
         Class index of each leaf.
     """
 
@@ -416,11 +416,11 @@ class MarginTree(Tree):
 
     Attributes
     ----------
-    omega : ndarray (T, p)
+    omega : ndarray of shape (T, p)
         Scaled units; zero where the node does not split.
-    omega0 : ndarray (T,)
+    omega0 : ndarray of shape (T,)
         Kept for unsplit nodes too: its sign is what the model charges there.
-    split : ndarray (T,) of bool
+    split : ndarray of bool, shape (T,)
         d_t of the model.
     relabelled : tuple of Relabelled
         Training rows whose label was given up, by node.

@@ -49,29 +49,57 @@ def fit(
 
     Parameters
     ----------
-    formulation : "oct", "oct_h", "re_svm" or "octsvm"
-    X : array-like (n, p)
+    formulation : {"oct", "oct_h", "re_svm", "octsvm"}
+        Which model.
+    X : array-like of shape (n, p)
         numpy array, lists, or DataFrame of numbers; any units.
-    y : array-like (n,)
+    y : array-like of shape (n,)
         Labels of any kind; two classes for "re_svm" and "octsvm".
     scale : bool
         Scale features to [0, 1] on these rows (kept in the tree). False wants X in [0, 1] already.
-    weights : array-like (n,), optional
+    weights : array-like of shape (n,), optional
         Weight of each row's errors.
-    solver, time_limit, work_limit, gap, threads, seed, start, log, callback, on_mismatch
-        As for :func:`octsvm.solve`.
+    solver : str
+        This and all below as for :func:`octsvm.solve`.
+    time_limit : float
+        Wall-clock seconds; building the model counts.
+    work_limit : int or mapping, optional
+        Branch-and-bound nodes, or ``{"nodes": ..., "rounds": ...}``.
+    gap : float
+        Relative gap at which a tree counts as optimal.
+    threads : int
+        Threads of the solver.
+    seed : int
+        Of the solver's random choices.
+    start : Tree, optional
+        A tree that the model admits.
+    log : bool or path, optional
+        The engine's log: True for the console, or a file.
+    callback : callable, optional
+        Called with :class:`octsvm.Progress`; return True to stop.
+    on_mismatch : {"raise", "warn", "ignore"}
+        What to do when the solver's answer does not hold outside the solver.
     **params
         Parameters of the formulation, e.g. depth, c1, alpha; see its Params class.
 
     Returns
     -------
     Result
+        The tree, its objective, a bound, and how it was found.
 
     Raises
     ------
     InvalidData, InvalidParameter, UnknownFormulation
         Before anything is solved.
-    CertificateMismatch and the errors of :func:`octsvm.solve`
+    UnknownSolver, SolverUnavailable, UnsupportedProblem, OutputNotWritable, TreeNotAdmitted, EngineFailed
+        As :func:`octsvm.solve`.
+    CertificateMismatch
+        The answer does not hold; its ``result`` has the best tree found.
+
+    Warns
+    -----
+    UserWarning
+        Where y holds one class only: the tree predicts it everywhere, and nothing is solved.
     """
     began = time.monotonic()
     check_options(time_limit, work_limit, gap, threads, seed, on_mismatch)
@@ -120,18 +148,36 @@ def build(
 
     Parameters
     ----------
+    formulation : {"oct", "oct_h", "re_svm", "octsvm"}
+        Which model.
+    X : array-like of shape (n, p)
+        numpy array, lists, or DataFrame of numbers; any units.
+    y : array-like of shape (n,)
+        Labels of any kind; two classes for "re_svm" and "octsvm".
+    scale : bool
+        Scale features to [0, 1] on these rows (kept in the tree). False wants X in [0, 1] already.
     start : Tree, optional
         A tree that the model admits; its objective gives the bound that the big-M constants come from. Without one
         it is that of the best constant tree.
-    weights : array-like (n,), optional
+    weights : array-like of shape (n,), optional
         Weight of each row's errors.
     upper_bound : float, optional
         SVM models: a bound on the optimum that big-M is built from instead. Needed where rows of your own exclude
         the constant tree, e.g. a cap on relabelled rows: trees that cost more than the bound are not in the model.
+    **params
+        Parameters of the formulation, e.g. depth, c1, alpha; see its Params class.
+
+    Returns
+    -------
+    pyomo.environ.ConcreteModel
+        ``model.cost`` is the formulation's objective, ``model.objective`` what is minimised.
 
     Raises
     ------
-    InvalidData, InvalidParameter, UnknownFormulation, TreeNotAdmitted
+    InvalidData, InvalidParameter, UnknownFormulation
+        What was given cannot be used; the message says why.
+    TreeNotAdmitted
+        ``start`` is no point of the model.
     """
     form = find_formulation(formulation)
     checked = form.Params.make(formulation, **params)
@@ -176,10 +222,24 @@ def _build(form: Formulation, data: Data, params: Params, start: Tree | None) ->
 def embed(model: pyo.ConcreteModel, tree: Tree) -> Tree:
     """Set every variable of ``model``, in place, to the values that ``tree`` has there; return the tree as embedded.
 
+    Parameters
+    ----------
+    model : pyomo.environ.ConcreteModel
+        From :func:`octsvm.build`.
+    tree : Tree
+        Of the model's kind, with its features and classes; a smaller depth will do.
+
+    Returns
+    -------
+    Tree
+        In the model's depth. In the SVM models intercepts may have moved, which never raises the objective.
+
     Raises
     ------
     TreeNotAdmitted
         With the reason, if the tree is no point of the model. The values are then as before.
+    InvalidParameter
+        ``tree`` is no tree, or the model belongs to no formulation.
     """
     _require_tree(tree)
     before = [(v, v.value) for v in model.component_data_objects(pyo.Var)]
@@ -194,10 +254,22 @@ def embed(model: pyo.ConcreteModel, tree: Tree) -> Tree:
 def extract(model: pyo.ConcreteModel) -> Tree:
     """Read the fitted tree from the values of the model's variables, whoever set them.
 
+    Parameters
+    ----------
+    model : pyomo.environ.ConcreteModel
+        From :func:`octsvm.build`.
+
+    Returns
+    -------
+    Tree
+        Thresholds in the middle of gaps, units and labels of the training table.
+
     Raises
     ------
     NoValues
         If the model was not solved.
+    InvalidParameter
+        The model belongs to no formulation.
     """
     tree: Tree = _formulation_of(model).extract(model)
     return tree
@@ -210,14 +282,28 @@ def evaluate(
 
     Parameters
     ----------
-    X, y : array-like (m, p), (m,)
-        In original units and labels. Labels that the tree does not know are refused.
+    formulation : {"oct", "oct_h", "re_svm", "octsvm"}
+        Whose objective.
+    tree : Tree
+        Of the formulation's kind.
+    X : array-like of shape (m, p)
+        Original units; the training table or another with its columns.
+    y : array-like of shape (m,)
+        Labels that the tree knows.
+    weights : array-like of shape (m,), optional
+        Weight of each row's errors.
     **params
-        Parameters of the formulation.
+        Parameters of the formulation; leave depth out, the tree has one.
+
+    Returns
+    -------
+    Evaluation
+        The objective, its terms and the counts behind them.
 
     Raises
     ------
     InvalidData, InvalidParameter, UnknownFormulation
+        What was given cannot be used; the message says why.
     """
     form = find_formulation(formulation)
     checked = form.Params.make(formulation, **params)

@@ -56,7 +56,7 @@ def solve(
 
     Parameters
     ----------
-    model : ConcreteModel
+    model : pyomo.environ.ConcreteModel
         From :func:`octsvm.build`, with any blocks of your own on top.
     solver : str
         A name of the solver table.
@@ -66,26 +66,35 @@ def solve(
         A reproducible limit: branch-and-bound nodes over all rounds, or ``{"nodes": ..., "rounds": ...}``.
     gap : float
         Relative gap at which a tree counts as optimal.
-    threads, seed : int
+    threads : int
+        Threads of the solver; one by default, for runs that can be repeated.
+    seed : int
+        Of the solver's random choices.
     start : Tree, optional
         A tree that the model admits; the result is never worse.
-    log : None, True or path
-        The engine's log: silent, on the console, or appended to a file.
+    log : bool or path, optional
+        The engine's log: silent, on the console (True), or appended to a file.
     callback : callable, optional
         Called with :class:`Progress`; return True to stop.
-    on_mismatch : "raise", "warn" or "ignore"
+    on_mismatch : {"raise", "warn", "ignore"}
         What to do when the solver's answer does not hold outside the solver.
 
     Returns
     -------
     Result
+        The tree, its objective, a bound, and how it was found.
 
     Raises
     ------
     CertificateMismatch
         Where the answer's tree is worse than the answer claims, or routes training rows otherwise; its ``result``
         has status "unverified" and the best tree found.
-    UnknownSolver, SolverUnavailable, UnsupportedProblem, TreeNotAdmitted, InvalidParameter, EngineFailed
+    UnknownSolver, SolverUnavailable, UnsupportedProblem, InvalidParameter, OutputNotWritable
+        Before anything is solved.
+    TreeNotAdmitted
+        ``start`` is no point of the model.
+    EngineFailed
+        The solver broke down without an answer.
     """
     began = time.monotonic()
     node_limit, round_limit = check_options(time_limit, work_limit, gap, threads, seed, on_mismatch)

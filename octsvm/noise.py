@@ -16,7 +16,7 @@ def flip_labels(y: Any, share: float, seed: int = 0) -> NDArray[Any]:
 
     Parameters
     ----------
-    y : array-like (n,)
+    y : array-like of shape (n,)
         Labels of any kind; with more than two classes, a flipped label becomes one of the others, each as likely.
     share : float
         Between 0 and 1.
@@ -25,12 +25,13 @@ def flip_labels(y: Any, share: float, seed: int = 0) -> NDArray[Any]:
 
     Returns
     -------
-    ndarray (n,)
+    ndarray of shape (n,)
         The rows that were flipped are ``np.flatnonzero(returned != np.asarray(y))``.
 
     Raises
     ------
     InvalidData, InvalidParameter
+        No other label to flip to; a share or seed out of range.
     """
     if isinstance(share, bool) or not isinstance(share, (int, float, np.number)) or not 0 <= share <= 1:
         raise InvalidParameter(f"share={share!r} should be a number between 0 and 1.")
