@@ -49,8 +49,8 @@ def fit(
 
     Parameters
     ----------
-    formulation : {"oct", "oct_h", "re_svm", "octsvm"}
-        Which model.
+    formulation : str
+        "oct", "oct_h", "re_svm" or "octsvm".
     X : array-like of shape (n, p)
         numpy array, lists, or DataFrame of numbers; any units.
     y : array-like of shape (n,)
@@ -77,8 +77,8 @@ def fit(
         The engine's log: True for the console, or a file.
     callback : callable, optional
         Called with :class:`octsvm.Progress`; return True to stop.
-    on_mismatch : {"raise", "warn", "ignore"}
-        What to do when the solver's answer does not hold outside the solver.
+    on_mismatch : str
+        "raise", "warn" or "ignore": what to do when the solver's answer does not hold outside the solver.
     **params
         Parameters of the formulation, e.g. depth, c1, alpha; see its Params class.
 
@@ -148,8 +148,8 @@ def build(
 
     Parameters
     ----------
-    formulation : {"oct", "oct_h", "re_svm", "octsvm"}
-        Which model.
+    formulation : str
+        "oct", "oct_h", "re_svm" or "octsvm".
     X : array-like of shape (n, p)
         numpy array, lists, or DataFrame of numbers; any units.
     y : array-like of shape (n,)
@@ -282,8 +282,8 @@ def evaluate(
 
     Parameters
     ----------
-    formulation : {"oct", "oct_h", "re_svm", "octsvm"}
-        Whose objective.
+    formulation : str
+        "oct", "oct_h", "re_svm" or "octsvm".
     tree : Tree
         Of the formulation's kind.
     X : array-like of shape (m, p)

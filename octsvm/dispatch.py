@@ -76,8 +76,8 @@ def solve(
         The engine's log: silent, on the console (True), or appended to a file.
     callback : callable, optional
         Called with :class:`Progress`; return True to stop.
-    on_mismatch : {"raise", "warn", "ignore"}
-        What to do when the solver's answer does not hold outside the solver.
+    on_mismatch : str
+        "raise", "warn" or "ignore": what to do when the solver's answer does not hold outside the solver.
 
     Returns
     -------
