@@ -45,7 +45,7 @@ STOPS = (
 
 
 class TracePoint(NamedTuple):
-    """Best objective and bound known after some seconds."""
+    """Best objective (``incumbent``) and ``bound`` known after some ``seconds``."""
 
     seconds: float
     incumbent: float
@@ -56,7 +56,16 @@ class TracePoint(NamedTuple):
 class Progress:
     """What a callback is handed while a solve runs; it may return True to stop the solve.
 
-    ``incumbent`` is infinite until a tree is known; ``rounds`` counts solves of a refined model.
+    Attributes
+    ----------
+    seconds : float
+        Wall clock since the call.
+    incumbent : float
+        Objective of the best tree; infinite until one is known.
+    bound : float
+        No tree of the model is better.
+    rounds, nodes : int
+        Solves of the (refined) model so far, and branch-and-bound nodes in all of them.
     """
 
     seconds: float
@@ -72,6 +81,9 @@ class Result:
 
     Attributes
     ----------
+    formulation : str
+    params : dict
+        Parameters of the formulation, defaults included.
     tree : Tree or None
         None only for an infeasible model, or one that belongs to no formulation.
     status : str
@@ -88,9 +100,12 @@ class Result:
         The objective's terms with their costs, and the plain figures behind them.
     seconds : float
         Wall clock of the whole call.
+    solver, solver_version : str
+        Its name in the solver table, and the version that ran.
     rounds, nodes : int
         Solves of the (refined) model, and branch-and-bound nodes in all of them.
     trace : tuple of TracePoint
+        Objective and bound over time.
     notes : tuple of str
         What was rewritten, kept, or is worth knowing.
     model_objective : float
@@ -99,7 +114,12 @@ class Result:
         Training rows that the tree routes otherwise than the solver's answer did.
     big_m : dict
         Largest big-M of each family of rows.
+    data_digest : str
+        Hash of the training table, its labels and weights.
+    n, p : int
+        Rows and features of the training table.
     versions : dict
+        Of Python and of the packages that a result depends on.
     """
 
     formulation: str
