@@ -21,7 +21,7 @@ def add_hinge(
     """Add ``model.hinge``: e_it >= 1 - y s for a row in node t, with y turned around where it is relabelled.
 
     Needs: ``hyperplanes``; optionally ``assignment`` (without it every row is in every node) and ``relabelling``
-    (without it: the plain soft margin). Data: ``sign (n,)`` is y ∈ {-1,+1}; ``score_bound (n,)`` M_i;
+    (without it: the plain soft margin). Data: ``nodes``; ``sign (n,)`` is y ∈ {-1,+1}; ``score_bound (n,)`` M_i;
     ``error_bound (n,)`` at least the largest error at an optimum.
 
         y_i s_it  >= 1 - e_it - (1 + M_i)(1 - z_it + ξ_it)

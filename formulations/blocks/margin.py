@@ -63,7 +63,8 @@ def add_margin(
 ) -> pyo.Block:
     """Add ``model.margin``: δ, the largest half norm, whose minimisation widens the narrowest margin 2/‖ω_t‖.
 
-    Needs: ``hyperplanes``; with ``pruning`` and ``weight_bound`` W also (4) as printed. Data: ``delta_bound`` >= δ.
+    Needs: ``hyperplanes``; with ``pruning`` and ``weight_bound`` W also (4) as printed. Data: ``nodes``; ``norm``
+    "l2" or "l1"; ``delta_bound`` >= δ.
 
         l2: ω_t'ω_t <= 4δ² (δ >= 0)            l1: Σ_j u_tj <= 2δ, -u_tj <= ω_tj <= u_tj
         (4): ω_t'ω_t <= W² d_t²                 (4): Σ_j u_tj <= W d_t
@@ -123,7 +124,7 @@ def add_squared_margin(
 ) -> pyo.Block:
     """Add ``model.margin`` with ``margin.cost``: ½‖ω‖₂² of one hyperplane (or ‖ω‖₁).
 
-    Needs: ``hyperplanes``. Data: ``node`` is the hyperplane's index.
+    Needs: ``hyperplanes``. Data: ``node`` is the hyperplane's index; ``norm`` "l2" or "l1".
 
     Source: the objective of RE-SVM. **differs:** none for l2; l1 makes it linear. Size: l2 nothing; l1 p variables
     and 2p rows.
