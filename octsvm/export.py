@@ -18,11 +18,24 @@ def write(model: pyo.ConcreteModel, path: str | Path) -> Path:
 
     The file appears complete or not at all.
 
+    Parameters
+    ----------
+    model : pyomo.environ.ConcreteModel
+        Any Pyomo model.
+    path : str or Path
+        Where to; a file that is there is replaced.
+
+    Returns
+    -------
+    Path
+        The file.
+
     Raises
     ------
     InvalidParameter
         For another ending.
     OutputNotWritable
+        The place cannot be written to.
     """
     target = Path(path)
     kind = FORMATS.get(target.suffix.lower())

@@ -1,26 +1,63 @@
-"""Every example in docs/ runs, prints what the page shows, and every link leads somewhere."""
+"""Every example and command in docs/ runs, prints what the page shows, and every link leads somewhere.
+
+A block marked ``long`` (```` ```bash long ````) runs in its quick form: with reduced limits, on made-up data. One marked
+``online`` needs the network and is not run.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import io
+import os
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
+import pandas as pd
 import pytest
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAGES = sorted(DOCS.glob("*.md"))
-EXPECTED = {"index", "notation", "oct", "oct_h", "re_svm", "octsvm", "certificate", "compose", "solvers"}
-BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+ROOT = DOCS.parent
+EXPECTED = {
+    "adding",
+    "certificate",
+    "citing",
+    "coming-from",
+    "compose",
+    "index",
+    "notation",
+    "oct",
+    "oct_h",
+    "octsvm",
+    "re_svm",
+    "real-data",
+    "solvers",
+    "troubleshooting",
+}
+BLOCK = re.compile(r"^```(\w+)(?: (long|online))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(r"^```", re.MULTILINE)
 
 
-def fenced(page: Path) -> list[tuple[str, str, int]]:
-    """Language, text and line of every fenced block."""
+class Block(NamedTuple):
+    """A fenced block of a page."""
+
+    language: str
+    mark: str
+    text: str
+    line: int
+
+
+def fenced(page: Path) -> list[Block]:
+    """Every fenced block."""
     text = page.read_text(encoding="utf-8")
-    return [(m[1], m[2], text[: m.start()].count("\n") + 1) for m in BLOCK.finditer(text)]
+    found = [Block(m[1], m[2] or "", m[3], text[: m.start()].count("\n") + 1) for m in BLOCK.finditer(text)]
+    assert len(FENCE.findall(text)) == 2 * len(found), f"{page.name} has a fence that no test understands"
+    return found
 
 
 def test_all_pages_are_there() -> None:
@@ -34,44 +71,90 @@ def test_the_examples_run_and_print_what_is_shown(
     monkeypatch.chdir(tmp_path)
     space: dict[str, Any] = {"__name__": "__main__"}
     found = fenced(page)
-    for k, (language, code, line) in enumerate(found):
-        if language != "python":
+    for k, block in enumerate(found):
+        if block.language != "python" or block.mark == "online":
             continue
+        assert not block.mark, "a long example has no quick form; make it shorter"
         out = io.StringIO()
         with contextlib.redirect_stdout(out):
-            exec(compile("\n" * line + code, str(page), "exec"), space)
-        if k + 1 < len(found) and found[k + 1][0] == "text":
-            assert out.getvalue() == found[k + 1][1], f"{page.name}, line {found[k + 1][2]}"
+            exec(compile("\n" * block.line + block.text, str(page), "exec"), space)
+        if k + 1 < len(found) and found[k + 1].language == "text":
+            assert out.getvalue() == found[k + 1].text, f"{page.name}, line {found[k + 1].line}"
 
 
 def test_shown_output_stands_behind_the_code_that_prints_it() -> None:
     for page in PAGES:
-        languages = [language for language, _, _ in fenced(page)]
+        languages = [block.language for block in fenced(page)]
         for before, language in zip([None, *languages], languages, strict=False):
-            assert language in ("python", "text", "bash"), page
+            assert language in ("python", "text", "bash", "bibtex"), page
             assert language != "text" or before == "python", page
 
 
 def commands() -> list[Any]:
     found = [
-        (page, line, text)
+        (f"{page.stem}-{block.line}-{k}", line, block.mark)
         for page in PAGES
-        for language, block, line in fenced(page)
-        if language == "bash"
-        for text in block.splitlines()
-        if text.startswith("octsvm ")
+        for block in fenced(page)
+        if block.language == "bash"
+        for k, line in enumerate(block.text.splitlines())
+        if line and not line.startswith("#")
     ]
-    return [pytest.param(text, id=f"{page.stem}-{line}-{k}") for k, (page, line, text) in enumerate(found)]
+    return [pytest.param(line, mark, id=name) for name, line, mark in found]
 
 
-@pytest.mark.parametrize("command", commands())
-def test_the_commands_run(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    cli = pytest.importorskip("octsvm.cli", reason="the command line does not import")
-    from click.testing import CliRunner
+def quick(words: list[str], made_up: Path) -> list[str]:
+    """The command with limits of a second or so, and ``DIR`` filled with small tables."""
+    words = [str(made_up) if word == "DIR" else word for word in words]
+    for limit in ("--limit", "--time-limit"):
+        if limit in words:
+            words[words.index(limit) + 1] = "0.2"
+    return words
 
+
+@pytest.fixture
+def made_up(tmp_path: Path) -> Path:
+    """A folder with one small table for each of the benchmark's sets."""
+    real_data = pytest.importorskip("real_data", reason="benchmarks/ is not on the path")
+    folder = tmp_path / "data"
+    folder.mkdir()
+    for seed, name in enumerate(real_data.SETS):
+        rng = np.random.default_rng(seed)
+        frame = pd.DataFrame(rng.random((24, 2)).round(3), columns=["a", "b"])
+        frame["label"] = np.where(frame["a"] > frame["a"].median(), 1, -1)
+        frame.to_csv(folder / f"{name}.csv", index=False)
+    return folder
+
+
+@pytest.mark.parametrize(("command", "mark"), commands())
+def test_the_commands_run(
+    command: str, mark: str, tmp_path: Path, made_up: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if mark == "online":
+        pytest.skip("needs the network")
     monkeypatch.chdir(tmp_path)
-    result = CliRunner().invoke(cli.main, shlex.split(command)[1:])
-    assert result.exit_code == 0, result.output
+    program, *words = shlex.split(command)
+    if mark == "long":
+        words = quick(words, made_up)
+    if program == "octsvm":
+        cli = pytest.importorskip("octsvm.cli", reason="the command line does not import")
+        from click.testing import CliRunner
+
+        result = CliRunner().invoke(cli.main, words)
+        assert result.exit_code == 0, result.output
+        return
+    assert program == "python", f"no test knows how to run {program}"
+    script = ROOT / words[0]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, script, *words[1:]],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=environment,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "| set |" in done.stdout
 
 
 def anchors(page: Path) -> set[str]:
@@ -79,7 +162,7 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w -]", "", h.lower()).replace(" ", "-") for h in headings}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
+@pytest.mark.parametrize("page", sorted(DOCS.rglob("*.md")), ids=lambda p: p.stem)
 def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)]+)\)", page.read_text(encoding="utf-8")):
         if target.startswith(("http://", "https://")):
@@ -128,16 +211,65 @@ def test_every_status_is_explained() -> None:
     assert set(re.findall(r"^\| (\w+) \|", text, re.MULTILINE)) - {"status"} == set(STATUSES)
 
 
-def test_the_sizes_on_the_page_about_octsvm_are_those_of_the_model() -> None:
-    import numpy as np
-
+@pytest.mark.parametrize("formulation", ["oct", "oct_h", "re_svm", "octsvm"])
+def test_the_sizes_on_the_pages_are_those_of_the_models(formulation: str) -> None:
     import octsvm
     from octsvm.problem_class import classify
 
-    text = (DOCS / "octsvm.md").read_text(encoding="utf-8")
-    shown = re.search(r"For 100 rows, 10 features and D = 1: (\d+) binaries, ([\d,]+) rows", text)
+    text = " ".join((DOCS / f"{formulation}.md").read_text(encoding="utf-8").split())
+    shown = re.search(r"For 100 rows,? (?:and )?10 features[^:]*: (\d+) binaries, ([\d,]+) rows", text)
     assert shown is not None
     X = np.random.default_rng(0).random((100, 10))
-    problem = classify(octsvm.build("octsvm", X, np.arange(100) % 2, depth=1))
+    params = {} if formulation == "re_svm" else {"depth": 1}
+    problem = classify(octsvm.build(formulation, X, np.arange(100) % 2, **params))
     assert problem.binaries == int(shown[1])
     assert problem.rows == int(shown[2].replace(",", ""))
+
+
+@pytest.mark.parametrize("formulation", ["oct", "oct_h", "re_svm", "octsvm"])
+def test_the_pages_of_the_models_have_the_same_parts(formulation: str) -> None:
+    text = (DOCS / f"{formulation}.md").read_text(encoding="utf-8")
+    assert re.findall(r"^## (.*)$", text, re.MULTILINE) == [
+        "Model",
+        "Where it differs from its source, and why",
+        "Parameters",
+        "Example",
+        "Size",
+    ]
+    assert "\nSource: " in text.split("## Model")[0]
+
+
+def test_papers_and_data_are_cited_as_elsewhere() -> None:
+    import octsvm
+
+    text = (DOCS / "citing.md").read_text(encoding="utf-8")
+    for name in ("README.md", "CITATION.cff"):
+        dois = re.findall(r"10\.\d{4,}/[\w.()-]*\w", (ROOT / name).read_text(encoding="utf-8"))
+        assert dois
+        for doi in dois:
+            assert f"doi = {{{doi}}}" in text, f"{name} cites {doi}"
+    assert f"version = {{{octsvm.__version__}}}" in text
+    real_data = pytest.importorskip("real_data", reason="benchmarks/ is not on the path")
+    assert re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE) == list(real_data.SETS)
+    entries = re.findall(r"^@misc\{uci_(\w+),$", text, re.MULTILINE)
+    assert entries == list(real_data.SETS)
+
+
+def test_the_page_on_real_data_states_the_setting_of_the_benchmark() -> None:
+    real_data = pytest.importorskip("real_data", reason="benchmarks/ is not on the path")
+    text = (DOCS / "real-data.md").read_text(encoding="utf-8")
+    assert real_data.MODELS == {
+        "octsvm": {"depth": 1},
+        "oct": {"depth": 2, "n_min": 0.05},
+        "oct_h": {"depth": 2, "n_min": 0.05},
+        "re_svm": {},
+    }, "the page states these"
+    assert "--limit 30" in text
+    assert "30 seconds for each model" in text
+
+
+def test_the_index_leads_to_every_page() -> None:
+    text = (DOCS / "index.md").read_text(encoding="utf-8")
+    for page in sorted(DOCS.rglob("*.md")):
+        target = page.relative_to(DOCS).as_posix()
+        assert target == "index.md" or f"]({target})" in text, target
