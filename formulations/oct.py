@@ -37,6 +37,7 @@ from .blocks import (
     add_leafwise_axis_routing,
     add_topology,
 )
+from .blocks.rows import uncollected
 from .errors import InvalidData, TreeNotAdmitted
 from .params import MAX_DEPTH, _LeafSize
 from .trees import AxisTree
@@ -121,6 +122,7 @@ def _levels(data: Data, variant: str) -> _Levels:
     return _Levels(original, scaled, np.column_stack(position).astype(np.int64), step)
 
 
+@uncollected
 def build(data: Data, params: OCTParams, upper_bound: float = np.inf) -> pyo.ConcreteModel:
     """Build OCT on ``data``.
 

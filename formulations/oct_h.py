@@ -35,6 +35,7 @@ from .blocks import (
     add_oblique_splits,
     add_topology,
 )
+from .blocks.rows import uncollected
 from .errors import TreeNotAdmitted
 from .params import MAX_DEPTH, _LeafSize
 from .trees import ObliqueTree, rescaled
@@ -69,6 +70,7 @@ class OCTHParams(_LeafSize):
     variant: Literal["bd"] | None = None
 
 
+@uncollected
 def build(data: Data, params: OCTHParams, upper_bound: float = np.inf) -> pyo.ConcreteModel:
     """Build OCT-H on ``data`` (features in [0, 1]).
 

@@ -48,7 +48,7 @@ from .blocks import (
     add_topology,
     big_m,
 )
-from .blocks.split import linear
+from .blocks.rows import linear, uncollected
 from .errors import TreeNotAdmitted
 from .params import MAX_DEPTH, Norm, Params
 from .trees import MarginTree
@@ -96,6 +96,7 @@ class OCTSVMParams(Params):
         return self.mu_svm
 
 
+@uncollected
 def build(data: Data, params: OCTSVMParams, upper_bound: float = np.inf) -> pyo.ConcreteModel:
     """Build OCTSVM on ``data`` (features in [0, 1]); ``upper_bound`` is the objective of a known tree;
     infinite: that of the best constant tree.

@@ -27,7 +27,7 @@ from .blocks import (
     add_topology,
     big_m,
 )
-from .blocks.split import linear
+from .blocks.rows import linear, uncollected
 from .params import Norm, Params
 from .trees import MarginTree
 
@@ -59,6 +59,7 @@ class RESVMParams(Params):
 NODES = range(1, 2)
 
 
+@uncollected
 def build(data: Data, params: RESVMParams, upper_bound: float = np.inf) -> pyo.ConcreteModel:
     """Build RE-SVM on ``data`` (features in [0, 1]); ``upper_bound`` is the objective of a known
     solution; infinite: that of the best constant classifier.

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pyomo.environ as pyo
+from pyomo.core.expr import LinearExpression, MonomialTermExpression
 
 from .errors import TreeNotAdmitted, UnsupportedProblem
 from .formulations.base import FEASIBILITY, BoolArray, Evaluation, Formulation, ModelInfo, count_fixed
@@ -89,21 +90,36 @@ def user_terms(model: pyo.ConcreteModel) -> float:
     return float(pyo.value(active_objective(model).expr)) - float(pyo.value(model.cost.expr))
 
 
+def _present(body: Any) -> float | None:
+    """The value of ``body`` at the present values, None where a variable has none."""
+    if type(body) is LinearExpression:  # nearly every row: Pyomo's walk through the expression takes far longer
+        total = 0.0
+        for part in body.args:
+            if type(part) is not MonomialTermExpression:
+                break
+            coef, var = part.args
+            if type(coef) is not float or var.value is None:
+                break
+            total += coef * var.value
+        else:
+            return total
+    found: float | None = pyo.value(body, exception=False)
+    return found
+
+
 def broken_row(model: pyo.ConcreteModel, tolerance: float = 1e-6) -> str | None:
     """The most violated active row or bound at the present values, as text; None where all hold.
 
-    The tolerance is relative to the largest term of the row, as solvers count it.
+    The tolerance is relative to the larger side of the row, and to a variable's value for its bounds.
     """
     worst, text = tolerance, None
     for row in model.component_data_objects(pyo.Constraint, active=True, descend_into=True):
-        body = pyo.value(row.body, exception=False)
+        body = _present(row.body)
         if body is None:
             continue  # a variable of the user's own without a value: nothing to check yet
-        size = max(1.0, abs(row.lower or 0.0), abs(row.upper or 0.0))
-        excess = max(
-            (pyo.value(row.lower) - body if row.has_lb() else 0.0),
-            (body - pyo.value(row.upper) if row.has_ub() else 0.0),
-        )
+        low, high = row.lb, row.ub
+        size = max(1.0, abs(low or 0.0), abs(high or 0.0))
+        excess = max(low - body if low is not None else 0.0, body - high if high is not None else 0.0)
         if excess / size > worst:
             doc = row.parent_component().doc
             worst, text = (

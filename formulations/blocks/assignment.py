@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyomo.environ as pyo
 
-from .split import linear
+from .rows import linear
 
 
 def add_leaf_assignment(model: pyo.ConcreteModel, topology: pyo.Block, n: int, n_min: int) -> pyo.Block:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyomo.environ as pyo
 
 from ..errors import InvalidParameter
-from .split import linear
+from .rows import linear
 
 
 def add_feature_budget(model: pyo.ConcreteModel, splits: pyo.Block, budget: int) -> pyo.Block:

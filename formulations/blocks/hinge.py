@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyomo.environ as pyo
 
 from ..base import FloatArray
-from .split import linear
+from .rows import linear, sum_of, term
 
 
 def add_hinge(
@@ -113,30 +113,39 @@ def add_product_hinge(
         return (1.0 - M[i], linear([*coefs, -M[i]], [*variables, assignment.z[i, t]]), None)
 
     keys = [*J, -1]
+    # β, ω and Wξ stand in two to 2p + 2 of the rows of (3) each: their terms are made once.
+    plus_beta = {(i, t, j): term(1.0, v) for (i, t, j), v in block.beta.items()}
+    plus_beta |= {(i, t, -1): term(1.0, v) for (i, t), v in block.beta0.items()}
+    minus_omega = {(t, j): term(-1.0, v) for (t, j), v in omega.items()}
+    minus_omega |= {(t, -1): term(-1.0, v) for t, v in omega0.items()}
+    of_omega, of_intercept = (
+        ({k: term(W, v) for k, v in xi.items()}, {k: term(-W, v) for k, v in xi.items()})
+        for W in (weight_bound, intercept_bound)
+    )
 
-    def pair(b: pyo.Block, i: int, t: int, j: int) -> tuple[object, object, float]:
-        if j < 0:
-            return b.beta0[i, t], omega0[t], intercept_bound
-        return b.beta[i, t, j], omega[t, j], weight_bound
+    def bound(j: int) -> float:
+        return intercept_bound if j < 0 else weight_bound
+
+    def plus_xi(i: int, t: int, j: int) -> object:
+        return (of_intercept if j < 0 else of_omega)[0][i, t]
+
+    def minus_xi(i: int, t: int, j: int) -> object:
+        return (of_intercept if j < 0 else of_omega)[1][i, t]
 
     @block.Constraint(I, nodes, keys, doc="β_itj <= W ξ_it (3)")
     def product_above(b: pyo.Block, i: int, t: int, j: int) -> object:
-        beta, _, W = pair(b, i, t, j)
-        return (None, linear([1.0, -W], [beta, xi[i, t]]), 0.0)
+        return (None, sum_of(plus_beta[i, t, j], minus_xi(i, t, j)), 0.0)
 
     @block.Constraint(I, nodes, keys, doc="-W ξ_it <= β_itj (3)")
     def product_below(b: pyo.Block, i: int, t: int, j: int) -> object:
-        beta, _, W = pair(b, i, t, j)
-        return (0.0, linear([1.0, W], [beta, xi[i, t]]), None)
+        return (0.0, sum_of(plus_beta[i, t, j], plus_xi(i, t, j)), None)
 
     @block.Constraint(I, nodes, keys, doc="β_itj - ω_tj <= W(1 - ξ_it) (3)")
     def equals_above(b: pyo.Block, i: int, t: int, j: int) -> object:
-        beta, weight, W = pair(b, i, t, j)
-        return (None, linear([1.0, -1.0, W], [beta, weight, xi[i, t]]), W)
+        return (None, sum_of(plus_beta[i, t, j], minus_omega[t, j], plus_xi(i, t, j)), bound(j))
 
     @block.Constraint(I, nodes, keys, doc="-W(1 - ξ_it) <= β_itj - ω_tj (3)")
     def equals_below(b: pyo.Block, i: int, t: int, j: int) -> object:
-        beta, weight, W = pair(b, i, t, j)
-        return (-W, linear([1.0, -1.0, -W], [beta, weight, xi[i, t]]), None)
+        return (-bound(j), sum_of(plus_beta[i, t, j], minus_omega[t, j], minus_xi(i, t, j)), None)
 
     return block

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyomo.environ as pyo
 
 from ..base import FloatArray, IntArray
-from .split import linear
+from .rows import linear
 
 
 def add_leaf_labels(

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import pyomo.environ as pyo
 
-from .split import linear
+from .rows import linear
 
 
 @dataclass(frozen=True)

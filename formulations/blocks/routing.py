@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyomo.environ as pyo
 
 from ..base import FloatArray
-from .split import linear
+from .rows import linear
 
 
 def _left_of_unsplit_is_empty(

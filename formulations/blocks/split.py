@@ -4,14 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pyomo.environ as pyo
-from pyomo.core.expr import LinearExpression
 
 from ..base import BoolArray, FloatArray
-
-
-def linear(coefs: list[float], variables: list, constant: float = 0.0) -> LinearExpression:
-    """Σ coefs·variables + constant as one flat expression (the fastest form that Pyomo builds and compiles)."""
-    return LinearExpression(constant=constant, linear_coefs=coefs, linear_vars=variables)
+from .rows import linear
 
 
 def _parent_splits(block: pyo.Block, t: int) -> object:

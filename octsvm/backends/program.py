@@ -12,6 +12,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler
 
+from ..formulations.blocks.rows import uncollected
+
 Array = NDArray[np.float64]
 
 
@@ -46,6 +48,7 @@ class LinearProgram:
     position: dict[int, int] = field(default_factory=dict)
 
     @classmethod
+    @uncollected
     def compile(cls, model: pyo.ConcreteModel) -> LinearProgram:
         """Translate a model without nonlinear terms; a maximisation is turned around."""
         objective = next(model.component_data_objects(pyo.Objective, active=True, descend_into=True))

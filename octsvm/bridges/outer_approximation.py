@@ -23,7 +23,7 @@ import numpy as np
 import pyomo.environ as pyo
 
 from ..backends.program import Array, LinearProgram, Row
-from ..formulations.blocks.split import linear
+from ..formulations.blocks.rows import linear
 from ..problem_class import ProblemClass
 
 BLOCK = "outer_approximation"

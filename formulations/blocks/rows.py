@@ -1,0 +1,40 @@
+"""Linear rows and expressions in the form that Pyomo builds, holds and writes fastest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from pyomo.common.gc_manager import PauseGC
+from pyomo.core.expr import LinearExpression, MonomialTermExpression
+
+
+def linear(coefs: list[float], variables: list, constant: float = 0.0) -> LinearExpression:
+    """Σ coefs·variables + constant as one flat expression (the fastest form that Pyomo builds and compiles)."""
+    return LinearExpression(constant=constant, linear_coefs=coefs, linear_vars=variables)
+
+
+def term(coef: float, variable: Any) -> MonomialTermExpression:
+    """coef·variable, to stand in any number of rows: Pyomo never changes an expression, so rows can share its parts."""
+    return MonomialTermExpression((coef, variable))
+
+
+def sum_of(*terms: MonomialTermExpression) -> LinearExpression:
+    """The sum of ``terms`` as one flat expression; for rows that share their terms with others."""
+    return LinearExpression(list(terms))
+
+
+def uncollected(build: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator: no garbage collection while ``build`` runs.
+
+    A model is made of many small objects that all stay. The collector would look through them again and again, which
+    takes longer than making them.
+    """
+
+    @wraps(build)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        with PauseGC():
+            return build(*args, **kwargs)
+
+    return wrapped
