@@ -143,6 +143,23 @@ def require_same_features(tree: Any, data: Data) -> None:
         )
 
 
+def require_leaf_sizes(depth: int, path: IntArray, n_min: int) -> IntArray:
+    """Rows in each leaf (2^D,), refused where a leaf in use is smaller than N_min.
+
+    Raises
+    ------
+    TreeNotAdmitted
+    """
+    sizes = leaf_sizes(depth, path)
+    small = (sizes > 0) & (sizes < n_min)
+    if small.any():
+        k = int(np.argmax(small))
+        raise TreeNotAdmitted(
+            f"Leaf {k + 2**depth} of the tree holds {sizes[k]} training rows, and n_min asks for {n_min}."
+        )
+    return sizes
+
+
 def embed_leaves(
     model: pyo.ConcreteModel, info: ModelInfo, path: IntArray, label: IntArray, n_min: int
 ) -> None:
@@ -154,13 +171,7 @@ def embed_leaves(
         If a leaf in use is smaller than N_min, or predicts a class that the data lacks.
     """
     data, tree = info.data, model.topology.tree
-    sizes = leaf_sizes(tree.depth, path)
-    small = (sizes > 0) & (sizes < n_min)
-    if small.any():
-        k = int(np.argmax(small))
-        raise TreeNotAdmitted(
-            f"Leaf {k + 2**tree.depth} of the tree holds {sizes[k]} training rows, and n_min asks for {n_min}."
-        )
+    sizes = require_leaf_sizes(tree.depth, path, n_min)
     first = 2**tree.depth
     for t in tree.leaf:
         used = sizes[t - first] > 0

@@ -189,7 +189,8 @@ class Formulation:
     params, weights, relabelled)`` is the objective in numpy on original units; ``constant_tree(data, params)``
     is the best tree without a split; ``normalise(tree, data, params)`` rewrites a tree for the model's depth,
     classes and scaling without raising the objective; ``assigned_path(model)`` is where the model's z puts each
-    row (n, D + 1); ``improve(tree, data, params)`` betters what routing leaves free, such as the leaves' classes.
+    row (n, D + 1); ``improve(tree, data, params)`` betters what routing leaves free, such as the leaves' classes;
+    ``require(tree, data, params)`` refuses a normalised tree that the model does not admit, whatever its cost.
     """
 
     name: str
@@ -205,6 +206,7 @@ class Formulation:
     normalise: Callable[..., Any]
     assigned_path: Callable[..., IntArray]
     improve: Callable[..., Any]
+    require: Callable[..., None]
     variants: tuple[str, ...]
 
 

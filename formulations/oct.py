@@ -279,6 +279,16 @@ def normalise(tree: AxisTree, data: Data, params: OCTParams) -> AxisTree:
     )
 
 
+def require(tree: AxisTree, data: Data, params: OCTParams) -> None:
+    """Refuse a tree with a leaf in use that is smaller than N_min.
+
+    Raises
+    ------
+    TreeNotAdmitted
+    """
+    _leafy.require_leaf_sizes(tree.depth, tree._route(data.X_original), params.leaf_size(data.n))
+
+
 def evaluate(
     tree: AxisTree,
     X: FloatArray,
@@ -326,5 +336,6 @@ FORMULATION = Formulation(
     normalise=normalise,
     assigned_path=_leafy.leaf_path,
     improve=_leafy.with_majority_labels,
+    require=require,
     variants=("rank", "bd"),
 )

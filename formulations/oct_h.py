@@ -248,6 +248,19 @@ def normalise(tree: ObliqueTree, data: Data, params: OCTHParams) -> ObliqueTree:
     return replace(fresh, classes=data.classes, label=known)
 
 
+def require(tree: ObliqueTree, data: Data, params: OCTHParams) -> None:
+    """Refuse a tree whose rows are less than μ apart, or with a leaf in use that is smaller than N_min.
+
+    Raises
+    ------
+    TreeNotAdmitted
+    """
+    path = tree._route(data.X)
+    for t in np.flatnonzero(tree.split) + 1:
+        _place(tree, int(t), data, path, int(t).bit_length() - 1, params.mu)
+    _leafy.require_leaf_sizes(tree.depth, path, params.leaf_size(data.n))
+
+
 def evaluate(
     tree: ObliqueTree,
     X: FloatArray,
@@ -299,5 +312,6 @@ FORMULATION = Formulation(
     normalise=normalise,
     assigned_path=_leafy.leaf_path,
     improve=_leafy.with_majority_labels,
+    require=require,
     variants=("bd",),
 )

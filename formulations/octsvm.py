@@ -300,5 +300,6 @@ FORMULATION = Formulation(
     normalise=normalise,
     assigned_path=assigned_path,
     improve=_svm.as_it_is,
+    require=require_strict,
     variants=("compact", "paper"),
 )

@@ -199,5 +199,6 @@ FORMULATION = Formulation(
     normalise=normalise,
     assigned_path=root_path,
     improve=_svm.as_it_is,
+    require=_svm.any_tree,
     variants=("compact", "paper"),
 )

@@ -6,7 +6,8 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Mapping
-from typing import Any
+from dataclasses import replace
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pyomo.environ as pyo
@@ -22,6 +23,12 @@ from .formulations.table import read_matrix
 from .formulations.trees import Tree
 from .registry import formulation as find_formulation
 from .result import Progress, Result, versions
+
+Strategy = Literal["balanced", "exact"]
+STRATEGIES: tuple[str, ...] = get_args(Strategy)
+START_SECONDS = 1.0
+START_STEPS = 300
+SHORTEST_FOR_START = 0.5  # seconds below which the heuristic would eat the limit
 
 __all__ = ["build", "embed", "evaluate", "extract", "fit", "solve"]
 
@@ -43,6 +50,7 @@ def fit(
     scale: bool = True,
     weights: Any = None,
     on_mismatch: OnMismatch = "raise",
+    strategy: Strategy = "balanced",
     **params: Any,
 ) -> Result:
     """Build the model of ``formulation`` on a table, solve it, and return the checked tree.
@@ -59,6 +67,9 @@ def fit(
         Scale features to [0, 1] on these rows (kept in the tree). False wants X in [0, 1] already.
     weights : array-like of shape (n,), optional
         Weight of each row's errors.
+    strategy : "balanced" or "exact"
+        "balanced" looks for a good tree first (a heuristic, at most a tenth of the limit), which tightens the model
+        and is the engine's first incumbent; "exact" leaves all time to the engine. Bounds and proofs are the same.
     solver : str
         This and all below as for :func:`octsvm.solve`.
     time_limit : float
@@ -103,19 +114,25 @@ def fit(
     """
     began = time.monotonic()
     check_options(time_limit, work_limit, gap, threads, seed, on_mismatch)
+    if strategy not in STRATEGIES:
+        raise InvalidParameter(f"strategy={strategy!r} should be one of {', '.join(map(repr, STRATEGIES))}.")
     solvers.require(solver)
     form = find_formulation(formulation)
     checked = form.Params.make(formulation, **params)
     data = prepare(form, X, y, scale=scale, weights=weights)
     if data.K == 1:
         return _one_class(form, data, checked, began, solver)
+    if start is not None:
+        _require_tree(start)
+    interrupted = False
+    if strategy == "balanced" and float(time_limit) >= SHORTEST_FOR_START:
+        start, interrupted = _better_start(
+            form, data, checked, start, float(time_limit), work_limit, int(seed)
+        )
     model = _build(form, data, checked, start)
-    left = (
-        float(time_limit) - (time.monotonic() - began) if isinstance(time_limit, (int, float)) else time_limit
-    )
-    if isinstance(left, float) and left <= 0 < float(time_limit):
-        left = 1e-3  # building took all the time; the result is the start or the constant tree
-    return solve(
+    # Where building took all the time, the result is the start or the constant tree.
+    left = 1e-3 if interrupted else max(1e-3, float(time_limit) - (time.monotonic() - began))
+    result = solve(
         model,
         solver=solver,
         time_limit=left,
@@ -128,6 +145,38 @@ def fit(
         callback=callback,
         on_mismatch=on_mismatch,
     )
+    return replace(result, stop="interrupted") if interrupted and result.status != "optimal" else result
+
+
+def _better_start(
+    form: Formulation,
+    data: Data,
+    params: Params,
+    start: Tree | None,
+    time_limit: float,
+    work_limit: Any,
+    seed: int,
+) -> tuple[Tree | None, bool]:
+    """The better of the given start and the heuristic's; under a work limit a fixed number of steps is taken.
+
+    The second value says whether Ctrl-C ended the heuristic.
+    """
+    from . import starts
+
+    if work_limit is None:
+        found, interrupted = starts.find(
+            form, data, params, seconds=min(START_SECONDS, time_limit / 10), seed=seed
+        )
+    else:
+        found, interrupted = starts.find(form, data, params, seconds=time_limit, steps=START_STEPS, seed=seed)
+    if start is None or found is None:
+        return (found if start is None else start), interrupted
+
+    def cost(tree: Tree) -> float:
+        known = form.normalise(tree, data, params)
+        return form.evaluate(known, data.X_original, data.y, params, data.weights).objective
+
+    return (found if cost(found) < cost(start) else start), interrupted
 
 
 def build(

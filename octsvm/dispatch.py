@@ -182,7 +182,25 @@ def _run(
         program = LinearProgram.compile(model)
         if bridge is not None:
             bridge.attach(program)
-        rounds = Rounds(program, spec, bridge, floor=0.0 if own else -math.inf, **options)
+
+        def settle(x: Array) -> Array | None:
+            assert form is not None
+            program.load(x)
+            try:
+                tree = form.extract(model)
+                form.embed(model, form.improve(tree, model.info.data, model.info.params))
+            except OctsvmError:
+                return None
+            return _start_point(program, bridge)
+
+        rounds = Rounds(
+            program,
+            spec,
+            bridge,
+            floor=0.0 if own else -math.inf,
+            settle=settle if own and form is not None else None,
+            **options,
+        )
         stop = rounds.run(_start_point(program, bridge) if has_start else None)
     finally:
         if bridge is not None:

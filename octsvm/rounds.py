@@ -25,6 +25,7 @@ POLISH_ROUNDS = 40
 POLISH_GAP = 1e-9
 POLISH_GRACE = 0.5  # seconds past the deadline that polishing may still take
 TIGHTEST_INTEGRALITY = 1e-9
+REFINE_ROUNDS = 20
 STARTS_WITHIN = 2e-6  # violation of a row that a start may have: twice the feasibility tolerance
 
 
@@ -57,13 +58,14 @@ class Rounds:
         size: float,
         log: Any,
         callback: Callable[[Progress], Any] | None,
+        settle: Callable[[Array], Array | None] | None = None,
     ) -> None:
         self.program, self.spec, self.bridge = program, spec, bridge
         self.backend = importlib.import_module(f".backends.{spec.backend}", __package__)
         self.deadline, self.began, self.gap = deadline, began, gap
         self.threads, self.seed, self.log, self.callback = threads, seed, log, callback
         self.node_limit, self.round_limit = node_limit, round_limit
-        self.size = size
+        self.size, self.settle = size, settle
         self.integrality = spec.tolerances.integrality
         self.best: Array | None = None
         self.own = False
@@ -72,6 +74,7 @@ class Rounds:
         self.trace: list[TracePoint] = []
         self.notes: list[str] = []
         self._asked_to_stop = False
+        self._hand_over = True  # the incumbent, to the engine, as its start
         self._met = False  # a point seen on the way closed the gap, and the engine was told to stop
 
     # -- bookkeeping ----------------------------------------------------------------------------------------
@@ -154,6 +157,21 @@ class Rounds:
         if self.bridge is not None:
             self.program.add_rows(self.bridge.cuts(x))
 
+    def refine(self) -> None:
+        """Alternate: best choice of what the routing leaves free (``settle``), then polish, while that pays."""
+        for _ in range(REFINE_ROUNDS):
+            if self.settle is None or self.best is None or self._left() <= 0:
+                return
+            point = self.settle(self.best)
+            repaired = point if point is None or self.bridge is None else self.bridge.repair(point)
+            if repaired is None or self.program.violation(repaired) > STARTS_WITHIN:
+                return
+            before = self.objective
+            if self.program.objective(repaired) >= before - 1e-9 * max(1.0, abs(before)):
+                return
+            self._take(repaired, self.own)
+            self.polish(repaired, self.own)
+
     def _settle_integers(self, x: Array) -> Array:
         out = x.copy()
         out[self.program.integer] = np.round(out[self.program.integer])
@@ -193,6 +211,7 @@ class Rounds:
             return
         self._take(repaired, own=False)
         self.polish(repaired, own=False)
+        self.refine()
         self._report(0)
 
     def _loop(self) -> str:
@@ -212,8 +231,9 @@ class Rounds:
             target = tight if self.bridge is None else max(tight, min(1e-2, now / 10))
             before = self.objective, self.bound
             checked = self.best, self.objective, self.own
+            given = self.best if self._hand_over else None
             self._met = False
-            out = self.backend.solve(self.program, self.spec, self._limits(target), self.best, self._watch)
+            out = self.backend.solve(self.program, self.spec, self._limits(target), given, self._watch)
             self.rounds += 1
             self.nodes += out.nodes
             # Points seen on the way use the engine's tolerances; only polished ones stand.
@@ -234,6 +254,7 @@ class Rounds:
                 except KeyboardInterrupt:
                     self._take(out.x, own=True)
                     raise
+                self.refine()
             if seen is not None and claim < self.objective - 1e-3 * abs(claim):
                 self.polish(seen, own=True)  # the engine ended on a worse point than it had shown
             self._report(0)
@@ -257,6 +278,13 @@ class Rounds:
                 or target > tight
             )
             if self.bridge is None or not progress:
+                if given is not None:
+                    # Seen with HiGHS 1.16: presolve misplaces a start, and its false value ends the search early.
+                    self._hand_over = False
+                    self.notes.append(
+                        "the engine's claim did not hold; solved again without handing it the incumbent"
+                    )
+                    continue
                 if self.integrality > TIGHTEST_INTEGRALITY:
                     # The engine says it is done and its own solution does not confirm it: integrality slack.
                     self.integrality = TIGHTEST_INTEGRALITY

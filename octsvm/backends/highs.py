@@ -12,7 +12,7 @@ import os
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -100,8 +100,11 @@ def _native(program: LinearProgram, spec: SolverSpec, limits: Limits, scale: flo
     return h
 
 
-def _run(h: Any, seconds: float, stop: threading.Event) -> bool:
-    """Run in a thread of its own; False if it had to be left behind. Ctrl-C sets ``stop`` and waits for the end."""
+def _run(h: Any, seconds: float, stop: threading.Event, tick: Callable[[], None]) -> bool:
+    """Run in a thread of its own; False if it had to be left behind. Ctrl-C sets ``stop`` and waits for the end.
+
+    ``tick`` is called about ten times a second meanwhile: HiGHS itself may be silent for long.
+    """
     if all(done.is_set() for done in _left_behind):
         highspy.Highs.resetGlobalScheduler(True)  # otherwise a second thread count is refused
     failure: list[BaseException] = []
@@ -122,6 +125,7 @@ def _run(h: Any, seconds: float, stop: threading.Event) -> bool:
 
     def wait() -> bool:
         while not done.wait(0.1):
+            tick()
             now = time.monotonic()
             if now > deadline + GRACE:
                 stop.set()
@@ -173,14 +177,21 @@ def solve(
     stop = threading.Event()
     asked: list[bool] = []
     best: list[Array] = []
-    nodes = [0]
+    nodes, known = [0], [-np.inf]
+    one_at_a_time = threading.Lock()
+
+    def tell(point: Array | None) -> None:
+        if watch is not None and not stop.is_set():
+            with one_at_a_time:
+                if watch(known[0], nodes[0], point):
+                    asked.append(True)
+                    stop.set()
 
     def look(event: Any, point: Array | None) -> None:
         out = event.data_out
         nodes[0] = max(nodes[0], int(out.mip_node_count))
-        if watch is not None and watch(float(out.mip_dual_bound) / scale, nodes[0], point):
-            asked.append(True)
-            stop.set()
+        known[0] = float(out.mip_dual_bound) / scale
+        tell(point)
 
     def improved(event: Any) -> None:
         point = np.array(event.data_out.mip_solution, dtype=float)
@@ -199,7 +210,7 @@ def solve(
     h.cbSimplexInterrupt.subscribe(interrupt)
 
     began = time.monotonic()
-    finished = _run(h, limits.seconds, stop)
+    finished = _run(h, limits.seconds, stop, lambda: tell(None))
     late = time.monotonic() - began > limits.seconds
     _end_log(log_file, limits.log)
     if not finished:

@@ -1,0 +1,70 @@
+"""Start heuristics: good trees fast, each a point of its model, before an engine is called.
+
+One module a family; :func:`find` calls the one of a formulation and returns the best tree it came up with.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ..formulations.base import Data, Formulation
+from ..formulations.params import Params
+from ..formulations.trees import Tree
+from . import axis_search, oblique_tree, svm_tree
+
+Candidates = Callable[[Data, Any, "Budget", int], Iterator[Tree]]
+
+_HEURISTICS: dict[str, Candidates] = {
+    "oct": axis_search.candidates,
+    "oct_h": oblique_tree.candidates,
+    "re_svm": svm_tree.single_candidates,
+    "octsvm": svm_tree.tree_candidates,
+}
+
+
+class Budget:
+    """Seconds, or a reproducible number of steps (of whatever a heuristic counts)."""
+
+    def __init__(self, seconds: float, steps: int | None = None) -> None:
+        self._until = time.monotonic() + seconds
+        self._steps = steps
+
+    def spent(self) -> bool:
+        """Count a step; True once nothing is left."""
+        if self._steps is not None:
+            self._steps -= 1
+            if self._steps < 0:
+                return True
+        return time.monotonic() > self._until
+
+
+def find(
+    form: Formulation, data: Data, params: Params, seconds: float, steps: int | None = None, seed: int = 0
+) -> tuple[Tree | None, bool]:
+    """The best tree of the formulation's heuristic that the model admits and that beats the constant tree.
+
+    The second value says whether Ctrl-C ended the search; what was found until then is returned.
+
+    Deterministic for a seed where ``steps`` rather than ``seconds`` ends it.
+    """
+    from ..errors import TreeNotAdmitted
+
+    def cost(tree: Tree) -> float:
+        return form.evaluate(tree, data.X_original, data.y, params, data.weights).objective
+
+    best, lowest = None, cost(form.constant_tree(data, params)) * (1 - 1e-9) - 1e-12
+    try:
+        for tree in _HEURISTICS[form.name](data, params, Budget(seconds, steps), seed):
+            try:
+                tree = form.normalise(tree, data, params)
+                found = cost(tree)
+                if found < lowest:
+                    form.require(tree, data, params)
+                    best, lowest = tree, found
+            except TreeNotAdmitted:
+                continue
+    except KeyboardInterrupt:
+        return best, True
+    return best, False

@@ -1,0 +1,237 @@
+"""Starts for OCT: exhaustive search of two levels, below every split of a greedy tree.
+
+A subtree of depth one or two is found exactly (all thresholds, by cumulative class weights); deeper trees take their
+upper levels from CART and from the best single splits, and exact subtrees below. For depth 2 the tree is optimal
+where the budget lets the search end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..formulations import _leafy
+from ..formulations.base import BoolArray, Data, FloatArray, IntArray
+from ..formulations.trees import AxisTree
+
+if TYPE_CHECKING:
+    from . import Budget
+
+MOST_ROOTS = 12  # single splits tried above the exact levels of a deeper tree
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What the objective charges: an error, a split, and the least number of rows in a leaf."""
+
+    error: float
+    split: float
+    n_min: int
+
+
+@dataclass(frozen=True)
+class Subtree:
+    """A split with its two subtrees, or a leaf (``feature`` -1)."""
+
+    cost: float
+    label: int
+    feature: int = -1
+    threshold: float = 0.0
+    left: Subtree | None = None
+    right: Subtree | None = None
+
+
+class Search:
+    """The training rows, sorted once by every feature."""
+
+    def __init__(self, X: FloatArray, y: IntArray, K: int, weights: FloatArray, costs: Costs) -> None:
+        self.X, self.y, self.K, self.weights, self.costs = X, y, K, weights, costs
+        self.Y = np.eye(K)[y] * weights[:, None]
+        self.order = np.argsort(X, axis=0, kind="stable")
+
+    def leaf(self, rows: BoolArray) -> Subtree:
+        """The majority class of the rows."""
+        total = self.Y[rows].sum(axis=0)
+        return Subtree(self.costs.error * float(total.sum() - total.max()), int(np.argmax(total)))
+
+    def _sorted(self, rows: BoolArray) -> IntArray:
+        """Indices of the rows in each column's order (m, p)."""
+        p = self.X.shape[1]
+        return self.order.T[rows[self.order.T]].reshape(p, -1).T
+
+    def split_costs(self, rows: BoolArray) -> tuple[FloatArray, FloatArray]:
+        """Cost of a single split after each position in each column's order (m - 1, p), and the sorted values."""
+        order = self._sorted(rows)
+        values = np.take_along_axis(self.X, order, axis=0)
+        left = np.cumsum(self.Y[order], axis=0)
+        total, left = left[-1, 0], left[:-1]
+        errors = total.sum() - left.max(axis=2) - (total - left).max(axis=2)
+        cost = self.costs.error * errors + self.costs.split
+        m = len(order)
+        count = np.arange(1, m)[:, None]
+        small = (count < self.costs.n_min) | (m - count < self.costs.n_min)
+        return np.where(small | (values[1:] == values[:-1]), np.inf, cost), values
+
+    def stump(self, rows: BoolArray) -> Subtree:
+        """The best single split, or a leaf."""
+        best = self.leaf(rows)
+        if best.cost <= self.costs.split or rows.sum() < 2 * self.costs.n_min:
+            return best
+        cost, values = self.split_costs(rows)
+        if not cost.size or cost.min() >= best.cost:
+            return best
+        k, j = (int(v) for v in np.unravel_index(int(np.argmin(cost)), cost.shape))
+        threshold = middle(values[k, j], values[k + 1, j])
+        left = rows & (self.X[:, j] < threshold)
+        return Subtree(float(cost[k, j]), best.label, j, threshold, self.leaf(left), self.leaf(rows & ~left))
+
+    def two_levels(self, rows: BoolArray, budget: Budget, below: float = np.inf) -> Subtree:
+        """The best subtree of depth two (as far as the budget goes), better than ``below``."""
+        best = self.stump(rows)
+        if best.cost <= self.costs.split or rows.sum() < 2 * self.costs.n_min:
+            return best
+        cost, values = self.split_costs(rows)
+        # Promising thresholds first: they tighten the bound under which the others are dropped.
+        for flat in np.argsort(cost, axis=None, kind="stable"):
+            k, j = (int(v) for v in np.unravel_index(int(flat), cost.shape))
+            if not np.isfinite(cost[k, j]) or budget.spent():
+                break
+            threshold = middle(values[k, j], values[k + 1, j])
+            left = rows & (self.X[:, j] < threshold)
+            one = self.stump(left)
+            if self.costs.split + one.cost >= min(best.cost, below):
+                continue
+            two = self.stump(rows & ~left)
+            total = self.costs.split + one.cost + two.cost
+            if total < best.cost:
+                best = Subtree(total, best.label, j, threshold, one, two)
+        return best
+
+    def below(self, rows: BoolArray, depth: int, budget: Budget) -> Subtree:
+        """A good subtree of the given depth: exact up to two levels, the best few splits above."""
+        if depth == 0:
+            return self.leaf(rows)
+        if depth == 1:
+            return self.stump(rows)
+        if depth == 2:
+            return self.two_levels(rows, budget)
+        best = self.stump(rows)
+        if best.cost <= self.costs.split or rows.sum() < 2 * self.costs.n_min:
+            return best
+        cost, values = self.split_costs(rows)
+        for j in np.argsort(cost.min(axis=0), kind="stable")[:MOST_ROOTS]:
+            k = int(np.argmin(cost[:, j]))
+            if not np.isfinite(cost[k, j]) or budget.spent():
+                break
+            threshold = middle(values[k, j], values[k + 1, j])
+            left = rows & (self.X[:, j] < threshold)
+            one, two = self.below(left, depth - 1, budget), self.below(rows & ~left, depth - 1, budget)
+            total = self.costs.split + one.cost + two.cost
+            if total < best.cost:
+                best = Subtree(total, best.label, int(j), threshold, one, two)
+        return best
+
+
+def middle(low: float, high: float) -> float:
+    """Between two values, and above the lower one."""
+    value = low + (high - low) / 2
+    return float(value if value > low else high)
+
+
+def as_tree(data: Data, depth: int, root: Subtree) -> AxisTree:
+    """The subtree as a fitted tree in heap order."""
+    B = 2**depth - 1
+    feature, threshold = np.full(B, -1, dtype=np.int64), np.zeros(B)
+    label = np.zeros(B + 1, dtype=np.int64)
+
+    def fill(t: int, sub: Subtree) -> None:
+        if t > B:
+            label[t - B - 1] = sub.label
+        elif sub.feature < 0 or sub.left is None or sub.right is None:
+            fill(2 * t, sub)
+            fill(2 * t + 1, sub)
+        else:
+            feature[t - 1], threshold[t - 1] = sub.feature, sub.threshold
+            fill(2 * t, sub.left)
+            fill(2 * t + 1, sub.right)
+
+    fill(1, root)
+    return AxisTree(depth, data.classes, data.feature_names, data.scaling, feature, threshold, label)
+
+
+def cart(data: Data, depth: int, n_min: int, seed: int) -> AxisTree:
+    """CART of scikit-learn, thresholds moved between the training values it separates."""
+    from sklearn.tree import DecisionTreeClassifier
+
+    fitted = DecisionTreeClassifier(max_depth=max(1, depth), min_samples_leaf=n_min, random_state=seed).fit(
+        data.X_original, data.y, sample_weight=data.weights
+    )
+    inner: Any = fitted.tree_
+    B = 2**depth - 1
+    feature, threshold = np.full(B, -1, dtype=np.int64), np.zeros(B)
+
+    def fill(node: int, t: int, rows: BoolArray) -> None:
+        if t > B or inner.children_left[node] < 0:
+            return
+        j = int(inner.feature[node])
+        # scikit-learn compares in single precision; go by the rows it separates.
+        left = rows & (data.X_original[:, j].astype(np.float32) <= inner.threshold[node])
+        if not left.any() or left.sum() == rows.sum():
+            return
+        low, high = data.X_original[left, j].max(), data.X_original[rows & ~left, j].min()
+        if low >= high:
+            return
+        feature[t - 1], threshold[t - 1] = j, middle(low, high)
+        fill(inner.children_left[node], 2 * t, left)
+        fill(inner.children_right[node], 2 * t + 1, rows & ~left)
+
+    fill(0, 1, np.ones(data.n, dtype=bool))
+    label = np.zeros(B + 1, dtype=np.int64)
+    tree = AxisTree(depth, data.classes, data.feature_names, data.scaling, feature, threshold, label)
+    return replace(tree, label=_leafy.leaf_labels(depth, tree._route(data.X_original), data))
+
+
+def candidates(data: Data, params: Any, budget: Budget, seed: int) -> Iterator[AxisTree]:
+    """CART, pruned bottom-up, then the search."""
+    factor = _leafy.error_factor(data.y, data.weights, data.K, params.error_scale)
+    costs = Costs(factor, params.alpha, params.leaf_size(data.n))
+    search = Search(data.X_original, data.y, data.K, data.weights, costs)
+    everyone = np.ones(data.n, dtype=bool)
+    yield as_tree(data, params.depth, search.leaf(everyone))
+    if params.depth == 0:
+        return
+    yield as_tree(data, params.depth, search.stump(everyone))
+    greedy = cart(data, params.depth, costs.n_min, seed)
+    yield as_tree(data, params.depth, bottom_up(greedy, search, 1, everyone))
+    if params.depth > 1:
+        yield as_tree(data, params.depth, search.below(everyone, params.depth, budget))
+        yield as_tree(data, params.depth, with_exact_ends(greedy, search, 1, everyone, budget))
+
+
+def bottom_up(tree: AxisTree, search: Search, t: int, rows: BoolArray) -> Subtree:
+    """The tree's best pruning."""
+    leaf = search.leaf(rows)
+    if t > tree.n_branch or tree.feature[t - 1] < 0:
+        return leaf
+    j, threshold = int(tree.feature[t - 1]), float(tree.threshold[t - 1])
+    left = rows & (search.X[:, j] < threshold)
+    one, two = bottom_up(tree, search, 2 * t, left), bottom_up(tree, search, 2 * t + 1, rows & ~left)
+    cost = search.costs.split + one.cost + two.cost
+    return leaf if leaf.cost <= cost else Subtree(cost, leaf.label, j, threshold, one, two)
+
+
+def with_exact_ends(tree: AxisTree, search: Search, t: int, rows: BoolArray, budget: Budget) -> Subtree:
+    """The tree's upper splits with exact subtrees in place of its last two levels."""
+    depth = tree.depth - (t.bit_length() - 1)
+    leaf = search.leaf(rows)
+    if depth <= 2 or tree.feature[t - 1] < 0:
+        return search.below(rows, min(depth, 2), budget)
+    j, threshold = int(tree.feature[t - 1]), float(tree.threshold[t - 1])
+    left = rows & (search.X[:, j] < threshold)
+    one = with_exact_ends(tree, search, 2 * t, left, budget)
+    two = with_exact_ends(tree, search, 2 * t + 1, rows & ~left, budget)
+    cost = search.costs.split + one.cost + two.cost
+    return leaf if leaf.cost <= cost else Subtree(cost, leaf.label, j, threshold, one, two)
