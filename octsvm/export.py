@@ -4,19 +4,55 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
+import tempfile
 from pathlib import Path
+from typing import Any
 
 import pyomo.environ as pyo
 
 from .errors import InvalidParameter, OutputNotWritable
+from .names import Names
 
 FORMATS = {".lp": "lp", ".nl": "nl", ".mps": "mps"}
+NAMES_OF_NL = (
+    ".row",
+    ".col",
+)  # AMPL's convention: the names of an .nl file's rows and variables, in its order
 
 
-def write(model: pyo.ConcreteModel, path: str | Path) -> Path:
-    """Write ``model`` as .lp, .nl or .mps, by the ending of ``path``; readable names in .lp and .mps.
+def format_of(path: str | Path) -> str:
+    """The format that the ending of ``path`` stands for.
 
-    The file appears complete or not at all.
+    Raises
+    ------
+    InvalidParameter
+        For another ending.
+    """
+    target = Path(path)
+    kind = FORMATS.get(target.suffix.lower())
+    if kind is None:
+        raise InvalidParameter(
+            f"{target.name!r} ends in {target.suffix!r}; a model is written as {', '.join(FORMATS)}."
+        )
+    return kind
+
+
+def companions(path: Path) -> list[Path]:
+    """The files of names that belong to ``path``: two for .nl, none for the other formats."""
+    return [path.with_suffix(s) for s in NAMES_OF_NL] if format_of(path) == "nl" else []
+
+
+def _naming(target: Path, compact: bool) -> dict[str, Any]:
+    if compact or format_of(target) == "nl":
+        return {"symbolic_solver_labels": not compact}
+    return {"labeler": Names()}
+
+
+def write(model: pyo.ConcreteModel, path: str | Path, compact: bool = False) -> Path:
+    """Write ``model`` as .lp, .nl or .mps, by the ending of ``path``.
+
+    A file appears complete or not at all.
 
     Parameters
     ----------
@@ -24,6 +60,10 @@ def write(model: pyo.ConcreteModel, path: str | Path) -> Path:
         Any Pyomo model.
     path : str or Path
         Where to; a file that is there is replaced.
+    compact : bool
+        Generic names (x1, c1, ...). Readable names by default: in the file, or for .nl, which holds none, in files
+        of the same name that end in .row and .col. With ``compact`` those of an earlier model are removed, as they
+        would name this one's rows and variables wrongly.
 
     Returns
     -------
@@ -38,21 +78,33 @@ def write(model: pyo.ConcreteModel, path: str | Path) -> Path:
         The place cannot be written to.
     """
     target = Path(path)
-    kind = FORMATS.get(target.suffix.lower())
-    if kind is None:
-        raise InvalidParameter(
-            f"{target.name!r} ends in {target.suffix!r}; a model is written as {', '.join(FORMATS)}."
-        )
-    part = target.with_name(f"{target.stem}-{os.getpid()}-part{target.suffix.lower()}")
+    format_of(target)
+    real = Path(os.path.realpath(target))
+    device = real.exists() and not real.is_file()  # is written to, never replaced
+    folder = Path(tempfile.mkdtemp()) if device else real.parent
+    part = folder / f".{target.stem}-{os.getpid()}-part{target.suffix.lower()}"
+    parts = [part, *companions(part)]
+    finished = [real, *companions(real.with_suffix(target.suffix))]
     try:
-        model.write(str(part), io_options={"symbolic_solver_labels": kind != "nl"})
-        os.replace(part, target)
+        model.write(str(part), io_options=_naming(target, compact))
+        if device:
+            with part.open("rb") as written, real.open("wb") as out:
+                shutil.copyfileobj(written, out)
+            return target
+        # The model last: once it is there, so are its names.
+        for one, final in reversed(list(zip(parts, finished, strict=True))):
+            if one.exists():
+                os.replace(one, final)
+            else:
+                final.unlink(missing_ok=True)
     except OSError as error:
         raise OutputNotWritable(
             f"{str(target)!r} cannot be written: {error.strerror or error}. Choose another place."
         ) from None
     finally:
-        for leftover in part.parent.glob(f"{part.stem}*") if part.parent.is_dir() else ():
+        for leftover in parts:
             with contextlib.suppress(OSError):
-                leftover.unlink()
+                leftover.unlink(missing_ok=True)
+        if device:
+            shutil.rmtree(folder, ignore_errors=True)
     return target

@@ -76,18 +76,17 @@ class Table:
             Naming the cell.
         """
         import numpy as np
-        import pandas as pd
 
         for name in columns:
             if name not in self.X.columns or self.X[name].dtype.kind in "biufmM":
                 continue
             column = self.X[name]
-            bad = (pd.to_numeric(column, errors="coerce").isna() & column.notna()).to_numpy()
+            bad = column.notna().to_numpy() & ~np.array([_is_number(v) for v in column.tolist()])
             if 0 < bad.sum() <= len(bad) / 2:
                 row = int(np.argmax(bad))
                 place = self.name if self.lines is None else f"{self.name}, line {self.lines[row]}"
                 raise InvalidData(
-                    f"{place}: column {name!r} holds {column.iloc[row]!r} among numbers ({int(bad.sum())} such cells). "
+                    f"{place}: column {name!r} holds {_shown(column.iloc[row])} among numbers ({int(bad.sum())} such cells). "
                     "Correct the cell or remove the row; if it stands for a missing value, fill in a number."
                 )
 
@@ -234,7 +233,8 @@ def _scan(name: str, text: str, separator: str) -> tuple[list[str], list[int]]:
             lines.append(line)
     except csv.Error as error:
         raise InvalidData(
-            f"{name}, line {last + 1}: the line cannot be read as CSV ({error}). Is a quotation mark left open?"
+            f"{name}, line {last + 1}: the line cannot be read as CSV ({error}). Is a quotation mark left open, here or "
+            "further up?"
         ) from None
     twice = next((c for c in header if c and header.count(c) > 1), None)
     if twice is not None:
@@ -258,6 +258,19 @@ def _remarks(name: str, header: Sequence[str]) -> tuple[str, ...]:
             "Put a header line above it."
         )
     return tuple(out)
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError, OverflowError):  # the last: digits beyond what a double holds
+        return False
+    return True
+
+
+def _shown(value: Any, most: int = 40) -> str:
+    text = repr(value)
+    return text if len(text) <= most else f"{text[:most]}..."
 
 
 def _is_measurement(text: str) -> bool:

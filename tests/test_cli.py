@@ -18,7 +18,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 import octsvm
-from octsvm import cli, tables
+from octsvm import cli, registry, tables
+from octsvm.commands import _shared as shared
 
 QUICK = ["--formulation", "oct", "--depth", "1"]
 TABLE = "width,height,kind\n" + "".join(f"{i},{i * 7 % 10},{'low' if i < 5 else 'high'}\n" for i in range(10))
@@ -500,6 +501,311 @@ def test_wrong_trees(table: Path, tmp_path: Path, text: str, parts: list[str]) -
         assert part in message
 
 
+# -- show, write, doctor, completion ------------------------------------------------------------------------------
+
+
+def oblique(depth: int) -> octsvm.Tree:
+    """Every node splits on eight features with long names."""
+    B = 2**depth - 1
+    names = tuple(f"a feature with a long name, number {j}" for j in range(8))
+    rng = np.random.default_rng(0)
+    return octsvm.ObliqueTree(
+        depth,
+        ("bad [red]", "good"),
+        names,
+        octsvm.fit("oct_h", np.eye(8), [0, 1] * 4, depth=1, alpha=9, time_limit=5).tree.scaling,
+        rng.normal(size=(B, 8)),
+        rng.normal(size=B),
+        np.ones(B, dtype=bool),
+        np.arange(B + 1) % 2,
+    )
+
+
+def test_show_draws_the_tree(tree: Path) -> None:
+    result = run("show", tree)
+    assert (result.exit_code, result.stderr) == (0, "")
+    lines = result.stdout.splitlines()
+    assert lines[0] == "axis-parallel tree, 1 level of splits, 1 split, 2 features, original units"
+    assert lines[1] == "classes: 'high', 'low'"
+    assert lines[3:] == ["[1] width < 4.5", "├── yes: class 'low'", "└── no: class 'high'"]
+    assert "[1] width < 0.5" in run("show", tree, "--units", "scaled").stdout
+    text = run("show", tree, "--text").stdout.splitlines()[3:]
+    assert text == octsvm.Tree.from_json(tree).to_text().splitlines()
+
+
+def test_show_stays_readable_for_deep_oblique_trees(tmp_path: Path) -> None:
+    path = tmp_path / "deep.json"
+    deep = oblique(6)
+    deep.to_json(path)
+    result = CliRunner(env={"COLUMNS": "100"}).invoke(cli.main, ["show", str(path)])
+    lines = result.stdout.splitlines()
+    assert max(map(len, lines)) <= 100
+    # Every node and every leaf is there, wrapped lines keep to their branch, and names are not taken for markup.
+    shown = re.findall(r"\[(\d+)\] ", result.stdout)
+    assert sorted(map(int, shown)) == list(range(1, 64))
+    assert result.stdout.count("class 'bad [red]'") == 32
+    assert all(
+        set(line[:4]) <= set("├─└│ ")
+        for line in lines[3:]
+        if not re.match(r"\[1\]", line) and line[0] in "├└│"
+    )
+    few = CliRunner(env={"COLUMNS": "200"}).invoke(cli.main, ["show", str(path), "--weights", "1"]).stdout
+    assert "(7 smaller weights)" in few
+
+
+@pytest.mark.parametrize("units", ["original", "scaled"])
+@pytest.mark.parametrize("formulation", ["oct", "oct_h", "re_svm", "octsvm"])
+def test_shown_json_predicts_as_the_tree_does(formulation: str, units: str, tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    X = pd.DataFrame(rng.uniform(-5, 20, (14, 2)), columns=["a", "b"])
+    y = np.where(X["a"] + X["b"] > 15, "up", "down")
+    params = {} if formulation == "re_svm" else {"depth": 1}
+    fitted = octsvm.fit(formulation, X, y, time_limit=3, **params).tree
+    fitted.to_json(tmp_path / "tree.json")
+    found = json.loads(run("show", tmp_path / "tree.json", "--units", units, "--json").stdout)
+    nodes = {node["node"]: node for node in found["nodes"]}
+    M = X if units == "original" else (X - fitted.scaling.low) / fitted.scaling.span
+    predicted = []
+    for _, row in M.iterrows():
+        node = nodes[1]
+        while "class" not in node:
+            score = sum(w * row[name] for name, w in node["weights"].items())
+            node = nodes[node["yes" if score < node["below"] else "no"]]
+        predicted.append(node["class"])
+    assert predicted == fitted.predict(X).tolist()
+
+
+def test_show_names_relabelled_rows(tmp_path: Path) -> None:
+    path = tmp_path / "tree.json"
+    assert run("fit", "toy", "--depth", "0", "--test-size", "0", "--out", path).exit_code == 0
+    assert "relabelled training rows (3): " in run("show", path).stdout
+
+
+@pytest.mark.parametrize("kind", ["lp", "nl", "mps"])
+def test_write_with_readable_and_with_generic_names(kind: str, table: Path, tmp_path: Path) -> None:
+    path = tmp_path / f"model.{kind}"
+    result = run("write", table, *QUICK, "--out", path)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert "classes    0 = 'high', 1 = 'low'" in result.stdout
+    assert "features   0 = 'width', 1 = 'height'" in result.stdout
+    named = path if kind != "nl" else path.with_suffix(".col")
+    assert re.search(r"leaf_label[._]c[(\[]0[,_]2", named.read_text())
+    assert path.with_suffix(".row").exists() == (kind == "nl")
+    long = path.stat().st_size
+    result = run("write", table, *QUICK, "--out", path, "--compact", "--json")
+    found = json.loads(result.stdout)
+    assert (found["classes"], found["features"]) == (["high", "low"], ["width", "height"])
+    assert (found["files"], found["names"]) == ([str(path)], "generic")
+    assert "leaf_label" not in path.read_text()
+    # Names of the earlier model would be wrong for this one.
+    assert sorted(p.name for p in tmp_path.iterdir()) == [path.name, "table.csv"]
+    assert path.stat().st_size < long
+
+
+def test_written_model_solves_to_the_same_optimum(table: Path, tmp_path: Path) -> None:
+    import highspy
+
+    path = tmp_path / "model.lp"
+    for extra in ([], ["--compact"]):
+        assert run("write", table, *QUICK, "--out", path, *extra).exit_code == 0
+        solver = highspy.Highs()
+        solver.setOptionValue("output_flag", False)
+        solver.readModel(str(path))
+        solver.run()
+        assert solver.getObjectiveValue() == pytest.approx(1.0)
+
+
+def test_write_takes_a_start(table: Path, tree: Path) -> None:
+    out = tree.with_name("model.lp")
+    assert run("write", table, *QUICK, "--start", tree, "--out", out).exit_code == 0
+    assert "'margin'" not in refused("write", table, "--depth", "1", "--start", tree, "--out", out)
+
+
+def test_write_to_a_device(table: Path, tmp_path: Path) -> None:
+    link = tmp_path / "model.lp"
+    link.symlink_to(os.devnull)
+    assert run("write", table, *QUICK, "--out", link).exit_code == 0
+    assert link.is_symlink()
+
+
+def test_doctor_is_content_here() -> None:
+    result = run("doctor")
+    assert result.exit_code == 0, result.stdout
+    assert "a trial model was solved" in result.stdout
+    found = json.loads(run("doctor", "--json").stdout)
+    assert found["ok"] is True
+    states = {c["name"]: c["state"] for c in found["checks"]}
+    assert {states[k] for k in ("python", "octsvm", "pyomo", "numpy", "highspy", "click", "highs")} == {"ok"}
+
+
+def test_doctor_reports_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
+    entry = (root / "solvers.yaml").read_text()
+    rare = entry[entry.index("  highs:") :].replace("highs:", "rare:", 1).replace("highspy", "no_such_module")
+    (tmp_path / "mine.yaml").write_text(entry + rare)
+    monkeypatch.setenv("OCTSVM_SOLVERS", str(tmp_path / "mine.yaml"))
+    result = run("doctor")
+    assert result.exit_code == 0  # one solver more would be fine, and is not needed
+    assert re.search(r"missing +rare +not installed; solves LP, MILP", result.stdout)
+    assert "pip install no_such_module" in result.stdout
+    (tmp_path / "mine.yaml").write_text("solvers: 3")
+    result = run("doctor")
+    assert result.exit_code == 1
+    assert "failed" in result.stdout
+    assert "OCTSVM_SOLVERS" in result.stdout
+
+
+def test_doctor_sees_old_and_broken_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    from importlib import metadata
+
+    from octsvm import doctor
+
+    known = metadata.version
+    monkeypatch.setattr(metadata, "version", lambda name: "0.0.1" if name == "pyomo" else known(name))
+    monkeypatch.setattr(octsvm.api, "solve", lambda *args, **options: 1 / 0)
+    checks = {c.name: c for c in doctor.examine()}
+    assert checks["pyomo"].state == "failed"
+    assert "pip install --upgrade 'pyomo>=" in checks["pyomo"].cure
+    assert checks["highs"].state == "failed"
+    assert "ZeroDivisionError" in checks["highs"].detail
+    assert run("doctor").exit_code == 1
+    assert json.loads(run("doctor", "--json").stdout)["ok"] is False
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_script(shell: str) -> None:
+    result = run("completion", shell)
+    assert result.exit_code == 0
+    assert "_OCTSVM_COMPLETE" in result.stdout
+    assert json.loads(run("completion", shell, "--json").stdout)["script"] == result.stdout.removesuffix("\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("octsvm f", {"fit"}),
+        ("octsvm fit ir", {"iris"}),
+        ("octsvm size br", {"breast_cancer"}),
+        ("octsvm fit iris --formulation oc", {"oct", "oct_h", "octsvm"}),
+        ("octsvm fit iris -f re", {"re_svm"}),
+        ("octsvm fit iris --solver hi", {"highs"}),
+        ("octsvm fit iris --nor", {"--norm"}),
+        ("octsvm write iris --variant pa", {"paper"}),
+        ("octsvm show tree.json --units sc", {"scaled"}),
+        ("octsvm completion z", {"zsh"}),
+    ],
+)
+def test_names_complete(words: str, expected: set[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("_OCTSVM_COMPLETE", "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", words)
+    monkeypatch.setenv("COMP_CWORD", str(len(words.split()) - 1))
+    result = CliRunner().invoke(cli.main, [], prog_name="octsvm")
+    assert set(result.stdout.split()) == {f"plain,{name}" for name in expected}
+
+
+def test_files_complete(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.csv").write_text(TABLE)
+    offered = {item.value: item.type for item in shared.TABLE.shell_complete(None, None, "")}  # type: ignore[arg-type]
+    assert {"iris", "toy", "mine.csv"} <= set(offered)
+    (item,) = shared.TABLE.shell_complete(None, None, "sub/m")  # type: ignore[arg-type]
+    assert item.type == "file"
+
+
+def test_completed_formulations_are_all_there_are() -> None:
+    assert shared.FORMULATIONS == registry.NAMES
+
+
+@pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a terminal")
+@pytest.mark.parametrize(
+    ("terminal", "environment", "coloured"),
+    [(True, {}, True), (True, {"NO_COLOR": "1"}, False), (True, {"TERM": "dumb"}, False), (False, {}, False)],
+)
+@pytest.mark.parametrize("args", [["show", "tree.json"], ["show", "nowhere.json"]])
+def test_colours_on_a_terminal_only(
+    tree: Path, args: list[str], terminal: bool, environment: dict[str, str], coloured: bool
+) -> None:
+    inherited = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "FORCE_COLOR", "COLORTERM")}
+    env = inherited | {"TERM": "xterm-256color"} | environment
+    ours, theirs = os.openpty()
+    target = theirs if terminal else subprocess.PIPE
+    child = subprocess.Popen(
+        [sys.executable, "-m", "octsvm.cli", *args], stdout=target, stderr=target, cwd=tree.parent, env=env
+    )
+    out, err = child.communicate(timeout=60)
+    os.close(theirs)
+    shown = os.read(ours, 65536) if terminal else out + err
+    os.close(ours)
+    assert shown
+    assert (b"\x1b[" in shown) == coloured
+
+
+# -- Ctrl-C at any moment -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends a signal")
+@pytest.mark.parametrize(
+    ("sign", "after", "again", "model"),
+    [
+        ("rows to train", 0.0, None, "-f oct --depth 3"),  # the model is being built
+        ("incumbent", 0.0, None, "-f oct --depth 3"),
+        ("incumbent", 0.3, 0.05, "-f oct --depth 3"),  # pressed twice
+        ("rows to train", 0.7, None, "--against-rest class_1 --depth 1"),
+        ("incumbent", 1.0, None, "--against-rest class_1 --depth 1"),
+    ],
+)
+def test_ctrl_c_at_any_moment(
+    sign: str, after: float, again: float | None, model: str, tmp_path: Path
+) -> None:
+    out = tmp_path / "tree.json"
+    child = process("fit", "wine", *model.split(), "--time-limit", 100, "--out", out)
+    assert child.stderr is not None
+    for line in child.stderr:
+        if sign in line:
+            break
+    time.sleep(after)
+    child.send_signal(signal.SIGINT)
+    if again is not None:
+        time.sleep(again)
+        child.send_signal(signal.SIGINT)
+    stdout, stderr = child.communicate(timeout=40)
+    for text in ("Traceback", "Exception ignored", "terminate called", "fault in octsvm"):
+        assert text not in stderr
+    # A second Ctrl-C may come while Python ends, and then ends it at once; a shell reports both as 130.
+    assert child.returncode in (0, cli.INTERRUPTED, -signal.SIGINT), stderr
+    if child.returncode == 0:
+        assert "stop       interrupted" in stdout
+    elif child.returncode == cli.INTERRUPTED:
+        assert stderr.rstrip().endswith("Interrupted.")
+    assert {p.name for p in tmp_path.iterdir()} <= {"tree.json"}
+    if out.exists():
+        octsvm.Tree.from_json(out)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends a signal")
+def test_ctrl_c_that_a_library_swallowed_still_ends_the_solve(tmp_path: Path) -> None:
+    code = """
+import signal, sys
+import octsvm, octsvm.api
+from octsvm import cli
+real = octsvm.fit
+def fit(*args, **options):
+    try:
+        signal.raise_signal(signal.SIGINT)
+    except KeyboardInterrupt:
+        pass  # as an import or a destructor may do
+    return real(*args, **options)
+octsvm.fit = fit
+cli.main(["fit", "wine", "-f", "oct", "--depth", "3", "--time-limit", "100"])
+"""
+    began = time.monotonic()
+    child = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, cwd=tmp_path
+    )
+    assert time.monotonic() - began < 50
+    assert child.returncode == 0
+    assert "stop       interrupted" in child.stdout
+
+
 # -- the program itself -------------------------------------------------------------------------------------------
 
 
@@ -507,32 +813,50 @@ def test_version() -> None:
     assert run("--version").stdout == f"octsvm, version {octsvm.__version__}\n"
 
 
-@pytest.mark.parametrize("args", [["--help"], ["fit", "--help"], ["predict", "-h"]])
-def test_help_has_examples_and_exit_codes(args: list[str]) -> None:
-    result = run(*args)
+@pytest.mark.parametrize("name", ["", *sorted(cli.main.commands)])
+def test_help_has_examples_exit_codes_and_json(name: str) -> None:
+    result = run(*name.split(), "--help")
     assert result.exit_code == 0
-    for part in (
-        "Examples:",
-        "octsvm fit" if args[0] != "predict" else "octsvm predict",
-        "Exit codes:",
-        "130",
-    ):
+    for part in ("Examples", f"octsvm {name}", "Exit codes:", "130", "--json"):
         assert part in result.stdout
+    assert run(*name.split(), "-h").stdout == result.stdout
+
+
+def test_help_names_every_exit_code() -> None:
+    for name, codes in (("fit", range(5)), ("doctor", range(3)), ("show", range(3))):
+        shown = run(name, "--help").stdout
+        assert all(re.search(rf"^ +{code}  \S", shown, re.MULTILINE) for code in (*codes, 130))
 
 
 def test_no_command_shows_the_help() -> None:
     assert "octsvm fit" in refused()
 
 
-def test_help_loads_nothing_heavy() -> None:
-    code = "import sys, octsvm.cli; print([m for m in ('pandas', 'pyomo', 'sklearn', 'numpy') if m in sys.modules])"
-    assert (
-        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-        == "[]\n"
-    )
+HEAVY = ("pyomo", "numpy", "pandas", "sklearn", "scipy", "highspy", "pydantic", "rich")
+
+
+@pytest.mark.parametrize(
+    ("statement", "unwanted"),
+    [
+        ("import octsvm", HEAVY),
+        ("import octsvm.cli", HEAVY),
+        # Once a function is used, Pyomo is there; what reads tables, fits other trees or solves comes with its use.
+        ("import octsvm; octsvm.build", ("pandas", "sklearn", "highspy")),
+        ("import octsvm; octsvm.Tree", ("pandas", "sklearn", "highspy")),
+    ],
+)
+def test_imports_load_nothing_heavy(statement: str, unwanted: tuple[str, ...]) -> None:
+    code = f"import sys; {statement}; print([m for m in {unwanted!r} if m in sys.modules])"
+    child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert child.stdout == "[]\n"
+
+
+def test_help_is_there_at_once() -> None:
     seconds = []
-    for _ in range(3):
+    for _ in range(8):
         began = time.monotonic()
         subprocess.run([sys.executable, "-m", "octsvm.cli", "--help"], capture_output=True, check=True)
         seconds.append(time.monotonic() - began)
+        if seconds[-1] < 0.3:
+            break
     assert min(seconds) < 0.3

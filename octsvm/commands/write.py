@@ -1,0 +1,94 @@
+"""``octsvm write``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from . import _shared as shared
+from ._shared import OK
+
+
+@click.command(epilog=shared.EXIT_CODES)
+@click.argument("table", type=shared.TABLE)
+@click.option("--out", metavar="MODEL.lp|.nl|.mps", required=True, help="The file; its ending is the format.")
+@shared.table_options
+@shared.formulation_options
+@shared.scale_option
+@shared.seed_of_toy
+@click.option(
+    "--start", metavar="TREE.json", help="A saved tree that the model admits; it lowers the big-M constants."
+)
+@click.option(
+    "--compact", is_flag=True, help="Generic names (x1, c1, ...): smaller files, written in less time."
+)
+@shared.json_option
+def write(table: str, **options: Any) -> int:
+    """Build the model of TABLE and write it to a file for a solver elsewhere; nothing is solved.
+
+    All rows of TABLE are used. Names in the file are those of the model, as in split.a(1_0): node 1, feature 0.
+    Classes and features appear as numbers from 0; the list of both is printed. An .nl file holds no names: they go
+    to MODEL.row and MODEL.col beside it, unless --compact is given.
+
+    \b
+    Examples:
+      octsvm write iris --formulation oct --depth 2 --out iris.lp
+      octsvm write measurements.csv --label species --formulation oct_h --out model.nl
+      octsvm write toy --norm l1 --depth 1 --compact --out toy.mps
+    """
+    import octsvm
+
+    from .. import export
+    from ..problem_class import classify
+
+    out = options["out"]
+    export.format_of(out)
+    shared.require_writable(out)
+    data = shared.load(table, options)
+    start = None if options["start"] is None else shared.read_tree(options["start"])
+    with shared.spoken_warnings():
+        try:
+            model = octsvm.build(
+                options["formulation"],
+                data.X,
+                data.y,
+                scale=not options["no_scale"],
+                start=start,
+                **shared.params_of(options),
+            )
+        except octsvm.InvalidData as error:
+            raise octsvm.InvalidData(shared.advice(data, str(error), data.y)) from None
+    problem = classify(model)
+    written = octsvm.write(model, out, compact=options["compact"])
+    files = [str(written), *(str(p) for p in export.companions(written) if not options["compact"])]
+    classes, features = list(model.info.data.classes), list(model.info.data.feature_names)
+    if options["as_json"]:
+        content = {
+            "schema": "octsvm.written",
+            "version": 1,
+            "files": files,
+            "formulation": options["formulation"],
+            "params": model.info.params.model_dump(),
+            "class": problem.name,
+            "variables": problem.variables,
+            "binaries": problem.binaries,
+            "rows": problem.rows,
+            "classes": classes,
+            "features": features,
+            "names": "generic" if options["compact"] else "readable",
+        }
+        click.echo(json.dumps(content, indent=1, allow_nan=False))
+        return OK
+    click.echo(f"written    {', '.join(files)}")
+    click.echo(f"model      {options['formulation']}: {problem}")
+    click.echo(f"classes    {_numbered(classes)}")
+    click.echo(f"features   {_numbered(features)}")
+    return OK
+
+
+def _numbered(names: Sequence[Any], most: int = 20) -> str:
+    shown = ", ".join(f"{k} = {name!r}" for k, name in enumerate(names[:most]))
+    return shown + (f", ... ({len(names)} in all; --json lists them)" if len(names) > most else "")
