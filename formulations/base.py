@@ -31,7 +31,7 @@ class Scaling:
 
     Attributes
     ----------
-    low, span : ndarray (p,)
+    low, span : ndarray of shape (p,)
         In the units of the caller's table.
     """
 
@@ -61,17 +61,17 @@ class Data:
 
     Attributes
     ----------
-    X_original : ndarray (n, p)
+    X_original : ndarray of shape (n, p)
         As the caller gave it.
-    X : ndarray (n, p)
+    X : ndarray of shape (n, p)
         As the models see it: scaled to [0, 1] by ``scaling`` (or unchanged, with the identity).
-    y : ndarray (n,) of int
+    y : ndarray of int, shape (n,)
         Index into ``classes``.
     classes : tuple
         The caller's labels, sorted. With two classes the second one is +1 in the SVM models.
     feature_names : tuple of str
     scaling : Scaling
-    weights : ndarray (n,)
+    weights : ndarray of shape (n,)
         Weight of each row's errors in the objective; ones by default.
     """
 
@@ -170,7 +170,7 @@ class Evaluation:
         Name of the term -> its value in the objective (costs included); they sum up to ``objective``.
     counts : dict
         Figures behind the terms without their costs: errors, relabelled rows, splits, the largest norm.
-    relabelled : ndarray (n, T) of bool, optional
+    relabelled : ndarray of bool, shape (n, T), optional
         SVM models: which row is relabelled at which node.
     """
 
