@@ -14,7 +14,7 @@ import readme
 import yaml
 
 import octsvm
-from octsvm import tables
+from octsvm import cli, tables
 from octsvm.registry import NAMES, formulation
 from octsvm.result import STATUSES
 
@@ -102,8 +102,9 @@ def test_command_line_examples(tmp_path: Path) -> None:
     assert len(lines) >= 5
     for line in lines:
         out = octsvm_command(line, tmp_path)
-        if " predict " not in line:
+        if " fit " in line:
             assert "optimal" in out
+    assert (tmp_path / "model.lp").is_file()
     assert (tmp_path / "predictions.csv").read_text().startswith("prediction\n")
 
 
@@ -125,6 +126,12 @@ def test_parameters_are_those_of_the_code() -> None:
         if "as `oct`" in rows[name]:
             shown = known["oct"] | shown
         assert shown == known[name]
+
+
+def test_exit_codes_are_those_of_the_code() -> None:
+    table = TEXT[TEXT.index("| exit code | meaning |") :].split("\n\n")[0]
+    codes = [cli.OK, cli.UNEXPECTED, cli.WRONG_INPUT, cli.NO_TREE, cli.UNVERIFIED, cli.INTERRUPTED]
+    assert [int(c) for c in re.findall(r"^\| (\d+) \|", table, re.MULTILINE)] == codes
 
 
 def test_statuses_are_those_of_the_code() -> None:
