@@ -92,7 +92,8 @@ def user_terms(model: pyo.ConcreteModel) -> float:
 
 def _present(body: Any) -> float | None:
     """The value of ``body`` at the present values, None where a variable has none."""
-    if type(body) is LinearExpression:  # nearly every row: Pyomo's walk through the expression takes far longer
+    # Nearly every row; Pyomo's walk through the expression takes several times as long.
+    if type(body) is LinearExpression:
         total = 0.0
         for part in body.args:
             if type(part) is not MonomialTermExpression:

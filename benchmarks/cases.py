@@ -1,0 +1,84 @@
+"""What is measured: tables and models by name, and the phases each goes through."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+SEED = 0
+MODEL = ("build", "write_lp", "write_nl", "write_mps", "hand_off", "embed", "certify")
+PHASES = (*MODEL, "solve", "limit", "pyoptree", "odtlearn")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One model on one table; ``iris`` is the table of that name, otherwise ``n × p`` uniform numbers, two classes."""
+
+    name: str
+    group: str
+    formulation: str
+    n: int
+    p: int
+    params: dict[str, Any] = field(default_factory=dict)
+    phases: tuple[str, ...] = MODEL
+    iris: bool = False
+
+    def table(self, seed: int = SEED) -> tuple[NDArray[Any], NDArray[Any]]:
+        """``X (n, p)`` and labels; one label in ten is wrong."""
+        if self.iris:
+            from sklearn.datasets import load_iris
+
+            X, y = load_iris(return_X_y=True)
+            return X, y
+        rng = np.random.default_rng([seed, self.n, self.p])
+        X = rng.random((self.n, self.p))
+        y = (X[:, 0] + X[:, -1] > 1).astype(int)
+        wrong = rng.random(self.n) < 0.1
+        y[wrong] = 1 - y[wrong]
+        y[:2] = 0, 1
+        return X, y
+
+    def small(self) -> Case:
+        """The same case in the size of a test."""
+        params = dict(self.params)
+        if "depth" in params:
+            params["depth"] = min(params["depth"], 1)
+        return self if self.iris else replace(self, n=min(self.n, 8), p=min(self.p, 2), params=params)
+
+
+def _cases() -> list[Case]:
+    octsvm, D2 = "octsvm", {"depth": 2}
+    cases = [
+        Case("octsvm", "reference", octsvm, 172, 60, D2, (*MODEL, "limit")),
+        Case("octsvm-l1", "reference", octsvm, 172, 60, {**D2, "norm": "l1"}),
+        Case("octsvm-paper", "reference", octsvm, 172, 60, {**D2, "variant": "paper"}),
+        Case("iris", "peers", "oct", 150, 4, D2, ("build", "pyoptree", "odtlearn"), iris=True),
+    ]
+    kinds: dict[str, tuple[str, dict[str, Any]]] = {
+        "oct-rank": ("oct", {**D2, "variant": "rank"}),
+        "oct-bd": ("oct", {**D2, "variant": "bd"}),
+        "oct_h-splits": ("oct_h", D2),
+        "oct_h-features": ("oct_h", {**D2, "complexity": "features"}),
+    }
+    for variant in ("compact", "paper"):
+        for norm in ("l2", "l1"):
+            kinds[f"re_svm-{variant}-{norm}"] = ("re_svm", {"variant": variant, "norm": norm})
+            kinds[f"octsvm-{variant}-{norm}"] = (octsvm, {**D2, "variant": variant, "norm": norm})
+    for name, (formulation, params) in kinds.items():
+        cases.append(Case(f"{name}-60x10", "variants", formulation, 60, 10, params))
+        tiny = {**params, "depth": 1} if "depth" in params else params
+        cases.append(Case(f"{name}-12x2", "solve", formulation, 12, 2, tiny, ("solve",)))
+    growth = ("build", "write_lp", "write_nl", "hand_off")
+    for n in (50, 100, 200, 400, 800):
+        cases.append(Case(f"octsvm-n{n}", "growth in n", octsvm, n, 20, D2, growth))
+    for p in (10, 20, 40, 80, 160):
+        cases.append(Case(f"octsvm-p{p}", "growth in p", octsvm, 100, p, D2, growth))
+    for depth in (0, 1, 2, 3, 4):
+        cases.append(Case(f"octsvm-D{depth}", "growth in D", octsvm, 100, 20, {"depth": depth}, growth))
+    return cases
+
+
+CASES: dict[str, Case] = {case.name: case for case in _cases()}

@@ -1,0 +1,58 @@
+"""Names in files are those that Pyomo itself gives."""
+
+from __future__ import annotations
+
+import gc
+from pathlib import Path
+
+import numpy as np
+import pyomo.environ as pyo
+import pytest
+from pyomo.core.base.label import TextLabeler
+
+import octsvm
+from octsvm.formulations.blocks.rows import uncollected
+from octsvm.names import Names
+
+
+def test_names_are_those_of_pyomo() -> None:
+    model = pyo.ConcreteModel("a b")
+    model.b, model.c = pyo.Block([1, 2]), pyo.Block()
+    indices = {
+        "x": [1, -2, 0],
+        "y.z": [(1, -2), (-3, 4)],
+        "q": ["a", "b c"],
+        "k[": [("a", 1), (2.5, 3)],
+        "t": [True, False],
+        "o": [(1,)],
+        "12": [3],
+    }
+    for block in (model, model.b[1], model.b[2], model.c):
+        for name, index in indices.items():
+            block.add_component(name, pyo.Var(index))
+        block.s = pyo.Var()
+    ours, theirs = Names(), TextLabeler()
+    found = [ours(v) for v in model.component_data_objects(pyo.Var)]
+    assert found == [theirs(v) for v in model.component_data_objects(pyo.Var)]
+    assert {"x(_2)", "b(1)_s", "c__y_z_(1__2)"} <= set(found)
+
+
+@pytest.mark.parametrize("ending", [".lp", ".mps"])
+@pytest.mark.parametrize("formulation", ["oct", "oct_h", "re_svm", "octsvm"])
+def test_a_written_file_is_that_of_pyomo(formulation: str, ending: str, tmp_path: Path) -> None:
+    model = octsvm.build(formulation, np.random.default_rng(1).random((8, 2)), np.arange(8) % 2)
+    ours, theirs = octsvm.write(model, tmp_path / f"ours{ending}"), tmp_path / f"theirs{ending}"
+    model.write(str(theirs), io_options={"symbolic_solver_labels": True})
+    assert ours.read_bytes() == theirs.read_bytes()
+
+
+def test_the_collector_is_back_after_a_build_that_fails() -> None:
+    @uncollected
+    def build() -> None:
+        assert not gc.isenabled()
+        raise KeyError
+
+    assert gc.isenabled()
+    with pytest.raises(KeyError):
+        build()
+    assert gc.isenabled()
