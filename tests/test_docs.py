@@ -27,6 +27,7 @@ EXPECTED = {
     "adding",
     "certificate",
     "citing",
+    "cli",
     "coming-from",
     "compose",
     "index",
@@ -90,16 +91,15 @@ def test_shown_output_stands_behind_the_code_that_prints_it() -> None:
             assert language != "text" or before == "python", page
 
 
-def commands() -> list[Any]:
-    found = [
-        (f"{page.stem}-{block.line}-{k}", line, block.mark)
-        for page in PAGES
+def commands(page: Path) -> list[tuple[str, str]]:
+    """Command lines of a page with their marks, in their order."""
+    return [
+        (line, block.mark)
         for block in fenced(page)
         if block.language == "bash"
-        for k, line in enumerate(block.text.splitlines())
+        for line in block.text.splitlines()
         if line and not line.startswith("#")
     ]
-    return [pytest.param(line, mark, id=name) for name, line, mark in found]
 
 
 def quick(words: list[str], made_up: Path) -> list[str]:
@@ -107,7 +107,7 @@ def quick(words: list[str], made_up: Path) -> list[str]:
     words = [str(made_up) if word == "DIR" else word for word in words]
     for limit in ("--limit", "--time-limit"):
         if limit in words:
-            words[words.index(limit) + 1] = "0.2"
+            words[words.index(limit) + 1] = "1"
     return words
 
 
@@ -125,36 +125,41 @@ def made_up(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize(("command", "mark"), commands())
-def test_the_commands_run(
-    command: str, mark: str, tmp_path: Path, made_up: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if mark == "online":
-        pytest.skip("needs the network")
+@pytest.mark.parametrize("page", [p for p in PAGES if commands(p)], ids=lambda p: p.stem)
+def test_the_commands_run(page: Path, tmp_path: Path, made_up: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    program, *words = shlex.split(command)
-    if mark == "long":
-        words = quick(words, made_up)
-    if program == "octsvm":
-        cli = pytest.importorskip("octsvm.cli", reason="the command line does not import")
-        from click.testing import CliRunner
+    for line, mark in commands(page):
+        if mark == "online":
+            continue
+        program, *words = shlex.split(line)
+        if mark == "long":
+            words = quick(words, made_up)
+        if program == "octsvm":
+            from click.testing import CliRunner
 
-        result = CliRunner().invoke(cli.main, words)
-        assert result.exit_code == 0, result.output
-        return
-    assert program == "python", f"no test knows how to run {program}"
-    script = ROOT / words[0]
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        [sys.executable, script, *words[1:]],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        env=environment,
-    )
-    assert done.returncode == 0, done.stderr
-    assert "| set |" in done.stdout
+            from octsvm import cli
+
+            result = CliRunner().invoke(cli.main, words)
+            assert result.exit_code == 0, f"{line}\n{result.output}"
+            continue
+        assert program == "python", f"no test knows how to run {program}"
+        done = subprocess.run(
+            [sys.executable, ROOT / words[0], *words[1:]],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            env=os.environ | {"PYTHONPATH": str(ROOT)},
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stdout
+
+
+def test_every_command_is_on_the_page_about_them() -> None:
+    from octsvm import cli
+
+    text = (DOCS / "cli.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)) == set(cli.main.commands)
 
 
 def anchors(page: Path) -> set[str]:
