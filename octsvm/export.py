@@ -7,9 +7,9 @@ import os
 import shutil
 import tempfile
 from pathlib import Path
-from typing import Any
 
 import pyomo.environ as pyo
+from pyomo.repn.plugins.nl_writer import NLWriter
 
 from .errors import InvalidParameter, OutputNotWritable
 from .names import Names
@@ -43,10 +43,21 @@ def companions(path: Path) -> list[Path]:
     return [path.with_suffix(s) for s in NAMES_OF_NL] if format_of(path) == "nl" else []
 
 
-def _naming(target: Path, compact: bool) -> dict[str, Any]:
-    if compact or format_of(target) == "nl":
-        return {"symbolic_solver_labels": not compact}
-    return {"labeler": Names()}
+def _write(model: pyo.ConcreteModel, part: Path, compact: bool) -> None:
+    if format_of(part) != "nl":
+        model.write(
+            str(part), io_options={"symbolic_solver_labels": False} if compact else {"labeler": Names()}
+        )
+        return
+    # The writer itself, as it says which row and variable stands where; as they are, nothing presolved or scaled.
+    with part.open("w", newline="") as out:
+        info = NLWriter().write(model, out, linear_presolve=False, scale_model=False)
+    if not compact:
+        name = Names(plain=True)
+        rows, columns = companions(part)
+        for file, members in ((rows, [*info.constraints, *info.objectives]), (columns, info.variables)):
+            with file.open("w", encoding="utf-8", newline="") as out:
+                out.writelines(f"{name(member)}\n" for member in members)
 
 
 def write(model: pyo.ConcreteModel, path: str | Path, compact: bool = False) -> Path:
@@ -86,7 +97,7 @@ def write(model: pyo.ConcreteModel, path: str | Path, compact: bool = False) -> 
     parts = [part, *companions(part)]
     finished = [real, *companions(real.with_suffix(target.suffix))]
     try:
-        model.write(str(part), io_options=_naming(target, compact))
+        _write(model, part, compact)
         if device:
             with part.open("rb") as written, real.open("wb") as out:
                 shutil.copyfileobj(written, out)

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
-from pyomo.core.base.label import TextLabeler, cpxlp_label_from_name
+from pyomo.core.base.label import NameLabeler, TextLabeler, cpxlp_label_from_name
 
 
 class Names:
-    """The names that Pyomo's own ``TextLabeler`` gives, several times faster.
+    """The names that Pyomo's own labelers give, several times faster.
 
     Pyomo puts the whole name together for every row and variable; most of it is that of the component, and is the
     same for all its members.
+
+    Parameters
+    ----------
+    plain : bool
+        ``split.s[1,2]`` as in Pyomo; otherwise in the letters that .lp and .mps admit, ``split_s(1_2)``.
     """
 
-    def __init__(self) -> None:
-        self._whole = TextLabeler()
+    def __init__(self, plain: bool = False) -> None:
+        self._plain = plain
+        self._whole = NameLabeler() if plain else TextLabeler()
         self._components: dict[int, str] = {}
 
     def __call__(self, member: Any) -> str:
@@ -25,10 +31,15 @@ class Names:
             return str(self._whole(member))
         start = self._components.get(id(component))
         if start is None:
-            start = self._components[id(component)] = cpxlp_label_from_name(component.getname(True))
+            start = component.getname(True)
+            start = self._components[id(component)] = start if self._plain else cpxlp_label_from_name(start)
         index = member.index()
         if index.__class__ is int:
-            return f"{start}({index})" if index >= 0 else f"{start}(_{-index})"
-        if index.__class__ is tuple and len(index) > 1 and all(i.__class__ is int for i in index):
-            return f"{start}({'_'.join(map(str, index)).replace('-', '_')})"
-        return str(self._whole(member))
+            text = str(index)
+        elif index.__class__ is tuple and len(index) > 1 and all(i.__class__ is int for i in index):
+            text = ",".join(map(str, index))
+        else:
+            return str(self._whole(member))
+        if self._plain:
+            return f"{start}[{text}]"
+        return f"{start}({text.replace(',', '_').replace('-', '_')})"

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pyomo.environ as pyo
 import pytest
-from pyomo.core.base.label import TextLabeler
+from pyomo.core.base.label import NameLabeler, TextLabeler
 
 import octsvm
 from octsvm.formulations.blocks.rows import uncollected
@@ -31,10 +31,10 @@ def test_names_are_those_of_pyomo() -> None:
         for name, index in indices.items():
             block.add_component(name, pyo.Var(index))
         block.s = pyo.Var()
-    ours, theirs = Names(), TextLabeler()
-    found = [ours(v) for v in model.component_data_objects(pyo.Var)]
-    assert found == [theirs(v) for v in model.component_data_objects(pyo.Var)]
-    assert {"x(_2)", "b(1)_s", "c__y_z_(1__2)"} <= set(found)
+    variables = list(model.component_data_objects(pyo.Var))
+    for ours, theirs in ((Names(), TextLabeler()), (Names(plain=True), NameLabeler())):
+        assert [ours(v) for v in variables] == [theirs(v) for v in variables]
+    assert {"x(_2)", "b(1)_s", "c__y_z_(1__2)"} <= {Names()(v) for v in variables}
 
 
 @pytest.mark.parametrize("ending", [".lp", ".mps"])
@@ -44,6 +44,17 @@ def test_a_written_file_is_that_of_pyomo(formulation: str, ending: str, tmp_path
     ours, theirs = octsvm.write(model, tmp_path / f"ours{ending}"), tmp_path / f"theirs{ending}"
     model.write(str(theirs), io_options={"symbolic_solver_labels": True})
     assert ours.read_bytes() == theirs.read_bytes()
+
+
+@pytest.mark.parametrize("formulation", ["oct", "oct_h", "re_svm", "octsvm"])
+def test_a_written_nl_and_its_names_are_those_of_pyomo(formulation: str, tmp_path: Path) -> None:
+    model = octsvm.build(formulation, np.random.default_rng(1).random((8, 2)), np.arange(8) % 2)
+    octsvm.write(model, tmp_path / "ours.nl")
+    model.write(str(tmp_path / "theirs.nl"), io_options={"symbolic_solver_labels": False})
+    assert (tmp_path / "ours.nl").read_bytes() == (tmp_path / "theirs.nl").read_bytes()
+    model.write(str(tmp_path / "theirs.nl"), io_options={"symbolic_solver_labels": True})
+    for ending in (".row", ".col"):
+        assert (tmp_path / f"ours{ending}").read_bytes() == (tmp_path / f"theirs{ending}").read_bytes()
 
 
 def test_the_collector_is_back_after_a_build_that_fails() -> None:
