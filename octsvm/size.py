@@ -288,16 +288,16 @@ def _svm(m: _Count, name: str, params: Any, n: int, p: int, depth: int, zeros: _
 
 # -- what to expect -----------------------------------------------------------------------------------------------
 
-# Rows of the largest table proved optimal within a minute, by formulation, norm and depth (0: not even 10 rows).
-# Tables of 5 features with one wrong label in ten, default costs, HiGHS 1.16 on one thread, the rows doubling from
-# 10 to 640; benchmarks/provable.py measures it again.
+# Rows of the largest table proved optimal within half a minute of processor time, by formulation, norm and depth.
+# Tables of 5 features with one wrong label in ten, default costs, HiGHS 1.16 on one thread, the rows doubling from 10;
+# twice as many were not proved any more. benchmarks/provable.py measures it again.
 PROVED: dict[tuple[str, str], dict[int, int]] = {
     ("oct", ""): {1: 320, 2: 40, 3: 20},
-    ("oct_h", ""): {1: 20, 2: 10},
+    ("oct_h", ""): {1: 80, 2: 40},
     ("re_svm", "l2"): {0: 20},
-    ("re_svm", "l1"): {0: 20},
-    ("octsvm", "l2"): {0: 20, 1: 10, 2: 0},
-    ("octsvm", "l1"): {0: 20, 1: 10, 2: 0},
+    ("re_svm", "l1"): {0: 40},
+    ("octsvm", "l2"): {0: 40, 1: 20, 2: 20},
+    ("octsvm", "l1"): {0: 40, 1: 20, 2: 20},
 }
 MEASURED_P = 5
 BYTES_PER_NONZERO = 500  # of Pyomo's model, measured on OCTSVM as printed with a million nonzeros
@@ -316,7 +316,7 @@ def expectation(size: Size, params: dict[str, Any]) -> dict[str, Any]:
     -------
     dict
         ``provable``: "likely", "unlikely" or "unknown" (not measured); ``proved_rows``: rows of the largest table
-        that was proved within a minute at this depth, or None; ``advice``: both in words.
+        that was proved within half a minute at this depth, or None; ``advice``: both in words.
     """
     checked: Any = find_formulation(size.formulation).Params.make(size.formulation, **params)
     norm = getattr(checked, "norm", "")
@@ -324,34 +324,31 @@ def expectation(size: Size, params: dict[str, Any]) -> dict[str, Any]:
     measured = PROVED[size.formulation, norm]
     deepest = max(measured)
     rows = None if depth < min(measured) else measured[min(depth, deepest)]
-    how = "at this depth" if size.formulation != "re_svm" else "of this model"
-    text = f"In our measurements ({MEASURED_P} features, one wrong label in ten, HiGHS on one thread), "
     if rows is None:  # no split at all
-        verdict = "likely"
         text = "A model without a split has next to nothing to decide: expect a proof."
-    elif size.n <= rows and size.p <= 2 * MEASURED_P and depth <= deepest:
+        return {"provable": "likely", "proved_rows": None, "advice": text}
+    where = "" if size.formulation == "re_svm" else f" at depth {min(depth, deepest)}"
+    text = (
+        f"In our measurements ({MEASURED_P} features, one wrong label in ten, default costs and variants, HiGHS on one thread) tables of up to "
+        f"{rows} rows{where} were proved optimal within half a minute, and one of {2 * rows} rows was not. "
+    )
+    verdict = "unknown"
+    if depth <= deepest and size.n <= rows and size.p <= 2 * MEASURED_P:
         verdict = "likely"
-        text += f"tables of up to {rows} rows {how} were proved optimal within a minute; expect a proof."
-    elif size.n <= rows and depth <= deepest:
-        verdict = "unknown"
-        text += (
-            f"tables of up to {rows} rows {how} were proved optimal within a minute. This one has {size.p} features, "
-            "which we did not measure: more of them make it harder."
-        )
-    else:
+        text += "Expect a proof."
+    elif size.n >= 2 * rows:
         verdict = "unlikely"
         text += (
-            f"the largest table {how} that was proved optimal within a minute had {rows} rows"
-            if rows
-            else f"not even 10 rows {how} were proved optimal within a minute"
+            "This one is probably too large to prove in minutes: expect a checked tree with a bound and a gap"
+            f"{_ways(size, depth, norm, measured)}."
         )
-        if depth > deepest:
-            text = text.replace(how, f"at depth {deepest}")
-        text += (
-            "; this one is probably too large to prove in minutes. Expect a checked tree with a bound and a gap"
-            + _ways(size, depth, norm, measured)
-            + "."
-        )
+    elif depth > deepest:
+        verdict = "unlikely"
+        text += f"Depth {depth} is harder: expect a checked tree with a bound and a gap."
+    elif size.n > rows:
+        text += "This one lies between: a proof may take minutes or hours."
+    else:
+        text += f"This one has {size.p} features, which we did not measure: more of them make it harder."
     if size.nonzeros >= LARGE:
         gigabytes = size.nonzeros * BYTES_PER_NONZERO / 1e9
         text += (

@@ -109,10 +109,11 @@ def test_expectations_follow_the_measurements() -> None:
             params: dict[str, Any] = {"norm": norm} if norm else {}
             if name != "re_svm":
                 params["depth"] = depth
-            if rows:
-                fits = size.of_shape(name, rows, 5, **params)
-                assert size.expectation(fits, params)["provable"] == "likely"
-            more = size.of_shape(name, 2 * rows + 10, 5, **params)
+            fits = size.of_shape(name, rows, 5, **params)
+            assert size.expectation(fits, params)["provable"] == "likely"
+            between = size.of_shape(name, rows + 1, 5, **params)
+            assert size.expectation(between, params)["provable"] == "unknown"
+            more = size.of_shape(name, 2 * rows, 5, **params)
             found = size.expectation(more, params)
             assert found["provable"] == "unlikely"
             assert "In our measurements" in found["advice"]
