@@ -182,7 +182,7 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class Formulation:
-    """One formulation as a set of pure functions; found by the registry under ``name``.
+    """One formulation as a set of pure functions; found by the registry under ``name``. ``Tree`` is the class of its trees.
 
     ``build(data, params, upper_bound)`` returns a ConcreteModel; ``embed(model, tree, relabelled)`` sets the values
     of all its variables in place; ``extract(model)`` reads a tree from the values; ``evaluate(tree, X, y,
@@ -196,6 +196,7 @@ class Formulation:
     name: str
     title: str
     Params: type[Params]
+    Tree: type[Any]
     binary_only: bool
     uses_scaling: bool
     build: Callable[..., pyo.ConcreteModel]

@@ -326,6 +326,7 @@ FORMULATION = Formulation(
     name="oct",
     title="optimal classification tree, axis-parallel splits",
     Params=OCTParams,
+    Tree=AxisTree,
     binary_only=False,
     uses_scaling=False,
     build=build,

@@ -302,6 +302,7 @@ FORMULATION = Formulation(
     name="oct_h",
     title="optimal classification tree, oblique splits",
     Params=OCTHParams,
+    Tree=ObliqueTree,
     binary_only=False,
     uses_scaling=True,
     build=build,

@@ -290,6 +290,7 @@ FORMULATION = Formulation(
     name="octsvm",
     title="optimal classification tree with SVM splits and relabelling",
     Params=OCTSVMParams,
+    Tree=MarginTree,
     binary_only=True,
     uses_scaling=True,
     build=build,

@@ -189,6 +189,7 @@ FORMULATION = Formulation(
     name="re_svm",
     title="support vector machine with relabelling",
     Params=RESVMParams,
+    Tree=MarginTree,
     binary_only=True,
     uses_scaling=True,
     build=build,

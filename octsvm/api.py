@@ -357,10 +357,9 @@ def evaluate(
     form = find_formulation(formulation)
     checked = form.Params.make(formulation, **params)
     _require_tree(tree)
-    expected = {"oct": "axis", "oct_h": "oblique", "re_svm": "margin", "octsvm": "margin"}[formulation]
-    if tree.kind != expected:
+    if not isinstance(tree, form.Tree):
         raise InvalidParameter(
-            f"{formulation!r} evaluates trees of the kind {expected!r}, and this one is {tree.kind!r}."
+            f"{formulation!r} evaluates trees of the kind {form.Tree.kind!r}, and this one is {tree.kind!r}."
         )
     depth = getattr(checked, "depth", 0)
     if "depth" in params and depth != tree.depth:
