@@ -21,3 +21,7 @@ class TreeNotAdmitted(OctsvmError, ValueError):
 
 class NoValues(OctsvmError, ValueError):
     """A model holds no solution yet: its variables have no values."""
+
+
+class OutputNotWritable(OctsvmError, OSError):
+    """A file could not be written; nothing is left half-written."""

@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from .base import BoolArray, FloatArray, IntArray, Scaling
 from .errors import InvalidData
+from .files import replace_text
 from .params import MAX_DEPTH
 from .table import read_matrix
 
@@ -167,7 +168,7 @@ class Tree:
         """The tree as JSON text; written to ``path`` too if one is given."""
         text = json.dumps(self.to_dict(), indent=1, allow_nan=False)
         if path is not None:
-            Path(path).write_text(text + "\n", encoding="utf-8")
+            replace_text(path, text + "\n")
         return text
 
     @classmethod

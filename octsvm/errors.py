@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .formulations.errors import InvalidData, InvalidParameter, NoValues, OctsvmError, TreeNotAdmitted
+from .formulations.errors import (
+    InvalidData,
+    InvalidParameter,
+    NoValues,
+    OctsvmError,
+    OutputNotWritable,
+    TreeNotAdmitted,
+)
 
 if TYPE_CHECKING:
     from .result import Result
@@ -48,10 +55,6 @@ class InvalidSolverTable(OctsvmError, ValueError):
 
 class EngineFailed(OctsvmError, RuntimeError):
     """The solver broke down without an answer."""
-
-
-class OutputNotWritable(OctsvmError, OSError):
-    """A file could not be written; nothing is left half-written."""
 
 
 class CertificateMismatch(OctsvmError, RuntimeError):

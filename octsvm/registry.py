@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import difflib
 import importlib
+from typing import TYPE_CHECKING
 
 from .errors import UnknownFormulation
-from .formulations.base import Formulation
+
+if TYPE_CHECKING:
+    from .formulations.base import Formulation
 
 NAMES = ("oct", "oct_h", "re_svm", "octsvm")
 

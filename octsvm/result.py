@@ -12,6 +12,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from .formulations.files import replace_text
 from .formulations.trees import Tree
 
 if TYPE_CHECKING:
@@ -233,7 +234,7 @@ class Result:
         """The result as JSON text; written to ``path`` too if one is given."""
         text = json.dumps(self.to_dict(), indent=1, allow_nan=False)
         if path is not None:
-            Path(path).write_text(text + "\n", encoding="utf-8")
+            replace_text(path, text + "\n")
         return text
 
     def _repr_html_(self) -> str:

@@ -18,7 +18,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import octsvm
-from octsvm import cli, registry, tables
+from octsvm import cli, tables
 from octsvm.commands import _shared as shared
 
 QUICK = ["--formulation", "oct", "--depth", "1"]
@@ -709,10 +709,6 @@ def test_files_complete(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     assert {"iris", "toy", "mine.csv"} <= set(offered)
     (item,) = shared.TABLE.shell_complete(None, None, "sub/m")  # type: ignore[arg-type]
     assert item.type == "file"
-
-
-def test_completed_formulations_are_all_there_are() -> None:
-    assert shared.FORMULATIONS == registry.NAMES
 
 
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a terminal")

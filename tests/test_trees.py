@@ -562,3 +562,15 @@ def test_loading_executes_nothing(tmp_path: Path) -> None:
 def test_arrays_that_do_not_fit_together_make_no_tree(change: Any) -> None:
     with pytest.raises(octsvm.InvalidData, match="do not fit together"):
         axis(**change)
+
+
+def test_a_tree_is_saved_whole_or_not_at_all(tmp_path: Path) -> None:
+    with pytest.raises(octsvm.OutputNotWritable, match="cannot be written"):
+        axis().to_json(tmp_path / "none" / "tree.json")
+    with pytest.raises(octsvm.OutputNotWritable, match="/dev/full"):
+        axis().to_json("/dev/full")
+    target = tmp_path / "tree.json"
+    target.write_text("old")
+    axis().to_json(target)
+    assert Tree.from_json(target).to_json() == axis().to_json()
+    assert [p.name for p in tmp_path.iterdir()] == ["tree.json"]

@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
+from ..registry import NAMES
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -43,8 +45,7 @@ Exit codes:
     2  wrong usage, data that cannot be used, or a target that cannot be written; the message says what to do
   130  interrupted (Ctrl-C)"""
 
-# Names for completion at once: the registry would load Pyomo for them. A test compares the two.
-FORMULATIONS = ("oct", "oct_h", "re_svm", "octsvm")
+FORMULATIONS = NAMES
 
 PARAMETERS = (
     "depth",
@@ -415,20 +416,6 @@ def require_writable(path: str) -> None:
 
 def write_text(path: str, text: str) -> None:
     """Write a file that appears complete or not at all."""
-    from ..errors import OutputNotWritable
+    from ..formulations.files import replace_text
 
-    target = Path(os.path.realpath(path))
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        if target.exists() and not target.is_file():
-            target.write_text(text, encoding="utf-8")  # a device or a pipe is written to, never replaced
-            return
-        try:
-            part.write_text(text, encoding="utf-8")
-            os.replace(part, target)
-        finally:
-            part.unlink(missing_ok=True)
-    except OSError as error:
-        raise OutputNotWritable(
-            f"{path!r} cannot be written: {error.strerror or error}. Choose another place."
-        ) from None
+    replace_text(path, text)

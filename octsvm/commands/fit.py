@@ -76,6 +76,13 @@ class _WorkLimit(click.ParamType):
 @click.option(
     "--seed", type=int, default=0, show_default=True, help="For the split, the flipped labels and the solver."
 )
+@click.option(
+    "--strategy",
+    type=click.Choice(["balanced", "exact"]),
+    default="balanced",
+    show_default=True,
+    help="Look for a good tree first, or leave all time to the solver.",
+)
 @click.option("--start", metavar="TREE.json", help="A saved tree to start from; the result is never worse.")
 @click.option("--log", metavar="PATH", help="Append the solver's log to this file.")
 @click.option("--out", metavar="TREE.json", help="Save the tree.")
@@ -146,7 +153,7 @@ def _fit(data: Table, rows: tuple[Any, Any], options: Mapping[str, Any], asked: 
     params = shared.params_of(options)
     limits = {
         name: options[name]
-        for name in ("time_limit", "work_limit", "gap", "threads", "log")
+        for name in ("time_limit", "work_limit", "gap", "threads", "log", "strategy")
         if options[name] is not None
     }
     if options["start"] is not None:
