@@ -243,12 +243,12 @@ def embed_hyperplanes(
         for j in range(data.p):
             split.omega[t, j].set_value(float(tree.omega[t - 1, j]), skip_validation=True)
             if norm == "l1":
-                model.margin.abs_omega[t, j].set_value(abs(float(tree.omega[t - 1, j])))
+                model.margin.abs_omega[t, j].set_value(abs(float(tree.omega[t - 1, j])), skip_validation=True)
         for i in range(data.n):
             split.s[i, t].set_value(float(score[i, t - 1]), skip_validation=True)
             model.hinge.e[i, t].set_value(float(error[i, t - 1]), skip_validation=True)
             if relabels:
-                model.relabelling.xi[i, t].set_value(float(marks[i, t - 1]))
+                model.relabelling.xi[i, t].set_value(float(marks[i, t - 1]), skip_validation=True)
             if has_beta:
                 on = float(marks[i, t - 1])
                 model.hinge.beta0[i, t].set_value(on * float(centred0[t - 1]), skip_validation=True)

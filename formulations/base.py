@@ -144,8 +144,8 @@ class ModelInfo:
         the formulation needs none.
     big_m : dict
         The largest big-M of each family of rows, for reports.
-    fixed : int
-        Number of variables that the builder fixed.
+    structure : tuple of int
+        What :func:`structure` says of the model as it was built.
     """
 
     formulation: str
@@ -153,7 +153,7 @@ class ModelInfo:
     data: Data
     upper_bound: float = np.inf
     big_m: Mapping[str, float] = field(default_factory=dict)
-    fixed: int = 0
+    structure: tuple[int, ...] = ()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> ModelInfo:
         return self
@@ -211,9 +211,12 @@ class Formulation:
     variants: tuple[str, ...]
 
 
-def count_fixed(model: pyo.ConcreteModel) -> int:
-    """Number of fixed variables."""
-    return sum(v.fixed for v in model.component_data_objects(pyo.Var))
+def structure(model: pyo.ConcreteModel) -> tuple[int, ...]:
+    """A fingerprint of the rows and variables, to notice later what a user changed inside the blocks."""
+    variables = list(model.component_data_objects(pyo.Var))
+    rows = sum(1 for _ in model.component_data_objects(pyo.Constraint, active=True))
+    bounds = hash(tuple((v.bounds, v.fixed, v.is_continuous()) for v in variables))
+    return rows, len(variables), bounds
 
 
 def values(var: Any, keys: list[Any]) -> FloatArray:

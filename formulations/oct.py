@@ -25,7 +25,7 @@ from .base import (
     Formulation,
     IntArray,
     ModelInfo,
-    count_fixed,
+    structure,
     values,
 )
 from .blocks import (
@@ -144,7 +144,7 @@ def build(data: Data, params: OCTParams, upper_bound: float = np.inf) -> pyo.Con
     label = add_counted_leaf_labels if variant == "bd" else add_leaf_labels
     label(m, topology, assignment, data.y, data.K, data.weights)
     _leafy.add_objective(m, data, params, sum(splits.d[t] for t in topology.tree.branch))
-    m.info = ModelInfo("oct", params, data, fixed=count_fixed(m))
+    m.info = ModelInfo("oct", params, data, structure=structure(m))
     return m
 
 

@@ -25,7 +25,7 @@ from .base import (
     Formulation,
     IntArray,
     ModelInfo,
-    count_fixed,
+    structure,
     values,
 )
 from .blocks import (
@@ -89,7 +89,7 @@ def build(data: Data, params: OCTHParams, upper_bound: float = np.inf) -> pyo.Co
     add_leaf_labels(m, topology, assignment, data.y, data.K, data.weights)
     counted = splits.s if sparse else splits.d
     _leafy.add_objective(m, data, params, sum(counted[key] for key in counted))
-    m.info = ModelInfo("oct_h", params, data, fixed=count_fixed(m))
+    m.info = ModelInfo("oct_h", params, data, structure=structure(m))
     return m
 
 
@@ -212,7 +212,7 @@ def _place(
     size = float(np.abs(tree.a[t - 1]).sum())
     a = tree.a[t - 1] / size if size > 0 else tree.a[t - 1]
     if not (left.any() and right.any()):
-        a = a / 2  # one side is empty: any scale will do, and this one leaves room for μ
+        a = a * (1 - mu) / 2  # one side is empty: any scale will do, and this one leaves room for μ
         return a, 1.0 if left.any() else -1.0
     score = data.X @ a
     low, high = float(score[left].max()), float(score[right].min())

@@ -33,7 +33,7 @@ from .base import (
     Formulation,
     IntArray,
     ModelInfo,
-    count_fixed,
+    structure,
     values,
 )
 from .blocks import (
@@ -112,7 +112,8 @@ def build(data: Data, params: OCTSVMParams, upper_bound: float = np.inf) -> pyo.
     constant = evaluate(constant_tree(data, params), data.X_original, data.y, params, data.weights)
     ub = constant.objective if np.isinf(upper_bound) else upper_bound
     W = big_m.weight_bound(ub, "largest")
-    M = big_m.chosen_score_bound(big_m.score_bound(W, big_m.farthest(data.X, params.norm)), params.big_m)
+    proved = big_m.score_bound(W, big_m.farthest(data.X, params.norm))
+    M = big_m.chosen_score_bound(proved, params.big_m)
     E = big_m.error_bound(ub, params.c1, data.weights, M)
 
     m = pyo.ConcreteModel(name=f"OCTSVM ({variant}, {params.norm})")
@@ -158,8 +159,13 @@ def build(data: Data, params: OCTSVMParams, upper_bound: float = np.inf) -> pyo.
         params,
         data,
         ub,
-        {"weights": W, "scores": float(M.max()), "hinge": 1 + float(M.max())},
-        fixed=count_fixed(m),
+        {
+            "weights": W,
+            "scores": float(M.max()),
+            "hinge": 1 + float(M.max()),
+            "scores_proved": float(proved.max()),
+        },
+        structure=structure(m),
     )
     return m
 
@@ -217,11 +223,11 @@ def embed(model: pyo.ConcreteModel, tree: MarginTree, relabelled: BoolArray | No
     score = _svm.embed_hyperplanes(model, tree, data, error, marks, params.norm)
     model.margin.delta.set_value(float(_svm.norms(tree.omega, params.norm).max()) / 2, skip_validation=True)
     for t in range(1, tree.n_nodes + 1):
-        model.pruning.d[t].set_value(float(tree.split[t - 1]))
+        model.pruning.d[t].set_value(float(tree.split[t - 1]), skip_validation=True)
         for i in range(data.n):
-            model.assignment.z[i, t].set_value(float(path[i, t.bit_length() - 1] == t))
+            model.assignment.z[i, t].set_value(float(path[i, t.bit_length() - 1] == t), skip_validation=True)
     for i, t in model.routing.theta:
-        model.routing.theta[i, t].set_value(float(score[i, t - 1] >= 0))
+        model.routing.theta[i, t].set_value(float(score[i, t - 1] >= 0), skip_validation=True)
     return tree.with_relabelled(_svm.records(tree, data, params.c1, params.c2, marks))
 
 

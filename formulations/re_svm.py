@@ -17,7 +17,7 @@ import pyomo.environ as pyo
 from pydantic import Field
 
 from . import _svm
-from .base import BoolArray, Data, Evaluation, FloatArray, Formulation, IntArray, ModelInfo, count_fixed
+from .base import BoolArray, Data, Evaluation, FloatArray, Formulation, IntArray, ModelInfo, structure
 from .blocks import (
     add_hinge,
     add_hyperplanes,
@@ -75,7 +75,8 @@ def build(data: Data, params: RESVMParams, upper_bound: float = np.inf) -> pyo.C
     constant = evaluate(constant_tree(data, params), data.X_original, data.y, params, data.weights)
     ub = constant.objective if np.isinf(upper_bound) else upper_bound
     W = big_m.weight_bound(ub, "squared" if params.norm == "l2" else "norm")
-    M = big_m.chosen_score_bound(big_m.score_bound(W, big_m.farthest(data.X, params.norm)), params.big_m)
+    proved = big_m.score_bound(W, big_m.farthest(data.X, params.norm))
+    M = big_m.chosen_score_bound(proved, params.big_m)
     E = big_m.error_bound(ub, params.c1, data.weights, M)
 
     m = pyo.ConcreteModel(name=f"RE-SVM ({variant}, {params.norm})")
@@ -103,8 +104,13 @@ def build(data: Data, params: RESVMParams, upper_bound: float = np.inf) -> pyo.C
         params,
         data,
         ub,
-        {"weights": W, "scores": float(M.max()), "hinge": 1 + float(M.max())},
-        fixed=count_fixed(m),
+        {
+            "weights": W,
+            "scores": float(M.max()),
+            "hinge": 1 + float(M.max()),
+            "scores_proved": float(proved.max()),
+        },
+        structure=structure(m),
     )
     return m
 

@@ -15,8 +15,8 @@ import pyomo.environ as pyo
 from . import certify as certification
 from . import solvers
 from .data import prepare, read_labels, read_weights
-from .dispatch import OnMismatch, check_options, solve
-from .errors import InvalidData, InvalidParameter
+from .dispatch import OnMismatch, check_options, solve, solve_from
+from .errors import InvalidData, InvalidParameter, TreeNotAdmitted
 from .formulations.base import Data, Evaluation, Formulation, ModelInfo
 from .formulations.params import Params
 from .formulations.table import read_matrix
@@ -125,27 +125,36 @@ def fit(
     if start is not None:
         _require_tree(start)
     interrupted = False
+    given = start
     if strategy == "balanced" and float(time_limit) >= SHORTEST_FOR_START:
         start, interrupted = _better_start(
             form, data, checked, start, float(time_limit), work_limit, int(seed)
         )
-    model = _build(form, data, checked, start)
+    try:
+        model = _build(form, data, checked, start)
+    except TreeNotAdmitted:
+        if start is given:
+            raise
+        start = given  # e.g. a big_m of the caller's that cuts the heuristic's tree off
+        model = _build(form, data, checked, start)
     # Where building took all the time, the result is the start or the constant tree.
     left = 1e-3 if interrupted else max(1e-3, float(time_limit) - (time.monotonic() - began))
-    result = solve(
+    result = solve_from(
         model,
+        start,
+        optional_start=start is not given,
         solver=solver,
         time_limit=left,
         work_limit=work_limit,
         gap=gap,
         threads=threads,
         seed=seed,
-        start=start,
         log=log,
         callback=callback,
         on_mismatch=on_mismatch,
     )
-    return replace(result, stop="interrupted") if interrupted and result.status != "optimal" else result
+    stop = "interrupted" if interrupted and result.status != "optimal" else result.stop
+    return replace(result, stop=stop, seconds=time.monotonic() - began)
 
 
 def _better_start(
@@ -293,6 +302,7 @@ def embed(model: pyo.ConcreteModel, tree: Tree) -> Tree:
     _require_tree(tree)
     before = [(v, v.value) for v in model.component_data_objects(pyo.Var)]
     try:
+        certification.forget_own_values(model)
         return certification.embed(model, _formulation_of(model), tree)
     except BaseException:
         for var, value in before:

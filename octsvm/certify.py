@@ -10,7 +10,7 @@ import pyomo.environ as pyo
 from pyomo.core.expr import LinearExpression, MonomialTermExpression
 
 from .errors import TreeNotAdmitted, UnsupportedProblem
-from .formulations.base import FEASIBILITY, BoolArray, Evaluation, Formulation, ModelInfo, count_fixed
+from .formulations.base import FEASIBILITY, BoolArray, Evaluation, Formulation, ModelInfo, structure
 from .formulations.trees import MarginTree, Tree
 
 # Agreement asked of two computations of one objective, relative: what feasibility tolerances of 1e-6 leave.
@@ -81,7 +81,7 @@ def is_own(model: pyo.ConcreteModel) -> bool:
     return (
         active_objective(model).expr is model.component("cost")
         and not user_components(model)
-        and count_fixed(model) == model.info.fixed
+        and structure(model) == model.info.structure
     )
 
 
@@ -152,10 +152,32 @@ def moved(fixed: list[tuple[Any, float | None]]) -> str | None:
     return text
 
 
+def forget_own_values(model: pyo.ConcreteModel) -> None:
+    """Unset the variables of the user's own: values of an earlier solve say nothing about another tree."""
+    for component in user_components(model):
+        for var in _vars_of(component):
+            if not var.fixed:
+                var.set_value(None)
+
+
+def _vars_of(component: Any) -> list[Any]:
+    if component.ctype is pyo.Var:
+        return list(component.values())
+    if component.ctype is pyo.Block:
+        return [v for data in component.values() for v in data.component_data_objects(pyo.Var)]
+    return []
+
+
 def embed(
-    model: pyo.ConcreteModel, formulation: Formulation, tree: Tree, marks: BoolArray | None = None
+    model: pyo.ConcreteModel,
+    formulation: Formulation,
+    tree: Tree,
+    marks: BoolArray | None = None,
+    retry: bool = True,
 ) -> Tree:
     """Embed ``tree`` and check every row of the model at the values, the user's own rows included.
+
+    With ``retry``, a tree whose cheapest relabelling breaks a row is tried with every label kept.
 
     Raises
     ------
@@ -164,7 +186,8 @@ def embed(
     fixed = [(v, v.value) for v in model.component_data_objects(pyo.Var) if v.fixed]
     embedded: Tree = formulation.embed(model, tree, marks)
     reason = moved(fixed) or broken_row(model)
-    if reason is not None and marks is None and isinstance(embedded, MarginTree) and embedded.relabelled:
+    relabels = isinstance(embedded, MarginTree) and bool(embedded.relabelled)
+    if reason is not None and retry and marks is None and relabels and isinstance(embedded, MarginTree):
         # A user's row may limit relabelling: try again with every label kept.
         none = np.zeros((model.info.data.n, embedded.n_nodes), dtype=bool)
         try:
@@ -197,19 +220,31 @@ def certify(model: pyo.ConcreteModel, formulation: Formulation) -> Certificate:
 
     admitted = False
     reason = ""
-    # The best that the routing leaves open first; a user's own rows may forbid it.
+    # The best that the routing leaves open first; a user's own rows may forbid it, and then the cheapest that they allow.
     attempts: list[tuple[Tree, BoolArray | None]] = [
         (formulation.improve(tree, data, info.params), None),
         (tree, own_marks),
     ]
-    for candidate, choice in attempts:
+    if own_marks is not None and own_marks.any():
+        attempts.append((tree, np.zeros_like(own_marks)))
+    best: tuple[float, Tree, dict[int, Any]] | None = None
+    for k, (candidate, choice) in enumerate(attempts):
         try:
-            tree = embed(model, formulation, candidate, choice)
+            embedded = embed(model, formulation, candidate, choice, retry=False)
         except TreeNotAdmitted as error:
             reason = reason or str(error)
-            continue
-        admitted = True
-        break
+        else:
+            cost = float(pyo.value(active_objective(model).expr))
+            if best is None or cost < best[0]:
+                best = cost, embedded, {id(v): v.value for v in model.component_data_objects(pyo.Var)}
+            if k == 0:
+                break
+        for var in model.component_data_objects(pyo.Var):
+            var.set_value(before[id(var)], skip_validation=True)
+    if best is not None:
+        admitted, tree = True, best[1]
+        for var in model.component_data_objects(pyo.Var):
+            var.set_value(best[2][id(var)], skip_validation=True)
     if not admitted:
         for var in model.component_data_objects(pyo.Var):
             var.set_value(before[id(var)], skip_validation=True)
@@ -224,8 +259,8 @@ def certify(model: pyo.ConcreteModel, formulation: Formulation) -> Certificate:
     objective = evaluation.objective + extra
     if not is_own(model):
         added = [c.local_name for c in user_components(model)]
-        if count_fixed(model) != info.fixed:
-            added.append("fixed variables")
+        if structure(model) != info.structure:
+            added.append("changes inside its blocks")
         names = ", ".join(added) or active_objective(model).name
         notes.append(
             f"the model carries parts of your own ({names}); their terms are Pyomo's at the tree's values: {extra:.6g}"

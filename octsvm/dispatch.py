@@ -96,6 +96,38 @@ def solve(
     EngineFailed
         The solver broke down without an answer.
     """
+    return solve_from(
+        model,
+        start,
+        optional_start=False,
+        solver=solver,
+        time_limit=time_limit,
+        work_limit=work_limit,
+        gap=gap,
+        threads=threads,
+        seed=seed,
+        log=log,
+        callback=callback,
+        on_mismatch=on_mismatch,
+    )
+
+
+def solve_from(
+    model: pyo.ConcreteModel,
+    start: Tree | None,
+    *,
+    optional_start: bool,
+    solver: str,
+    time_limit: float,
+    work_limit: int | Mapping[str, int] | None,
+    gap: float,
+    threads: int,
+    seed: int,
+    log: Any,
+    callback: Callable[[Progress], Any] | None,
+    on_mismatch: OnMismatch,
+) -> Result:
+    """As :func:`solve`; a start that is ``optional_start`` is dropped where the model does not admit it."""
     began = time.monotonic()
     node_limit, round_limit = check_options(time_limit, work_limit, gap, threads, seed, on_mismatch)
     check_log(log)
@@ -117,13 +149,14 @@ def solve(
         if form is not None and info is not None:
             # Without a start the engine is handed the constant tree: big-M is built from its objective, and the
             # incumbent is then never worse.
+            certification.forget_own_values(model)
             try:
                 seeded = certification.embed(
                     model, form, form.constant_tree(info.data, info.params) if start is None else start
                 )
                 has_start, start_tree = True, seeded if start is not None else None
             except TreeNotAdmitted:
-                if start is not None:
+                if start is not None and not optional_start:
                     raise  # the constant tree may break rows of the user's own, a start may not
         program, rounds, stop = _run(
             model,
@@ -141,7 +174,7 @@ def solve(
             round_limit=round_limit,
             log=log,
             callback=callback,
-            size=info.upper_bound if info is not None else np.inf,
+            size=_size_of(form, info),
         )
         try:
             outcome = _Outcome(model, form, info, program, rounds, stop, problem, bridge, start_tree)
@@ -208,6 +241,17 @@ def _run(
     return program, rounds, stop
 
 
+def _size_of(form: Formulation | None, info: ModelInfo | None) -> float:
+    """About how large objectives are: that of the constant tree, or of the bound that big-M was built from."""
+    if form is None or info is None:
+        return 1.0
+    if math.isfinite(info.upper_bound):
+        return info.upper_bound
+    data = info.data
+    constant = form.constant_tree(data, info.params)
+    return float(form.evaluate(constant, data.X_original, data.y, info.params, data.weights).objective)
+
+
 def _start_point(program: LinearProgram, bridge: Bridge | None) -> Array:
     """The model's values; NaN for variables of the user's own that have none, 0 for the bridge's (it repairs them)."""
     lifted = () if bridge is None else bridge.own_variables()
@@ -258,12 +302,24 @@ class _Outcome:
             return self._infeasible(began, solver)
         tree, evaluation, objective, source = found
         bound = self.rounds.bound
-        if not certification.is_own(self.model) and objective > self.info.upper_bound:
-            # The model holds the trees up to UB only, and with rows of the user's own the best may lie above.
+        if objective > self.info.upper_bound * (1 + 1e-6):
+            # The model holds the trees up to UB only, and the best may lie above.
             bound = min(bound, self.info.upper_bound)
             self.notes.append(self._rebuild_note())
-        distance = relative_gap(objective, bound)
+        if self.info.big_m.get("scores", 0.0) < self.info.big_m.get("scores_proved", 0.0):
+            bound = min(bound, 0.0)
+            self.notes.append(
+                "big_m is below the proved value: the engine's bound is no bound on all trees, and is dropped"
+            )
+        if not mismatch and bound > objective + 1e-6 * max(self._size(), abs(objective)):
+            self.notes.append(
+                f"the engine's bound {bound:.8g} lies above this tree's objective and is thereby refuted; it is dropped"
+            )
+            bound = min(0.0, objective)
+        distance = relative_gap(objective, bound, self._size())
         stop = self.stop
+        if stop == "optimal" and distance > gap:
+            stop = "numeric"
         if mismatch:
             status = "unverified"
             if stop == "optimal":
@@ -274,10 +330,6 @@ class _Outcome:
             status = "feasible"
         else:
             status = "fallback"
-        if not mismatch and bound > objective + 1e-6 * max(1.0, abs(objective)):
-            self.notes.append(
-                f"the engine's bound {bound:.8g} lies above this tree's objective; it is cut to that"
-            )
         return self._make(
             began,
             solver,
@@ -293,6 +345,9 @@ class _Outcome:
         )
 
     # -- parts ----------------------------------------------------------------------------------------------
+
+    def _size(self) -> float:
+        return min(1.0, self.rounds.size)
 
     def _load(self, x: Array) -> None:
         for var in self.model.component_data_objects(pyo.Var):
@@ -317,13 +372,20 @@ class _Outcome:
         others: list[tuple[Tree, str]] = [] if self.start is None else [(self.start, "start")]
         others.append((self.form.constant_tree(self.info.data, self.info.params), "constant"))
         values = None
+        data = self.info.data
+        known = certification.is_own(self.model)
         for tree, source in others:
+            if known and found:
+                cost = self.form.evaluate(
+                    tree, data.X_original, data.y, self.info.params, data.weights
+                ).objective
+                if cost >= found[0][2] and not (certificate and certificate.mismatch):
+                    continue  # no better: spare the embedding
             values = values or {id(v): (v, v.value) for v in self.model.component_data_objects(pyo.Var)}
             try:
                 embedded = certification.embed(self.model, self.form, tree)
             except OctsvmError:
                 continue
-            data = self.info.data
             evaluation = self.form.evaluate(embedded, data.X_original, data.y, self.info.params, data.weights)
             cost = float(pyo.value(certification.active_objective(self.model).expr))
             found.append((embedded, evaluation, cost, source))
@@ -366,7 +428,7 @@ class _Outcome:
                 f"{self.problem.name} solved as a series of linear models ({self.bridge.name}, {self.bridge.exactness})"
             )
         if self.info is not None and self.info.big_m:
-            largest = max(v for k, v in self.info.big_m.items() if k != "weights")
+            largest = max(self.info.big_m["scores"], self.info.big_m["hinge"])
             slack = largest * self.rounds.integrality
             if slack > SLACK_WARNING:
                 self.notes.append(

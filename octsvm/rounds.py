@@ -26,6 +26,7 @@ POLISH_GAP = 1e-9
 POLISH_GRACE = 0.5  # seconds past the deadline that polishing may still take
 TIGHTEST_INTEGRALITY = 1e-9
 REFINE_ROUNDS = 20
+LEAST_GAP = 1e-9  # relative, of a single round
 STARTS_WITHIN = 2e-6  # violation of a row that a start may have: twice the feasibility tolerance
 
 
@@ -111,7 +112,7 @@ class Rounds:
             self.bound = max(self.bound, bound)
         if point is not None:
             self._take(point, own=True)
-        self._met = relative_gap(self.objective, self.bound) <= self.gap
+        self._met = relative_gap(self.objective, self.bound, self.size) <= self.gap
         return self._report(nodes) or self._met
 
     def _take(self, point: Array, own: bool) -> bool:
@@ -129,12 +130,12 @@ class Rounds:
     def polish(self, x: Array, own: bool) -> None:
         """Fix the integers of ``x`` and solve the convex rest; keep what is better."""
         rest = self.backend.FixedProgram(self.program, self.spec, self._limits(self.gap), x)
-        best, value, cuts = None, float("inf"), []
+        best, value, stop = None, float("inf"), "time_limit"
         for _ in range(POLISH_ROUNDS):
             seconds = self._left() + POLISH_GRACE
             if seconds <= 0:
                 break
-            _, point, bound = rest.solve(seconds)
+            stop, point, bound = rest.solve(seconds)
             if point is None:
                 break
             repaired = point if self.bridge is None else self.bridge.repair(point)
@@ -152,8 +153,10 @@ class Rounds:
                 self.best, self.objective, self.own = best, value, own
             if self.bridge is not None:
                 self.program.add_rows(self.bridge.cuts(best, violated=False))
-        else:
-            self._take(x, own)
+        elif stop not in ("infeasible", "inf_or_unbd"):
+            self._take(
+                x, own
+            )  # no time to polish; a point that only integrality slack makes feasible is dropped
         if self.bridge is not None:
             self.program.add_rows(self.bridge.cuts(x))
 
@@ -182,6 +185,8 @@ class Rounds:
     def run(self, start: Array | None) -> str:
         """Run to the end and return why it stopped."""
         try:
+            if self.program.infeasible:
+                return "infeasible"
             if not self.program.n:
                 self.best, self.objective, self.bound = np.zeros(0), self.program.offset, self.program.offset
                 return "optimal"
@@ -215,8 +220,9 @@ class Rounds:
         self._report(0)
 
     def _loop(self) -> str:
+        stalled = False
         while True:
-            if relative_gap(self.objective, self.bound) <= self.gap:
+            if relative_gap(self.objective, self.bound, self.size) <= self.gap:
                 return "optimal"
             if self._asked_to_stop:
                 return "interrupted"
@@ -226,9 +232,9 @@ class Rounds:
                 return "work_limit"
             if self.node_limit is not None and self.rounds and self.nodes >= self.node_limit:
                 return "work_limit"
-            tight = self.gap if self.bridge is None else self.gap / 4
-            now = relative_gap(self.objective, self.bound)
-            target = tight if self.bridge is None else max(tight, min(1e-2, now / 10))
+            tight = self.gap if self.bridge is None else max(self.gap / 4, LEAST_GAP)
+            now = relative_gap(self.objective, self.bound, self.size)
+            target = tight if self.bridge is None or stalled else max(tight, min(1e-2, now / 10))
             before = self.objective, self.bound
             checked = self.best, self.objective, self.own
             given = self.best if self._hand_over else None
@@ -265,18 +271,19 @@ class Rounds:
                         "or write the model with octsvm.write and solve it elsewhere."
                     )
                 return "error"
-            if relative_gap(self.objective, self.bound) <= self.gap:
+            if relative_gap(self.objective, self.bound, self.size) <= self.gap:
                 return "optimal"
             if out.stop == "node_limit":
                 return "work_limit"
             if out.stop != "optimal" and not self._met:
                 return "interrupted" if self._asked_to_stop else out.stop
             self._met = False
-            progress = (
-                self.objective < before[0] - 1e-12
-                or self.bound > before[1] + 1e-9 * max(1.0, abs(self.bound))
-                or target > tight
+            progress = self.objective < before[0] - 1e-12 or self.bound > before[1] + 1e-9 * max(
+                1.0, abs(self.bound)
             )
+            if self.bridge is not None and not progress and target > tight:
+                stalled = True  # ask for all of the accuracy before anything is concluded
+                continue
             if self.bridge is None or not progress:
                 if given is not None:
                     # Seen with HiGHS 1.16: presolve misplaces a start, and its false value ends the search early.

@@ -100,8 +100,10 @@ def _native(program: LinearProgram, spec: SolverSpec, limits: Limits, scale: flo
     return h
 
 
-def _run(h: Any, seconds: float, stop: threading.Event, tick: Callable[[], None]) -> bool:
-    """Run in a thread of its own; False if it had to be left behind. Ctrl-C sets ``stop`` and waits for the end.
+def _run(h: Any, seconds: float, stop: threading.Event, tick: Callable[[], None]) -> tuple[bool, bool]:
+    """Run in a thread of its own: whether it finished (or was left behind), and whether Ctrl-C was pressed.
+
+    Ctrl-C, and an exception of ``tick``, set ``stop`` and wait for the end.
 
     ``tick`` is called about ten times a second meanwhile: HiGHS itself may be silent for long.
     """
@@ -137,16 +139,26 @@ def _run(h: Any, seconds: float, stop: threading.Event, tick: Callable[[], None]
         return True
 
     thread.start()
+    pressed, broken = False, None
     while True:
         try:
-            if not wait():
-                return False
+            finished = wait()
             break
         except KeyboardInterrupt:  # it may arrive at any line of the wait
+            pressed = True
             stop.set()
+        except (
+            BaseException
+        ) as error:  # of the caller's callback: the solver must have ended before it goes on
+            broken = broken or error
+            stop.set()
+    if broken is not None:
+        raise broken
+    if not finished:
+        return False, pressed
     if failure:
         raise EngineFailed(f"HiGHS broke down: {failure[0]}") from None
-    return True
+    return True, pressed
 
 
 def solve(
@@ -180,6 +192,8 @@ def solve(
     nodes, known = [0], [-np.inf]
     one_at_a_time = threading.Lock()
 
+    broken: list[BaseException] = []
+
     def tell(point: Array | None) -> None:
         if watch is not None and not stop.is_set():
             with one_at_a_time:
@@ -187,11 +201,18 @@ def solve(
                     asked.append(True)
                     stop.set()
 
+    def tell_from_engine(point: Array | None) -> None:
+        try:
+            tell(point)
+        except BaseException as error:  # must not unwind through the engine
+            broken.append(error)
+            stop.set()
+
     def look(event: Any, point: Array | None) -> None:
         out = event.data_out
         nodes[0] = max(nodes[0], int(out.mip_node_count))
         known[0] = float(out.mip_dual_bound) / scale
-        tell(point)
+        tell_from_engine(point)
 
     def improved(event: Any) -> None:
         point = np.array(event.data_out.mip_solution, dtype=float)
@@ -210,12 +231,14 @@ def solve(
     h.cbSimplexInterrupt.subscribe(interrupt)
 
     began = time.monotonic()
-    finished = _run(h, limits.seconds, stop, lambda: tell(None))
+    finished, pressed = _run(h, limits.seconds, stop, lambda: tell(None))
+    if broken:
+        raise broken[0]
     late = time.monotonic() - began > limits.seconds
     _end_log(log_file, limits.log)
     if not finished:
         x = best[0] if best else None
-        reason = "time_limit" if late else "interrupted"
+        reason = "time_limit" if late and not pressed else "interrupted"
         return Outcome(reason, x, np.inf if x is None else program.objective(x), -np.inf, nodes[0])
 
     status = _STOPS.get(h.getModelStatus(), "error")
@@ -223,7 +246,9 @@ def solve(
         "interrupted",
         "error",
     ):  # stopped early on, HiGHS leaves its status unset
-        status = "time_limit" if late and not asked else "interrupted"
+        status = "time_limit" if late and not asked and not pressed else "interrupted"
+    if pressed and status != "infeasible":
+        status = "interrupted"
     info = h.getInfo()
     x = None
     if int(info.primal_solution_status) == 2:

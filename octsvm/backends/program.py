@@ -10,6 +10,7 @@ import numpy as np
 import pyomo.environ as pyo
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from pyomo.common.errors import InfeasibleConstraintException
 from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler
 
 from ..formulations.blocks.rows import uncollected
@@ -46,13 +47,29 @@ class LinearProgram:
     row_low: Array
     row_high: Array
     position: dict[int, int] = field(default_factory=dict)
+    infeasible: bool = False
 
     @classmethod
     @uncollected
     def compile(cls, model: pyo.ConcreteModel) -> LinearProgram:
         """Translate a model without nonlinear terms; a maximisation is turned around."""
         objective = next(model.component_data_objects(pyo.Objective, active=True, descend_into=True))
-        info = LinearStandardFormCompiler().write(model, mixed_form=True, set_sense=None)
+        try:
+            info = LinearStandardFormCompiler().write(model, mixed_form=True, set_sense=None)
+        except InfeasibleConstraintException:  # a row of constants alone, e.g. of fixed variables
+            none = np.zeros(0)
+            return cls(
+                [],
+                none,
+                0.0,
+                none,
+                none,
+                none.astype(bool),
+                sp.csr_array((0, 0)),
+                none,
+                none,
+                infeasible=True,
+            )
         sign = 1.0 if objective.sense == pyo.minimize else -1.0
         rhs = np.asarray(info.rhs, dtype=float)
         kind = np.array([row.bound_type for row in info.rows])

@@ -48,11 +48,14 @@ def leading_to(problem: ProblemClass, classes: tuple[str, ...]) -> Bridge | None
     return None
 
 
-def relative_gap(objective: float, bound: float) -> float:
-    """(objective - bound)/|objective|: 0 where they meet, infinite without an objective."""
+def relative_gap(objective: float, bound: float, size: float = 1.0) -> float:
+    """(objective - bound)/|objective|: 0 where they meet, infinite without an objective.
+
+    They meet within 2e-9 of ``size``, about how large objectives are (1 at most).
+    """
     if not np.isfinite(objective):
         return float("inf")
     difference = max(0.0, objective - bound)
-    if difference <= 1e-9:
+    if difference <= 2e-9 * min(1.0, size):
         return 0.0
-    return difference / max(abs(objective), 1e-9)
+    return difference / max(abs(objective), difference)

@@ -23,6 +23,7 @@ import numpy as np
 import pyomo.environ as pyo
 
 from ..backends.program import Array, LinearProgram, Row
+from ..errors import UnsupportedProblem
 from ..formulations.blocks.rows import linear
 from ..problem_class import ProblemClass
 
@@ -124,21 +125,25 @@ class OuterApproximation:
         """Look up the columns of the compiled model."""
         assert self._model is not None
         block, at = self._model.component(BLOCK), program.position
+        if program.infeasible:
+            return
         self._lifted, self._plain = [], []
         for k, c in enumerate(self._cones):
-            v = np.array([at[id(x)] for x in c.vector])
+            there = [j for j, v in enumerate(c.vector) if _has_column(v, at)]
+            v = np.array([at[id(c.vector[j])] for j in there], dtype=np.int64)
             if c.rhs.is_continuous():
-                r = np.array([at[id(block.r[k, j])] for j in range(len(v))])
+                r = np.array([at[id(block.r[k, j])] for j in there], dtype=np.int64)
                 self._lifted.append((v, r, at[id(c.rhs)], c.factor))
-            else:
+            elif id(c.rhs) in at:
                 self._plain.append((v, at[id(c.rhs)], c.factor))
-        self._squares_at = [
-            (
-                np.array([at[id(v)] for v in s.vector]),
-                np.array([at[id(block.q[k, j])] for j in range(len(s.vector))]),
-            )
-            for k, s in enumerate(self._squares)
-        ]
+        # A coordinate whose bounds are 0 may stand in no row: it has no column, and is 0.
+        self._squares_at = []
+        for k, square in enumerate(self._squares):
+            pairs = [(v, block.q[k, j]) for j, v in enumerate(square.vector)]
+            columns = [(at[id(v)], at[id(q)]) for v, q in pairs if _has_column(v, at) and id(q) in at]
+            if columns:
+                at_v, at_q = zip(*columns, strict=True)
+                self._squares_at.append((np.array(at_v), np.array(at_q)))
 
     def cuts(self, x: Array, violated: bool = True) -> list[Row]:
         """Tangents at ``x``: those that it violates, or all."""
@@ -180,3 +185,21 @@ class OuterApproximation:
         for v, q in self._squares_at:
             out[q] = 0.5 * out[v] ** 2
         return out
+
+
+def _has_column(var: Any, position: dict[int, int]) -> bool:
+    """Whether a coordinate is a column of the program; without one it must be 0.
+
+    Raises
+    ------
+    UnsupportedProblem
+        If it is fixed elsewhere.
+    """
+    if id(var) in position:
+        return True
+    if var.fixed and var.value:
+        raise UnsupportedProblem(
+            f"{var.name} is fixed to {var.value:g} inside a norm, which the outer approximation does not follow. "
+            "Bound it from both sides instead (setlb, setub)."
+        )
+    return False

@@ -166,8 +166,10 @@ def cart(data: Data, depth: int, n_min: int, seed: int) -> AxisTree:
     """CART of scikit-learn, thresholds moved between the training values it separates."""
     from sklearn.tree import DecisionTreeClassifier
 
+    # On ranks: scikit-learn works in single precision, which merges close values and overflows for large ones.
+    ranks = np.column_stack([np.unique(column, return_inverse=True)[1] for column in data.X_original.T])
     fitted = DecisionTreeClassifier(max_depth=max(1, depth), min_samples_leaf=n_min, random_state=seed).fit(
-        data.X_original, data.y, sample_weight=data.weights
+        ranks, data.y, sample_weight=data.weights
     )
     inner: Any = fitted.tree_
     B = 2**depth - 1
@@ -177,8 +179,7 @@ def cart(data: Data, depth: int, n_min: int, seed: int) -> AxisTree:
         if t > B or inner.children_left[node] < 0:
             return
         j = int(inner.feature[node])
-        # scikit-learn compares in single precision; go by the rows it separates.
-        left = rows & (data.X_original[:, j].astype(np.float32) <= inner.threshold[node])
+        left = rows & (ranks[:, j] <= inner.threshold[node])
         if not left.any() or left.sum() == rows.sum():
             return
         low, high = data.X_original[left, j].max(), data.X_original[rows & ~left, j].min()
