@@ -180,6 +180,8 @@ class Tree:
         InvalidData
             Not a tree, a newer schema, or arrays that do not fit together.
         """
+        if isinstance(data, Mapping) and data.get("schema") == "octsvm.result":
+            data = data.get("tree") or {}  # a saved result holds its tree
         if not isinstance(data, Mapping) or data.get("schema") != SCHEMA:
             raise InvalidData(f'This is not a saved tree: it lacks "schema": "{SCHEMA}".')
         version = data.get("version")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 import time
 import warnings
@@ -26,6 +27,21 @@ from .result import Progress, Result, versions
 
 Strategy = Literal["balanced", "exact"]
 STRATEGIES: tuple[str, ...] = get_args(Strategy)
+OPTIONS = (
+    "solver",
+    "time_limit",
+    "work_limit",
+    "gap",
+    "threads",
+    "seed",
+    "start",
+    "log",
+    "callback",
+    "scale",
+    "weights",
+    "on_mismatch",
+    "strategy",
+)
 START_SECONDS = 1.0
 START_STEPS = 300
 SHORTEST_FOR_START = 0.5  # seconds below which the heuristic would eat the limit
@@ -118,6 +134,10 @@ def fit(
         raise InvalidParameter(f"strategy={strategy!r} should be one of {', '.join(map(repr, STRATEGIES))}.")
     solvers.require(solver)
     form = find_formulation(formulation)
+    for name in params:
+        close = difflib.get_close_matches(name, OPTIONS, n=1, cutoff=0.8)
+        if close and name not in form.Params.model_fields:
+            raise InvalidParameter(f"{name!r} is no argument of octsvm.fit. Did you mean {close[0]!r}?")
     checked = form.Params.make(formulation, **params)
     data = prepare(form, X, y, scale=scale, weights=weights)
     if data.K == 1:

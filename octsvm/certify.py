@@ -259,7 +259,7 @@ def certify(model: pyo.ConcreteModel, formulation: Formulation) -> Certificate:
     objective = evaluation.objective + extra
     if not is_own(model):
         added = [c.local_name for c in user_components(model)]
-        if structure(model) != info.structure:
+        if not added and structure(model) != info.structure:
             added.append("changes inside its blocks")
         names = ", ".join(added) or active_objective(model).name
         notes.append(

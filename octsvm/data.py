@@ -20,6 +20,7 @@ def prepare(formulation: Formulation, X: Any, y: Any, *, scale: bool = True, wei
         Naming the column, the row or the label that cannot be used.
     """
     matrix, names = read_matrix(X)
+    _require_same_order(X, y)
     classes, index = read_labels(y, len(matrix))
     w = read_weights(weights, len(matrix))
     if scale:
@@ -35,6 +36,17 @@ def prepare(formulation: Formulation, X: Any, y: Any, *, scale: bool = True, wei
     if formulation.binary_only and len(classes) > 2:
         Data(matrix, matrix, index, classes, names, scaling, w).require_two_classes(formulation.name)
     return Data(matrix, scaling.transform(matrix), index, classes, names, scaling, w)
+
+
+def _require_same_order(X: Any, y: Any) -> None:
+    """Refuse a table and labels of pandas whose indices hold the same rows in another order: rows go by position."""
+    if not (hasattr(X, "iloc") and hasattr(y, "iloc")) or len(X) != len(y) or X.index.equals(y.index):
+        return
+    if set(X.index) == set(y.index):
+        raise InvalidData(
+            "X and y have the same index in different orders, and rows are matched by position. "
+            "Pass y.loc[X.index], or .to_numpy() of both where the order is meant."
+        )
 
 
 def read_labels(y: Any, n: int) -> tuple[tuple[Any, ...], IntArray]:

@@ -129,6 +129,8 @@ def solve_from(
 ) -> Result:
     """As :func:`solve`; a start that is ``optional_start`` is dropped where the model does not admit it."""
     began = time.monotonic()
+    if callback is not None and not callable(callback):
+        raise InvalidParameter(f"callback={callback!r} should be a function that is handed a Progress.")
     node_limit, round_limit = check_options(time_limit, work_limit, gap, threads, seed, on_mismatch)
     check_log(log)
     spec = solvers.require(solver)
@@ -330,6 +332,15 @@ class _Outcome:
             status = "feasible"
         else:
             status = "fallback"
+        if not tree.splits.any():
+            self.notes.append(
+                "the tree does not split: every row gets the heavier class. "
+                + (
+                    "Larger c1 and c2 make a split pay"
+                    if "c1" in self.info.params.model_dump()
+                    else "A smaller alpha makes one pay"
+                )
+            )
         return self._make(
             began,
             solver,

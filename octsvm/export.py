@@ -48,6 +48,11 @@ def _write(model: pyo.ConcreteModel, part: Path, compact: bool) -> None:
         model.write(
             str(part), io_options={"symbolic_solver_labels": False} if compact else {"labeler": Names()}
         )
+        if format_of(part) == "lp":
+            # SCIP's reader refuses `x ^ 2` with blanks; without them all readers take it.
+            text = part.read_text(encoding="utf-8")
+            if " ^ 2" in text:
+                part.write_text(text.replace(" ^ 2", "^2"), encoding="utf-8")
         return
     # The writer itself, as it says which row and variable stands where; as they are, nothing presolved or scaled.
     with part.open("w", newline="") as out:

@@ -148,13 +148,18 @@ class Result:
     p: int = 0
     versions: Mapping[str, str] = field(default_factory=dict)
 
+    def _meaning(self) -> str:
+        if self.tree is None and self.status == "unverified":
+            return "the model belongs to no formulation, so nothing was checked"
+        return STATUSES[self.status]
+
     def summary(self) -> str:
         """The result in a few lines."""
         shown = {k: v for k, v in self.params.items() if v is not None}
         lines = [
             f"{self.formulation} on {self.n} rows and {self.p} features, "
             + ", ".join(f"{k}={v}" for k, v in shown.items()),
-            f"status     {self.status}: {STATUSES[self.status]}",
+            f"status     {self.status}: {self._meaning()}",
             f"stop       {self.stop} after {self.seconds:.2f} s, {self.rounds} round(s), {self.nodes} nodes "
             f"({self.solver} {self.solver_version})",
             f"objective  {self.objective:.8g} = " + " + ".join(f"{v:.6g} {k}" for k, v in self.terms.items()),
@@ -239,7 +244,7 @@ class Result:
 
     def _repr_html_(self) -> str:
         rows = [
-            ("status", f"{self.status}: {STATUSES[self.status]}"),
+            ("status", f"{self.status}: {self._meaning()}"),
             ("stop", f"{self.stop} after {self.seconds:.2f} s, {self.rounds} round(s), {self.nodes} nodes"),
             ("solver", f"{self.solver} {self.solver_version}"),
             (

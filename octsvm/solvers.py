@@ -126,7 +126,10 @@ def get(name: str) -> SolverSpec:
     if name not in entries:
         close = difflib.get_close_matches(str(name).lower(), entries, n=1, cutoff=0.4)
         hint = f" Did you mean {close[0]!r}?" if close else ""
-        raise UnknownSolver(f"{name!r} is not in the solver table.{hint} There are: {', '.join(entries)}.")
+        raise UnknownSolver(
+            f"{name!r} is not in the solver table.{hint} There are: {', '.join(entries)}. Another solver takes the model "
+            "of octsvm.build through Pyomo's SolverFactory, or a file of octsvm.write."
+        )
     return entries[name]
 
 

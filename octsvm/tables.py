@@ -136,8 +136,9 @@ def read_csv(
     """
     import pandas as pd
 
+    separator = {"\\t": "\t", "tab": "\t"}.get(separator, separator)  # as shells and people write it
     if len(separator) != 1 or separator in '"\r\n':
-        raise InvalidData(f"The separator {separator!r} should be one character, such as ',' or ';'.")
+        raise InvalidData(f"The separator {separator!r} should be one character, such as ',' or ';', or tab.")
     name = str(path)
     text = _text(name)
     header, lines = _scan(name, text, separator)

@@ -794,3 +794,17 @@ def test_a_big_m_of_ones_own_is_checked_against_the_proved_one() -> None:
         octsvm.build("octsvm", TABLE, LABELS, big_m=1e6 * proved, **params)
     with pytest.warns(UserWarning, match="below the proved bound"):
         octsvm.build("re_svm", TABLE, LABELS, big_m=0.5)
+
+
+def test_labels_in_another_order_of_the_same_index_are_refused() -> None:
+    table = pd.DataFrame({"a": [0.0, 1.0, 2.0]}, index=["p", "q", "r"])
+    y = pd.Series([0, 1, 1], index=["r", "p", "q"])
+    with pytest.raises(octsvm.InvalidData, match=r"y\.loc\[X\.index\]"):
+        octsvm.fit("oct", table, y, depth=1)
+    octsvm.fit("oct", table, y.loc[table.index], depth=1)
+    octsvm.fit("oct", table, pd.Series([0, 1, 1]), depth=1)  # another index altogether: by position
+
+
+def test_a_misspelt_argument_of_fit_is_named() -> None:
+    with pytest.raises(octsvm.InvalidParameter, match="'time_limit'"):
+        octsvm.fit("oct", [[0.0], [1.0]], [0, 1], timelimit=1)

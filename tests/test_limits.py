@@ -229,3 +229,47 @@ def test_a_guessed_big_m_is_compared_with_the_proved_one() -> None:
         octsvm.build("octsvm", X, y, depth=1, big_m=1e8)
     with pytest.warns(UserWarning, match="below the proved bound"):
         octsvm.build("octsvm", X, y, depth=1, big_m=1.0)
+
+
+def test_an_exception_of_the_callback_reaches_the_caller_and_the_process_ends_well() -> None:
+    code = textwrap.dedent("""
+        import sys; sys.path.insert(0, "tests")
+        import test_limits, octsvm
+        X, y = test_limits.hard()
+        def broken(progress):
+            if progress.seconds > 0.5:
+                raise ValueError("mine")
+        try:
+            octsvm.fit("octsvm", X, y, time_limit=30, callback=broken, **test_limits.HARD)
+        except ValueError as error:
+            print("caught", error)
+    """)
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=Path(__file__).parents[1],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.stdout.split() == ["caught", "mine"]
+    assert done.returncode == 0
+
+
+def test_a_bound_below_the_optimum_given_as_upper_bound_proves_nothing() -> None:
+    X, y = hard(12, 2)
+    params = {"depth": 1, "c1": 2.0, "c2": 1.5, "c3": 0.1}
+    best = octsvm.fit("octsvm", X, y, **params)
+    assert best.status == "optimal"
+    for share in (0.5, 0.9):
+        result = octsvm.solve(octsvm.build("octsvm", X, y, upper_bound=share * best.objective, **params))
+        assert result.status != "optimal"
+        assert result.bound <= best.objective * (1 + 1e-6)
+
+
+def test_a_row_added_inside_a_block_is_noticed() -> None:
+    X, y = hard(12, 2)
+    model = octsvm.build("octsvm", X, y, depth=1, c1=2.0, c2=0.1, c3=0.1)
+    model.relabelling.none = pyo.Constraint(expr=sum(model.relabelling.xi.values()) <= 0)
+    result = octsvm.solve(model)
+    assert result.status != "optimal" or not result.tree.relabelled
+    assert any("upper_bound=" in note for note in result.notes)

@@ -29,7 +29,7 @@ from ._shared import OK
 def write(table: str, **options: Any) -> int:
     """Build the model of TABLE and write it to a file for a solver elsewhere; nothing is solved.
 
-    All rows of TABLE are used. Names in the file are those of the model, as in split.a(1_0): node 1, feature 0.
+    All rows of TABLE are used. Names in the file are those of the model, as in split_a(1_0) for split.a[1,0]: node 1, feature 0.
     Classes and features appear as numbers from 0; the list of both is printed. An .nl file holds no names: they go
     to MODEL.row and MODEL.col beside it, unless --compact is given.
 
