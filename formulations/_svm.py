@@ -57,7 +57,7 @@ def node_costs(
     for level in range(tree.depth + 1):
         for t in np.unique(path[:, level]):
             rows = np.flatnonzero(path[:, level] == t)
-            ys = sign[rows] * tree.score(int(t), M[rows])
+            ys = sign[rows] * tree.node_score(int(t), M[rows])
             keep, give_up = np.maximum(0.0, 1.0 - ys), np.maximum(0.0, 1.0 + ys)
             xi = c2 + c1 * give_up < c1 * keep if relabelled is None else relabelled[rows, t - 1]
             error[rows, t - 1] = np.where(xi, give_up, keep)
@@ -89,7 +89,7 @@ def evaluate_margin(
     predicted = tree.class_index_at(path, M)
     wrong = predicted != (sign > 0)
     # Rows whose charged class at the last level is not the class that the tree predicts (an unsplit node below).
-    last = np.array([tree.score(int(t), M[i : i + 1])[0] >= 0 for i, t in enumerate(path[:, -1])])
+    last = np.array([tree.node_score(int(t), M[i : i + 1])[0] >= 0 for i, t in enumerate(path[:, -1])])
     counts = {
         "errors": e,
         "relabelled": xi,
@@ -169,7 +169,7 @@ def normalise_margin(tree: MarginTree, data: Data, depth: int) -> MarginTree:
     omega, omega0 = np.where(tree.split[:, None], tree.omega, 0.0), tree.omega0.copy()
     tree = replace(tree, omega=omega, omega0=omega0)
     for t in range(1, tree.n_nodes + 1):
-        s = tree.score(t, data.X)
+        s = tree.node_score(t, data.X)
         if s.min() > 1:
             omega0[t - 1] -= s.min() - 1
         elif s.max() < -1:
@@ -205,8 +205,8 @@ def snap(tree: MarginTree, data: Data, path: IntArray) -> MarginTree:
             here = path[:, level] == t
             left = here & (path[:, level + 1] == 2 * t)
             right = here & ~left
-            low = float(tree.score(int(t), data.X[left]).max()) if left.any() else -np.inf
-            high = float(tree.score(int(t), data.X[right]).min()) if right.any() else np.inf
+            low = float(tree.node_score(int(t), data.X[left]).max()) if left.any() else -np.inf
+            high = float(tree.node_score(int(t), data.X[right]).min()) if right.any() else np.inf
             hair = 1e-9 * (1.0 + float(np.abs(tree.omega[t - 1]).sum()))
             if low < 0 <= high or high - low <= 2 * hair:
                 continue
@@ -236,7 +236,7 @@ def embed_hyperplanes(
     """Set ω, ω_0, s, e, ξ and, where they stand, β and |ω|; return the scores (n, T)."""
     split, T = model.split, tree.n_nodes
     centred0 = tree.omega0 + tree.omega @ split.center
-    score = np.column_stack([tree.score(t, data.X) for t in range(1, T + 1)])
+    score = np.column_stack([tree.node_score(t, data.X) for t in range(1, T + 1)])
     has_beta, relabels = hasattr(model.hinge, "beta"), hasattr(model, "relabelling")
     for t in range(1, T + 1):
         split.omega0[t].set_value(float(centred0[t - 1]), skip_validation=True)

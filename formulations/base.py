@@ -73,6 +73,8 @@ class Data:
     scaling : Scaling
     weights : ndarray of shape (n,)
         Weight of each row's errors in the objective; ones by default.
+    index : tuple, optional
+        The index of the caller's DataFrame.
     """
 
     X_original: FloatArray
@@ -82,6 +84,7 @@ class Data:
     feature_names: tuple[str, ...]
     scaling: Scaling
     weights: FloatArray
+    index: tuple[Any, ...] | None = None
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Data:
         return self  # never changed after it was made, so the clone of a model can share it

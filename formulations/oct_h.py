@@ -158,8 +158,8 @@ def _range(
     tree: ObliqueTree, t: int, X: FloatArray, left: BoolArray, right: BoolArray
 ) -> tuple[float, float]:
     """Largest score on the left and smallest on the right (-inf and inf where a side is empty)."""
-    low = tree.score(t, X[left]).max() if left.any() else -np.inf
-    high = tree.score(t, X[right]).min() if right.any() else np.inf
+    low = tree.node_score(t, X[left]).max() if left.any() else -np.inf
+    high = tree.node_score(t, X[right]).min() if right.any() else np.inf
     return float(low), float(high)
 
 

@@ -245,7 +245,7 @@ def require_strict(tree: MarginTree, data: Data, params: OCTSVMParams) -> None:
     for level in range(tree.depth):
         for t in np.unique(path[:, level]):
             rows = np.flatnonzero((path[:, level] == t) & (path[:, level + 1] == 2 * t))
-            s = tree.score(int(t), data.X[rows])
+            s = tree.node_score(int(t), data.X[rows])
             if len(rows) and s.max() > -mu + FEASIBILITY:
                 i = int(rows[np.argmax(s)])
                 raise TreeNotAdmitted(

@@ -115,6 +115,17 @@ def _read_column(column: Any, name: str, *, frame: bool, key: Any = None) -> NDA
     out = np.empty(len(column))
     for i, value in enumerate(np.asarray(column, dtype=object)):
         if isinstance(value, (str, bytes)):
+            if (
+                frame
+                and isinstance(value, str)
+                and _is_number(value.replace(",", "."))
+                and not _is_number(value)
+            ):
+                raise InvalidData(
+                    f"Column {name!r} holds text (row {i}: {value!r}) that looks like numbers with a decimal comma. Read the "
+                    f"file with decimal=',' (--decimal on the command line), or X[{key!r}] = "
+                    f"X[{key!r}].str.replace(',', '.').astype(float)."
+                )
             raise InvalidData(
                 f"Column {name!r} holds text (row {i}: {value!r}), and features must be numbers. "
                 + _cure(all(_is_number(v) for v in np.asarray(column, dtype=object)), frame, name, key)

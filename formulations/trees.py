@@ -362,14 +362,14 @@ class ObliqueTree(Tree):
         """Which branch nodes split (2^D - 1,)."""
         return self.split
 
-    def score(self, t: int, X: FloatArray) -> FloatArray:
+    def node_score(self, t: int, X: FloatArray) -> FloatArray:
         """a_t'x (m,) at branch node ``t`` for scaled rows ``X (m, p)``."""
         return _dot(X, self.a[t - 1])
 
     def _goes_right(self, t: int, X: FloatArray) -> BoolArray:
         if not self.split[t - 1]:
             return np.ones(len(X), dtype=bool)
-        return np.asarray(self.score(t, X) >= self.b[t - 1])
+        return np.asarray(self.node_score(t, X) >= self.b[t - 1])
 
     def class_index_at(self, path: IntArray, X: FloatArray) -> IntArray:
         """Class of the leaf at the end of each path."""
@@ -455,17 +455,17 @@ class MarginTree(Tree):
         """Which nodes split (T,)."""
         return self.split
 
-    def score(self, t: int, X: FloatArray) -> FloatArray:
+    def node_score(self, t: int, X: FloatArray) -> FloatArray:
         """omega_t'x + omega_t0 (m,) at node ``t`` for scaled rows ``X (m, p)``."""
         return _dot(X, self.omega[t - 1]) + self.omega0[t - 1]
 
     def scores(self, X: Any) -> FloatArray:
         """Scores (m, T) of all nodes for rows in original units."""
         M = self._matrix(X)
-        return np.column_stack([self.score(t, M) for t in range(1, self.n_nodes + 1)])
+        return np.column_stack([self.node_score(t, M) for t in range(1, self.n_nodes + 1)])
 
     def _goes_right(self, t: int, X: FloatArray) -> BoolArray:
-        return np.asarray(self.score(t, X) >= 0)
+        return np.asarray(self.node_score(t, X) >= 0)
 
     def class_index_at(self, path: IntArray, X: FloatArray) -> IntArray:
         """Side taken at the last split on each path."""

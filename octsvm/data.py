@@ -35,7 +35,8 @@ def prepare(formulation: Formulation, X: Any, y: Any, *, scale: bool = True, wei
             )
     if formulation.binary_only and len(classes) > 2:
         Data(matrix, matrix, index, classes, names, scaling, w).require_two_classes(formulation.name)
-    return Data(matrix, scaling.transform(matrix), index, classes, names, scaling, w)
+    rows = tuple(X.index) if hasattr(X, "iloc") else None
+    return Data(matrix, scaling.transform(matrix), index, classes, names, scaling, w, rows)
 
 
 def _require_same_order(X: Any, y: Any) -> None:

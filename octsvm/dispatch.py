@@ -538,6 +538,7 @@ class _Outcome:
             differing_rows=differing,
             big_m=dict(info.big_m) if info else {},
             data_digest=info.data.digest if info else "",
+            index=info.data.index if info else None,
             n=info.data.n if info else 0,
             p=info.data.p if info else 0,
             versions=versions(),

@@ -115,6 +115,8 @@ class Result:
         Training rows that the tree routes otherwise than the solver's answer did.
     big_m : dict
         Largest big-M of each family of rows.
+    index : tuple or None
+        Index of the DataFrame of training rows, None where they came in another form.
     data_digest : str
         Hash of the training table, its labels and weights.
     n, p : int
@@ -144,6 +146,7 @@ class Result:
     differing_rows: tuple[int, ...] = ()
     big_m: Mapping[str, float] = field(default_factory=dict)
     data_digest: str = ""
+    index: tuple[Any, ...] | None = None
     n: int = 0
     p: int = 0
     versions: Mapping[str, str] = field(default_factory=dict)
@@ -196,10 +199,15 @@ class Result:
         return pd.DataFrame([row])
 
     def relabelled(self) -> pd.DataFrame:
-        """Rows whose label the model gave up: columns row, node, cost (empty for OCT and OCT-H)."""
+        """Rows whose label the model gave up: columns row, node, cost (empty for OCT and OCT-H).
+
+        ``row`` is the position among the training rows; where they came in a DataFrame, its index is the frame's.
+        """
         import pandas as pd
 
-        return pd.DataFrame(list(getattr(self.tree, "relabelled", ())), columns=["row", "node", "cost"])
+        found = list(getattr(self.tree, "relabelled", ()))
+        names = None if self.index is None else [self.index[r.row] for r in found]
+        return pd.DataFrame(found, columns=["row", "node", "cost"], index=names)
 
     def to_dict(self) -> dict[str, Any]:
         """The result as plain data, fit for JSON (infinite and missing numbers become None)."""

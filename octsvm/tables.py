@@ -98,7 +98,9 @@ class Table:
         return f"{self.name}, line {self.lines[int(found[1])]}: {message}"
 
 
-def load(name: str, *, label: str | None = None, separator: str = ",", seed: int = 0) -> Table:
+def load(
+    name: str, *, label: str | None = None, separator: str = ",", decimal: str = ".", seed: int = 0
+) -> Table:
     """The table called ``name``: one of :data:`BUILT_IN`, or a CSV file with a header line.
 
     Parameters
@@ -107,6 +109,8 @@ def load(name: str, *, label: str | None = None, separator: str = ",", seed: int
         The column that holds the labels; the last one by default.
     separator : str
         One character, for CSV files.
+    decimal : str
+        The decimal sign of a CSV file, '.' or ','.
     seed : int
         For "toy".
 
@@ -116,7 +120,7 @@ def load(name: str, *, label: str | None = None, separator: str = ",", seed: int
         Naming the file and, where there is one, the line.
     """
     if name not in BUILT_IN:
-        return read_csv(name, label=label, separator=separator)
+        return read_csv(name, label=label, separator=separator, decimal=decimal)
     if label is not None and label != "class":
         raise InvalidData(
             f"{name}: there is no label column {label!r}: built-in data have their labels in 'class'. Leave it out."
@@ -125,7 +129,12 @@ def load(name: str, *, label: str | None = None, separator: str = ",", seed: int
 
 
 def read_csv(
-    path: str | Path, *, label: str | None = None, separator: str = ",", labelled: bool = True
+    path: str | Path,
+    *,
+    label: str | None = None,
+    separator: str = ",",
+    decimal: str = ".",
+    labelled: bool = True,
 ) -> Table:
     """Read a CSV file with a header line; ``labelled=False`` takes every column as a feature.
 
@@ -139,6 +148,10 @@ def read_csv(
     separator = {"\\t": "\t", "tab": "\t"}.get(separator, separator)  # as shells and people write it
     if len(separator) != 1 or separator in '"\r\n':
         raise InvalidData(f"The separator {separator!r} should be one character, such as ',' or ';', or tab.")
+    if decimal not in (".", ",") or decimal == separator:
+        raise InvalidData(
+            f"The decimal sign {decimal!r} should be '.' or ',', and another one than the separator {separator!r}."
+        )
     name = str(path)
     text = _text(name)
     header, lines = _scan(name, text, separator)
@@ -160,7 +173,7 @@ def read_csv(
     if not lines:
         raise InvalidData(f"{name}: the table has a header line and no rows. Add rows below line 1.")
     # Labels are read as pandas reads them; a text such as "NA" counts as missing there.
-    frame = pd.read_csv(io.StringIO(text), sep=separator, index_col=False, low_memory=False)
+    frame = pd.read_csv(io.StringIO(text), sep=separator, decimal=decimal, index_col=False, low_memory=False)
     frame.columns = pd.Index(header)
     remarks = _remarks(name, header)
     if not labelled and label is None:

@@ -578,7 +578,7 @@ def test_shown_json_predicts_as_the_tree_does(formulation: str, units: str, tmp_
 def test_show_names_relabelled_rows(tmp_path: Path) -> None:
     path = tmp_path / "tree.json"
     assert run("fit", "toy", "--depth", "0", "--test-size", "0", "--out", path).exit_code == 0
-    assert "relabelled training rows (3): " in run("show", path).stdout
+    assert "relabelled rows (3, counted among the training rows" in run("show", path).stdout
 
 
 @pytest.mark.parametrize("kind", ["lp", "nl", "mps"])
@@ -856,3 +856,20 @@ def test_help_is_there_at_once() -> None:
         if seconds[-1] < 0.3:
             break
     assert min(seconds) < 0.3
+
+
+def test_a_file_with_decimal_commas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = "\n".join(f"{i},5;{i % 3},25;{'ab'[i > 4]}" for i in range(10))
+    (tmp_path / "german.csv").write_text(f"u;v;kind\n{rows}\n")
+    fit = ["fit", "german.csv", "-f", "oct", "--depth", "1", "--separator", ";", "--quiet"]
+    refused = CliRunner().invoke(cli.main, fit)
+    assert refused.exit_code == 2
+    assert "--decimal" in refused.output
+    assert CliRunner().invoke(cli.main, [*fit, "--decimal", ","]).exit_code == 0
+    tabs = (tmp_path / "german.csv").read_text().replace(",", ".").replace(";", "\t")
+    (tmp_path / "tabs.tsv").write_text(tabs)
+    ok = CliRunner().invoke(
+        main, ["fit", "tabs.tsv", "-f", "oct", "--depth", "1", "--separator", "tab", "--quiet"]
+    )
+    assert ok.exit_code == 0

@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyomo.environ as pyo
 import pytest
 
@@ -183,6 +184,15 @@ def test_result_is_complete() -> None:
     assert json.loads(result.to_json())["tree"]["kind"] == "margin"
     assert "<table>" in result._repr_html_()
     assert list(result.relabelled().columns) == ["row", "node", "cost"]
+
+
+def test_relabelled_rows_carry_the_index_of_the_frame() -> None:
+    X, y = hard(14, 2)
+    names = [f"p{i}" for i in range(14)]
+    result = octsvm.fit("re_svm", pd.DataFrame(X, index=names), y, c1=5.0, c2=1.0)
+    frame = result.relabelled()
+    assert len(frame) > 0
+    assert frame.index.tolist() == [names[row] for row in frame["row"]]
 
 
 def test_fit_twice_is_fit_once() -> None:

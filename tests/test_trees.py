@@ -109,7 +109,7 @@ def test_a_margin_tree_routes_and_predicts() -> None:
     tree = margin()
     assert tree.nodes(X).tolist() == [[1, 2], [1, 3], [1, 3]]
     # Node 2 does not split: the class is the side taken at the root, not the sign of its intercept.
-    assert tree.score(2, np.array(X)).tolist() == [1, 1, 1]
+    assert tree.node_score(2, np.array(X)).tolist() == [1, 1, 1]
     assert tree.predict(X).tolist() == ["no", "no", "yes"]
     np.testing.assert_allclose(tree.scores(X), [[-0.4, 1, -1], [0.4, 1, -0.2], [0.4, 1, 0.2]])
 
@@ -193,7 +193,7 @@ def test_rows_on_an_oblique_boundary_stay_there_in_every_batch() -> None:
     scaling = Scaling.identity(60)
     names = tuple(f"v{j}" for j in range(60))
     one = octsvm.MarginTree(0, (0, 1), names, scaling, w[None], np.zeros(1), np.array([True]))
-    score = one.score(1, X)
+    score = one.node_score(1, X)
     for i in range(0, 300, 10):  # put the boundary exactly on row i
         tree = replace(one, omega0=np.array([-score[i]]))
         assert tree.predict(X)[i] == tree.predict(X[i : i + 1])[0] == tree.predict(X[: i + 1])[i] == 1

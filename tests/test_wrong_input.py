@@ -130,8 +130,8 @@ CASES = [
         "'no/m.lp'", "Choose another place",
     ),
     python(
-        "disk full", lambda: octsvm.write(HalfWritten(OSError(errno.ENOSPC, "No space left")), "m.nl"),
-        octsvm.OutputNotWritable, "'m.nl'", "No space left", "Choose another place",
+        "disk full", lambda: octsvm.write(HalfWritten(OSError(errno.ENOSPC, "No space left")), "m.mps"),
+        octsvm.OutputNotWritable, "'m.mps'", "No space left", "Choose another place",
     ),
     python("Ctrl-C", lambda: octsvm.write(HalfWritten(KeyboardInterrupt()), "m.lp"), KeyboardInterrupt),
     python("log", lambda: octsvm.fit("oct", X, Y, log="no/log"), octsvm.OutputNotWritable, "'no/log'", "cannot be written"),

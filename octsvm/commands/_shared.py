@@ -297,6 +297,7 @@ table_options = _all(
     [
         click.option("--label", metavar="NAME", help="Column of the labels in a CSV file; the last one by default."),
         click.option("--separator", default=",", show_default=True, help="What separates the columns of a CSV file."),
+        click.option("--decimal", default=".", show_default=True, help="The decimal sign of a CSV file: '.' or ','."),
         click.option(
             "--against-rest", metavar="CLASS", help='Make two classes of many: CLASS, and all others as "not CLASS".'
         ),
@@ -365,7 +366,13 @@ def load(name: str, options: Mapping[str, Any]) -> Table:
 
     if options["seed"] < 0:
         raise click.BadParameter(f"{options['seed']} should be 0 or more.", param_hint="'--seed'")
-    data = tables.load(name, label=options["label"], separator=options["separator"], seed=options["seed"])
+    data = tables.load(
+        name,
+        label=options["label"],
+        separator=options["separator"],
+        decimal=options["decimal"],
+        seed=options["seed"],
+    )
     for remark in data.remarks:
         say(f"Warning: {remark}")
     data.check()

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 @click.argument("table", metavar="DATA.csv")
 @click.option("--label", metavar="NAME", help="Column of known labels: the accuracy is shown as well.")
 @click.option("--separator", default=",", show_default=True, help="What separates the columns of DATA.csv.")
+@click.option("--decimal", default=".", show_default=True, help="The decimal sign of DATA.csv: '.' or ','.")
 @click.option(
     "--against-rest", metavar="CLASS", help="As for fit: known labels other than CLASS are its rest."
 )
@@ -31,6 +32,7 @@ def predict(
     table: str,
     label: str | None,
     separator: str,
+    decimal: str,
     against_rest: str | None,
     out: str | None,
     as_json: bool,
@@ -51,7 +53,7 @@ def predict(
     if out is not None:
         shared.require_writable(out)
     fitted = shared.read_tree(tree)
-    data = tables.read_csv(table, label=label, separator=separator, labelled=False)
+    data = tables.read_csv(table, label=label, separator=separator, decimal=decimal, labelled=False)
     if against_rest is not None and data.y is not None:
         data = tables.against_rest(data, against_rest)
     data.check_cells(fitted.feature_names)

@@ -91,7 +91,9 @@ def _header(tree: Tree, units: str) -> str:
     if relabelled:
         rows = sorted({r.row for r in relabelled})
         shown = ", ".join(map(str, rows[:12])) + (", ..." if len(rows) > 12 else "")
-        lines.append(f"relabelled training rows ({len(rows)}): {shown}")
+        lines.append(
+            f"relabelled rows ({len(rows)}, counted among the training rows, not the table's): {shown}"
+        )
     return "\n".join(lines)
 
 
