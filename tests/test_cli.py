@@ -870,6 +870,6 @@ def test_a_file_with_decimal_commas(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     tabs = (tmp_path / "german.csv").read_text().replace(",", ".").replace(";", "\t")
     (tmp_path / "tabs.tsv").write_text(tabs)
     ok = CliRunner().invoke(
-        main, ["fit", "tabs.tsv", "-f", "oct", "--depth", "1", "--separator", "tab", "--quiet"]
+        cli.main, ["fit", "tabs.tsv", "-f", "oct", "--depth", "1", "--separator", "tab", "--quiet"]
     )
     assert ok.exit_code == 0
