@@ -182,6 +182,9 @@ class Evaluation:
     counts: Mapping[str, float]
     relabelled: BoolArray | None = None
 
+    def __str__(self) -> str:
+        return f"{self.objective:.8g} = " + " + ".join(f"{v:.6g} {k}" for k, v in self.terms.items())
+
 
 @dataclass(frozen=True)
 class Formulation:

@@ -123,7 +123,10 @@ def read_weights(weights: Any, n: int) -> FloatArray:
             raise TypeError
         w = np.array(weights, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise InvalidData("weights must be numbers, one a row.") from None
+        raise InvalidData(
+            "weights must be numbers, one a row. For balanced classes: "
+            "weights=sklearn.utils.class_weight.compute_sample_weight('balanced', y)."
+        ) from None
     if w.shape != (n,):
         raise InvalidData(f"weights has shape {w.shape}, and X has {n} rows. Give one weight a row.")
     bad = ~np.isfinite(w) | (w < 0)
