@@ -10,7 +10,7 @@ import pyomo.environ as pyo
 from numpy.typing import NDArray
 
 from .base import Data, Evaluation, FloatArray, IntArray, ModelInfo, values
-from .errors import InvalidData, TreeNotAdmitted
+from .errors import TreeNotAdmitted
 from .params import Params
 from .trees import AxisTree, ObliqueTree
 
@@ -233,9 +233,3 @@ def add_objective(model: pyo.ConcreteModel, data: Data, params: Params, complexi
         doc="Σ_t L_t + α · complexity",
     )
     model.objective = pyo.Objective(expr=model.cost, doc="errors and complexity")
-
-
-def check_labels(y: IntArray, K: int) -> None:
-    """Refuse class indices outside 0..K-1."""
-    if y.size and (y.min() < 0 or y.max() >= K):
-        raise InvalidData("y holds a label that the tree was not trained with.")

@@ -274,11 +274,6 @@ def require_within(objective: float, upper_bound: float) -> None:
         )
 
 
-def svm_dict(params: Any) -> dict[str, float]:
-    """c1, c2 and c3 (0 where the model has none)."""
-    return {"c1": params.c1, "c2": params.c2, "c3": getattr(params, "c3", 0.0)}
-
-
 def as_it_is(tree: MarginTree, data: Data, params: Any) -> MarginTree:
     """Nothing to improve without solving: each row's cheaper of error and relabelling is chosen when it is embedded."""
     return tree
