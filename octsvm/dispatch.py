@@ -6,19 +6,23 @@ import math
 import os
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pyomo.environ as pyo
 
 from . import certify as certification
-from . import solvers
+from . import planning, solvers
 from .backends.program import Array, LinearProgram
 from .bridges import Bridge, leading_to, relative_gap
 from .certify import Certificate
+from .engine import Engine, embedded
 from .errors import (
     CertificateMismatch,
+    EngineFailed,
     InvalidParameter,
+    LicenseTooSmall,
     OctsvmError,
     OutputNotWritable,
     TreeNotAdmitted,
@@ -26,10 +30,12 @@ from .errors import (
 )
 from .formulations.base import Evaluation, Formulation, ModelInfo
 from .formulations.trees import Tree
-from .problem_class import ProblemClass, classify
+from .planning import Plan
+from .problem_class import classify
 from .registry import formulation as find_formulation
 from .result import Progress, Result, versions
 from .rounds import Rounds
+from .translation import compile_program
 
 OnMismatch = Literal["raise", "warn", "ignore"]
 SLACK_WARNING = 0.01  # of M times the integrality tolerance, in units of the margin
@@ -48,6 +54,7 @@ def solve(
     log: Any = None,
     callback: Callable[[Progress], Any] | None = None,
     on_mismatch: OnMismatch = "raise",
+    options: Mapping[str, Any] | None = None,
 ) -> Result:
     """Solve ``model`` and return the best tree known, checked outside the solver.
 
@@ -59,11 +66,12 @@ def solve(
     model : pyomo.environ.ConcreteModel
         From :func:`octsvm.build`, with any blocks of your own on top.
     solver : str
-        A name of the solver table.
+        A name of the solver table (`octsvm solvers` shows it), "auto", or "neos:<solver>".
     time_limit : float
         Wall-clock seconds over everything, also the rounds of a bridge.
     work_limit : int or mapping, optional
-        A reproducible limit: branch-and-bound nodes over all rounds, or ``{"nodes": ..., "rounds": ...}``.
+        A reproducible limit: branch-and-bound nodes over all rounds, or ``{"nodes": ..., "rounds": ..., "work": ...}``,
+        where "work" is in the solver's own deterministic units.
     gap : float
         Relative gap at which a tree counts as optimal.
     threads : int
@@ -78,6 +86,8 @@ def solve(
         Called with :class:`Progress`; return True to stop.
     on_mismatch : str
         "raise", "warn" or "ignore": what to do when the solver's answer does not hold outside the solver.
+    options : mapping, optional
+        The solver's own options by its own names, e.g. ``{"MIPFocus": 1}``; they win over ours.
 
     Returns
     -------
@@ -89,7 +99,7 @@ def solve(
     CertificateMismatch
         Where the answer's tree is worse than the answer claims, or routes training rows otherwise; its ``result``
         has status "unverified" and the best tree found.
-    UnknownSolver, SolverUnavailable, UnsupportedProblem, InvalidParameter, OutputNotWritable
+    UnknownSolver, SolverUnavailable, UnsupportedProblem, LicenseTooSmall, InvalidParameter, OutputNotWritable
         Before anything is solved.
     TreeNotAdmitted
         ``start`` is no point of the model.
@@ -109,6 +119,7 @@ def solve(
         log=log,
         callback=callback,
         on_mismatch=on_mismatch,
+        options=options,
     )
 
 
@@ -126,21 +137,25 @@ def solve_from(
     log: Any,
     callback: Callable[[Progress], Any] | None,
     on_mismatch: OnMismatch,
+    options: Mapping[str, Any] | None = None,
 ) -> Result:
     """As :func:`solve`; a start that is ``optional_start`` is dropped where the model does not admit it."""
     began = time.monotonic()
     if callback is not None and not callable(callback):
         raise InvalidParameter(f"callback={callback!r} should be a function that is handed a Progress.")
-    node_limit, round_limit = check_options(time_limit, work_limit, gap, threads, seed, on_mismatch)
+    limits = check_options(time_limit, work_limit, gap, threads, seed, on_mismatch, options)
     check_log(log)
-    spec = solvers.require(solver)
+    if solver != solvers.AUTO:
+        solvers.require(solver)
     info: ModelInfo | None = getattr(model, "info", None)
     form = find_formulation(info.formulation) if info is not None else None
     certification.active_objective(model)
     problem = classify(model)
-    bridge = None if problem.name in spec.classes else _bridge(problem, spec)
+    plans = planning.candidates(model, problem, solver)
+    plan = next(plans)
     before = {id(v): (v, v.value) for v in model.component_data_objects(pyo.Var)}
     deadline = began + float(time_limit)
+    passed_over: list[str] = []
     try:
         start_tree = None
         if start is not None and form is None:
@@ -160,32 +175,55 @@ def solve_from(
             except TreeNotAdmitted:
                 if start is not None and not optional_start:
                     raise  # the constant tree may break rows of the user's own, a start may not
-        program, rounds, stop = _run(
-            model,
-            problem,
-            spec,
-            bridge,
-            has_start,
-            form,
-            deadline=deadline,
-            began=began,
-            gap=gap,
-            threads=threads,
-            seed=seed,
-            node_limit=node_limit,
-            round_limit=round_limit,
-            log=log,
-            callback=callback,
-            size=_size_of(form, info),
-        )
+        while True:
+            _check_limits(plan, limits)
+            values = [(v, v.value) for v in model.component_data_objects(pyo.Var)]
+            failure, attempt = "", None
+            try:
+                attempt = _run(
+                    model,
+                    plan,
+                    has_start,
+                    form,
+                    deadline=deadline,
+                    began=began,
+                    gap=gap,
+                    threads=threads,
+                    seed=seed,
+                    node_limit=limits.nodes,
+                    round_limit=limits.rounds,
+                    work=limits.work,
+                    options=options,
+                    log=log,
+                    callback=callback,
+                    size=_size_of(form, info),
+                )
+                if attempt.stop in ("error", "licence"):
+                    failure = attempt.rounds.notes[-1] if attempt.rounds.notes else attempt.stop
+            except (EngineFailed, LicenseTooSmall, UnsupportedProblem) as error:
+                if solver != solvers.AUTO:
+                    raise
+                failure = str(error)
+            following = next(plans, None) if failure and time.monotonic() < deadline else None
+            if following is None:
+                break
+            # "auto": what one engine cannot do, the next may.
+            passed_over.append(f"{plan.solver} was tried first: {failure}")
+            for var, value in values:
+                var.set_value(value, skip_validation=True)
+            plan = following
+        if attempt is None:
+            raise EngineFailed(
+                f"No engine solved this model: {failure}. Write it with octsvm.write and solve it elsewhere."
+            )
+        attempt.rounds.notes[:0] = passed_over
         try:
-            outcome = _Outcome(model, form, info, program, rounds, stop, problem, bridge, start_tree)
-            result = outcome.result(began, deadline, gap, solver)
+            result = _Outcome(model, form, info, attempt, start_tree).result(began, deadline, gap)
         except (
             KeyboardInterrupt
         ):  # the second one, while the answer is being checked: finish with what there is
-            outcome = _Outcome(model, form, info, program, rounds, "interrupted", problem, bridge, start_tree)
-            result = outcome.result(began, deadline, gap, solver)
+            attempt = replace(attempt, stop="interrupted")
+            result = _Outcome(model, form, info, attempt, start_tree).result(began, deadline, gap)
     except BaseException:
         for var, value in before.values():
             var.set_value(value, skip_validation=True)
@@ -200,23 +238,39 @@ def solve_from(
     return result
 
 
+@dataclass(frozen=True)
+class _Attempt:
+    """What one engine came to."""
+
+    plan: Plan
+    program: LinearProgram
+    rounds: Rounds
+    stop: str
+    bridge: Bridge | None
+    has_start: bool
+
+
 def _run(
     model: pyo.ConcreteModel,
-    problem: ProblemClass,
-    spec: solvers.SolverSpec,
-    bridge: Bridge | None,
+    plan: Plan,
     has_start: bool,
     form: Formulation | None,
     **options: Any,
-) -> tuple[LinearProgram, Rounds, str]:
+) -> _Attempt:
     # Costs are not negative in any formulation; with terms of the user's own nothing is known beforehand.
     own = form is not None and certification.is_own(model)
+    problem = plan.problem
+    bridge = leading_to(problem, ("LP", "MILP"))
+    engine: Engine | None = None
     try:
+        program = compile_program(model, problem, bridge)
+        engine = Engine(plan.spec, program, bridge, plan.native)
         if bridge is not None:
-            bridge.apply(model, problem)
-        program = LinearProgram.compile(model)
-        if bridge is not None:
-            bridge.attach(program)
+            start = _start_point(program, bridge) if has_start else None
+            bridge.undo()
+        else:
+            start = _start_point(program, None) if has_start else None
+        engine.write_file(model, problem, options["size"])
 
         def settle(x: Array) -> Array | None:
             assert form is not None
@@ -230,17 +284,34 @@ def _run(
 
         rounds = Rounds(
             program,
-            spec,
+            engine,
             bridge,
             floor=0.0 if own else -math.inf,
             settle=settle if own and form is not None else None,
             **options,
         )
-        stop = rounds.run(_start_point(program, bridge) if has_start else None)
+        stop = rounds.run(start)
     finally:
+        if engine is not None:
+            engine.close()
         if bridge is not None:
             bridge.undo()
-    return program, rounds, stop
+    return _Attempt(plan, program, rounds, stop, bridge, has_start)
+
+
+def _check_limits(plan: Plan, limits: WorkLimits) -> None:
+    """Refuse a work limit that the engine does not know.
+
+    Raises
+    ------
+    InvalidParameter
+    """
+    for name, neutral, value in (("nodes", "node_limit", limits.nodes), ("work", "work_limit", limits.work)):
+        if value is not None and not plan.spec.takes(neutral):
+            raise InvalidParameter(
+                f"work_limit={{{name!r}: ...}} was asked for, and {plan.solver} has no such limit. "
+                "Use time_limit, or another solver."
+            )
 
 
 def _size_of(form: Formulation | None, info: ModelInfo | None) -> float:
@@ -272,27 +343,23 @@ class _Outcome:
         model: pyo.ConcreteModel,
         form: Formulation | None,
         info: ModelInfo | None,
-        program: LinearProgram,
-        rounds: Rounds,
-        stop: str,
-        problem: ProblemClass,
-        bridge: Bridge | None,
+        attempt: _Attempt,
         start: Tree | None,
     ) -> None:
-        self.model, self.form, self.info, self.program = model, form, info, program
-        self.rounds, self.stop, self.problem, self.bridge, self.start = rounds, stop, problem, bridge, start
-        self.notes: list[str] = list(rounds.notes)
+        self.model, self.form, self.info, self.attempt, self.start = model, form, info, attempt, start
+        self.program, self.rounds, self.stop = attempt.program, attempt.rounds, attempt.stop
+        self.notes: list[str] = list(attempt.rounds.notes)
 
-    def result(self, began: float, deadline: float, gap: float, solver: str) -> Result:
+    def result(self, began: float, deadline: float, gap: float) -> Result:
         self._note_what_was_rewritten()
         if self.rounds.best is not None:
             self._load(self.rounds.best)
         if self.form is None or self.info is None:
-            return self._uncertified(began, gap, solver)
+            return self._uncertified(began, gap)
         if self.stop == "infeasible":
             if math.isfinite(self.info.upper_bound):
                 self.notes.append(self._rebuild_note())
-            return self._infeasible(began, solver)
+            return self._infeasible(began)
         certificate: Certificate | None = None
         mismatch = ""
         if self.rounds.best is not None:
@@ -301,7 +368,7 @@ class _Outcome:
             mismatch = certificate.mismatch
         found = self._best_tree(certificate, deadline)
         if found is None:
-            return self._infeasible(began, solver)
+            return self._infeasible(began)
         tree, evaluation, objective, source = found
         bound = self.rounds.bound
         if objective > self.info.upper_bound * (1 + 1e-6):
@@ -343,7 +410,6 @@ class _Outcome:
             )
         return self._make(
             began,
-            solver,
             tree,
             evaluation,
             objective,
@@ -424,9 +490,7 @@ class _Outcome:
         assert self.info is not None
         if not certification.is_own(self.model):
             return []
-        better = polish_tree(
-            self.form, self.info, tree, self.rounds.spec, max(1.0, deadline - time.monotonic())
-        )
+        better = polish_tree(self.form, self.info, tree, max(1.0, deadline - time.monotonic()))
         if better is None:
             return []
         data = self.info.data
@@ -434,9 +498,17 @@ class _Outcome:
         return [(better, evaluation, evaluation.objective, "re-routed")]
 
     def _note_what_was_rewritten(self) -> None:
-        if self.bridge is not None:
+        plan, bridge = self.attempt.plan, self.attempt.bridge
+        if not plan.native and bridge is not None:
             self.notes.append(
-                f"{self.problem.name} solved as a series of linear models ({self.bridge.name}, {self.bridge.exactness})"
+                f"{plan.problem.name} solved as a series of linear models ({bridge.name}, {bridge.exactness})"
+            )
+        elif plan.rewritten:
+            self.notes.append("; ".join(plan.rewritten))
+        if plan.spec.claim == "convex" and plan.problem.unmarked and self.stop == "optimal":
+            self.notes.append(
+                f"{plan.title} proves optimality of convex models only, and nothing is known of {plan.problem.unmarked[0]}: "
+                "its bound is no proof"
             )
         if self.info is not None and self.info.big_m:
             largest = max(self.info.big_m["scores"], self.info.big_m["hinge"])
@@ -446,6 +518,22 @@ class _Outcome:
                     f"big-M {largest:.3g} times the integrality tolerance {self.rounds.integrality:g} is {slack:.2g} in units "
                     "of the margin: the engine's bound may be lower than the true one; a good start= lowers M"
                 )
+
+    def _engine(self) -> dict[str, Any]:
+        """What is known of the engine's own doing."""
+        plan, last = self.attempt.plan, self.rounds.last
+        start = "none"
+        if self.attempt.has_start:
+            start = "unsupported" if plan.start == "none" else self.rounds.start or "unknown"
+        return {
+            "entry": plan.spec.name,
+            "interface": plan.interface,
+            "as_it_stands": plan.native,
+            "start": start,
+            "status": "" if last is None else last.native,
+            "startup_seconds": self.rounds.startup,
+            "options": {} if last is None else dict(last.options),
+        }
 
     def _rebuild_note(self) -> str:
         assert self.form is not None
@@ -460,10 +548,9 @@ class _Outcome:
             f"(the constant tree without relabelling costs {cost:.6g})"
         )
 
-    def _infeasible(self, began: float, solver: str) -> Result:
+    def _infeasible(self, began: float) -> Result:
         return self._make(
             began,
-            solver,
             None,
             Evaluation(math.inf, {}, {}),
             math.inf,
@@ -473,7 +560,7 @@ class _Outcome:
             notes=self.notes,
         )
 
-    def _uncertified(self, began: float, gap: float, solver: str) -> Result:
+    def _uncertified(self, began: float, gap: float) -> Result:
         rounds = self.rounds
         self.notes.append(
             "the model belongs to no formulation: values are loaded, and nothing was checked outside the solver"
@@ -487,7 +574,6 @@ class _Outcome:
         )
         return self._make(
             began,
-            solver,
             None,
             Evaluation(rounds.objective, {}, {}),
             rounds.objective,
@@ -500,7 +586,6 @@ class _Outcome:
     def _make(
         self,
         began: float,
-        solver: str,
         tree: Tree | None,
         evaluation: Evaluation,
         objective: float,
@@ -528,8 +613,10 @@ class _Outcome:
             terms=terms,
             counts=dict(evaluation.counts),
             seconds=time.monotonic() - began,
-            solver=solver,
-            solver_version=rounds.backend.version(),
+            solver=self.attempt.plan.solver,
+            solver_version=(rounds.last.version if rounds.last is not None else "")
+            or self.attempt.plan.version,
+            engine=self._engine(),
             rounds=rounds.rounds,
             nodes=rounds.nodes,
             trace=tuple(rounds.trace),
@@ -545,9 +632,7 @@ class _Outcome:
         )
 
 
-def polish_tree(
-    form: Formulation, info: ModelInfo, tree: Tree, spec: solvers.SolverSpec, seconds: float
-) -> Tree | None:
+def polish_tree(form: Formulation, info: ModelInfo, tree: Tree, seconds: float) -> Tree | None:
     """Fix in the default variant what follows from the tree's routing, solve the convex rest, and return that tree.
 
     None where the default variant does not admit the tree, or nothing came of it.
@@ -560,15 +645,11 @@ def polish_tree(
     try:
         form.embed(model, tree)
         problem = classify(model)
-        bridge = None if problem.name in spec.classes else _bridge(problem, spec)
-        if bridge is not None:
-            bridge.apply(model, problem)
-        program = LinearProgram.compile(model)
-        if bridge is not None:
-            bridge.attach(program)
+        bridge = leading_to(problem, ("LP", "MILP"))
+        program = compile_program(model, problem, bridge)
         rounds = Rounds(
             program,
-            spec,
+            Engine(embedded(), program, bridge, native=bridge is None),
             bridge,
             deadline=began + seconds,
             began=began,
@@ -591,29 +672,6 @@ def polish_tree(
         return certification.certify(model, form).tree
     except OctsvmError:
         return None
-
-
-def _bridge(problem: ProblemClass, spec: solvers.SolverSpec) -> Bridge:
-    found = leading_to(problem, spec.classes)
-    if found is not None:
-        return found
-    others = [name for name, s in solvers.table().items() if s.version and problem.name in s.classes]
-    cause = (
-        f" The rows {', '.join(problem.unmarked[:3])} are not linear and carry no mark that a bridge knows."
-        if problem.unmarked
-        else ""
-    )
-    way = (
-        f"Of the installed solvers, {', '.join(others)} take it."
-        if others
-        else (
-            "Write the cone with blocks.add_margin, whose quadratic rows are marked, choose norm='l1', or write the model "
-            "for another solver with octsvm.write."
-        )
-    )
-    raise UnsupportedProblem(
-        f"{spec.name} cannot take this model: it is a {problem}, and {spec.name} solves {', '.join(spec.classes)}.{cause} {way}"
-    )
 
 
 def _mismatch_text(result: Result) -> str:
@@ -649,10 +707,24 @@ def check_log(log: Any) -> None:
         ) from None
 
 
+class WorkLimits(NamedTuple):
+    """Reproducible limits: nodes and rounds over all rounds, and the engine's own units of a single one."""
+
+    nodes: int | None = None
+    rounds: int | None = None
+    work: float | None = None
+
+
 def check_options(
-    time_limit: Any, work_limit: Any, gap: Any, threads: Any, seed: Any, on_mismatch: Any
-) -> tuple[int | None, int | None]:
-    """Refuse what is no option of a solve; return the limits on nodes and rounds.
+    time_limit: Any,
+    work_limit: Any,
+    gap: Any,
+    threads: Any,
+    seed: Any,
+    on_mismatch: Any,
+    options: Any = None,
+) -> WorkLimits:
+    """Refuse what is no option of a solve; return the work limits.
 
     Raises
     ------
@@ -681,13 +753,21 @@ def check_options(
         raise InvalidParameter(f"seed={seed!r} should be a whole number, 0 or more.")
     if on_mismatch not in ("raise", "warn", "ignore"):
         raise InvalidParameter(f"on_mismatch={on_mismatch!r} should be 'raise', 'warn' or 'ignore'.")
+    if options is not None and not (
+        isinstance(options, Mapping) and all(isinstance(name, str) for name in options)
+    ):
+        raise InvalidParameter(
+            f"options={options!r} should be a mapping from the solver's own option names to values, or None."
+        )
     limits = {"nodes": work_limit} if whole(work_limit) else {} if work_limit is None else work_limit
     if (
         not isinstance(limits, Mapping)
-        or set(limits) - {"nodes", "rounds"}
-        or not all(whole(v) and v >= 1 for v in limits.values())
+        or set(limits) - {"nodes", "rounds", "work"}
+        or not all(whole(limits.get(k, 1)) and limits.get(k, 1) >= 1 for k in ("nodes", "rounds"))
+        or not (number(limits.get("work", 1)) and limits.get("work", 1) > 0)
     ):
         raise InvalidParameter(
-            f"work_limit={work_limit!r} should be a number of nodes, or {{'nodes': ..., 'rounds': ...}} with whole numbers."
+            f"work_limit={work_limit!r} should be a number of nodes, or {{'nodes': ..., 'rounds': ...}} with whole numbers "
+            "(and 'work' in the solver's own units)."
         )
-    return limits.get("nodes"), limits.get("rounds")
+    return WorkLimits(limits.get("nodes"), limits.get("rounds"), limits.get("work"))

@@ -22,6 +22,7 @@ __all__ = [
     "InvalidData",
     "InvalidParameter",
     "InvalidSolverTable",
+    "LicenseTooSmall",
     "NoValues",
     "OctsvmError",
     "OutputNotWritable",
@@ -43,6 +44,10 @@ class UnknownSolver(OctsvmError, ValueError):
 
 class SolverUnavailable(OctsvmError, RuntimeError):
     """The solver is known but not installed here."""
+
+
+class LicenseTooSmall(OctsvmError, RuntimeError):
+    """The model is larger than the solver's licence allows."""
 
 
 class UnsupportedProblem(OctsvmError, ValueError):

@@ -41,6 +41,11 @@ class ProblemClass:
     squared_norms: tuple[SquaredNorm, ...]
     unmarked: tuple[str, ...]
 
+    @property
+    def quadratic(self) -> bool:
+        """Whether anything is not linear."""
+        return bool(self.cones or self.squared_norms or self.unmarked)
+
     def __str__(self) -> str:
         parts = [f"{self.binaries} binaries" if self.binaries else "", f"{self.rows} rows"]
         if self.cones:
@@ -63,29 +68,42 @@ def marks(model: pyo.ConcreteModel) -> tuple[list[SecondOrderCone], list[Squared
     return cones, squares
 
 
-def _degree(expression: Any) -> float:
+def degree(expression: Any) -> float:
+    """Degree of an expression in its free variables; infinite where it is no polynomial."""
     if type(expression) is LinearExpression:
         return 1
-    degree = expression.polynomial_degree() if hasattr(expression, "polynomial_degree") else 0
-    return float("inf") if degree is None else degree
+    found = expression.polynomial_degree() if hasattr(expression, "polynomial_degree") else 0
+    return float("inf") if found is None else found
+
+
+def _degree_without(squares: list[SquaredNorm], objective: Any) -> float:
+    """Degree of the objective apart from its marked squares."""
+    kept = [(s.expression, s.expression.expr) for s in squares]
+    try:
+        for expression, _ in kept:
+            expression.set_value(0.0)
+        return degree(objective.expr)
+    finally:
+        for expression, original in kept:
+            expression.set_value(original)
 
 
 def classify(model: pyo.ConcreteModel) -> ProblemClass:
     """Compute the class of ``model``."""
     cones, squares = marks(model)
     cone_rows = {id(c.row) for c in cones}
-    rows, unmarked, degree = 0, [], 1.0
+    rows, unmarked, row_degree = 0, [], 1.0
     for row in model.component_data_objects(pyo.Constraint, active=True, descend_into=True):
         rows += 1
         if id(row) in cone_rows:
             continue
-        d = _degree(row.body)
+        d = degree(row.body)
         if d > 1:
             unmarked.append(row.name)
-            degree = max(degree, d)
+            row_degree = max(row_degree, d)
     objectives = list(model.component_data_objects(pyo.Objective, active=True, descend_into=True))
-    objective_degree = max((_degree(o.expr) for o in objectives), default=1.0)
-    if objective_degree > 1 and not squares:
+    objective_degree = max((degree(o.expr) for o in objectives), default=1.0)
+    if objective_degree > 1 and (not squares or _degree_without(squares, objectives[0]) > 1):
         unmarked.append(objectives[0].name)
     binaries = integers = variables = 0
     for var in model.component_data_objects(pyo.Var, active=True, descend_into=True):
@@ -96,9 +114,9 @@ def classify(model: pyo.ConcreteModel) -> ProblemClass:
             binaries += 1
         elif var.is_integer():
             integers += 1
-    if max(degree, objective_degree) > 2:
+    if max(row_degree, objective_degree) > 2:
         name = "NLP"
-    elif degree > 1:
+    elif row_degree > 1:
         name = "QCP"
     elif cones:
         name = "SOCP"

@@ -115,6 +115,10 @@ class Result:
         Training rows that the tree routes otherwise than the solver's answer did.
     big_m : dict
         Largest big-M of each family of rows.
+    engine : dict
+        How the solver was talked to: the ``entry`` and its ``interface``; ``as_it_stands``, or refined in rounds; what
+        became of the ``start`` ("accepted", "rejected", "unsupported", "unknown" where the engine does not say, "none");
+        the engine's own word for its ``status``; ``startup_seconds`` of a process of its own; its ``options``.
     index : tuple or None
         Index of the DataFrame of training rows, None where they came in another form.
     data_digest : str
@@ -145,6 +149,7 @@ class Result:
     model_objective: float = math.nan
     differing_rows: tuple[int, ...] = ()
     big_m: Mapping[str, float] = field(default_factory=dict)
+    engine: Mapping[str, Any] = field(default_factory=dict)
     data_digest: str = ""
     index: tuple[Any, ...] | None = None
     n: int = 0
@@ -238,6 +243,7 @@ class Result:
         out["notes"] = list(self.notes)
         out["differing_rows"] = list(self.differing_rows)
         out["big_m"] = dict(self.big_m)
+        out["engine"] = dict(self.engine)
         out["versions"] = dict(self.versions)
         out["tree"] = None if self.tree is None else self.tree.to_dict()
         plain: dict[str, Any] = _finite(out)

@@ -8,18 +8,18 @@ new assignment.
 
 from __future__ import annotations
 
-import importlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
-from .backends.program import Array, Limits, LinearProgram
+from .backends import highs
+from .backends.program import Array, Limits, LinearProgram, Outcome
 from .bridges import Bridge, relative_gap
-from .errors import EngineFailed
+from .engine import Engine, embedded
+from .errors import EngineFailed, LicenseTooSmall
 from .result import Progress, TracePoint
-from .solvers import SolverSpec
 
 POLISH_ROUNDS = 40
 POLISH_GAP = 1e-9
@@ -40,12 +40,18 @@ class Rounds:
     objective, bound : float
     own : bool
         Whether ``best`` was found by the engine rather than given as a start.
+    last : Outcome or None
+        What the engine's last solve came to.
+    start : str
+        What became of the start that the engine was handed; empty where it does not say.
+    startup : float
+        Seconds until an engine in a process of its own had the model, over all rounds.
     """
 
     def __init__(
         self,
         program: LinearProgram,
-        spec: SolverSpec,
+        engine: Engine,
         bridge: Bridge | None,
         *,
         deadline: float,
@@ -60,14 +66,19 @@ class Rounds:
         log: Any,
         callback: Callable[[Progress], Any] | None,
         settle: Callable[[Array], Array | None] | None = None,
+        work: float | None = None,
+        options: Mapping[str, Any] | None = None,
     ) -> None:
-        self.program, self.spec, self.bridge = program, spec, bridge
-        self.backend = importlib.import_module(f".backends.{spec.backend}", __package__)
+        self.program, self.engine, self.bridge = program, engine, bridge
+        self.spec, self._polisher = engine.spec, embedded()
+        self._work, self._options = work, dict(options or {})
         self.deadline, self.began, self.gap = deadline, began, gap
         self.threads, self.seed, self.log, self.callback = threads, seed, log, callback
         self.node_limit, self.round_limit = node_limit, round_limit
         self.size, self.settle = size, settle
-        self.integrality = spec.tolerances.integrality
+        self.integrality = self.spec.tolerances.integrality
+        self.last: Outcome | None = None
+        self.start, self.startup = "", 0.0
         self.best: Array | None = None
         self.own = False
         self.objective, self.bound = float("inf"), floor
@@ -94,6 +105,8 @@ class Rounds:
             self.integrality,
             min(self.size, self.objective),
             self.log,
+            self._work,
+            self._options,
         )
 
     def _report(self, nodes: int) -> bool:
@@ -128,8 +141,11 @@ class Rounds:
     # -- polishing ------------------------------------------------------------------------------------------
 
     def polish(self, x: Array, own: bool) -> None:
-        """Fix the integers of ``x`` and solve the convex rest; keep what is better."""
-        rest = self.backend.FixedProgram(self.program, self.spec, self._limits(self.gap), x)
+        """Fix the integers of ``x`` and solve the convex rest with the embedded solver; keep what is better."""
+        if self.program.quadratic or self.program.partial:
+            self._take(x, own)  # rows that no bridge knows: nothing to polish with
+            return
+        rest = highs.FixedProgram(self.program, self._polisher, self._limits(self.gap), x)
         best, value, stop = None, float("inf"), "time_limit"
         for _ in range(POLISH_ROUNDS):
             seconds = self._left() + POLISH_GRACE
@@ -201,8 +217,11 @@ class Rounds:
         known = np.isfinite(start)
         if not known.all():
             whole = np.flatnonzero(known & self.program.integer)
-            out = self.backend.solve(
-                self.program.fixed_at(whole, np.round(start[whole])), self.spec, self._limits(self.gap)
+            if self.program.quadratic or self.program.partial:
+                self.notes.append("the start leaves variables of your own open, and was not used")
+                return
+            out = highs.solve(
+                self.program.fixed_at(whole, np.round(start[whole])), self._polisher, self._limits(self.gap)
             )
             if out.x is None:
                 self.notes.append(
@@ -232,15 +251,29 @@ class Rounds:
                 return "work_limit"
             if self.node_limit is not None and self.rounds and self.nodes >= self.node_limit:
                 return "work_limit"
-            tight = self.gap if self.bridge is None else max(self.gap / 4, LEAST_GAP)
+            # Polishing may move a point by the engine's tolerances: a little less than the gap is asked of it.
+            exact = self.bridge is None or self.engine.native
+            share = 0.25 if not exact else 1.0 if self.bridge is None and self.spec.trusted else 0.9
+            tight = max(self.gap * share, LEAST_GAP) if share < 1.0 else self.gap
             now = relative_gap(self.objective, self.bound, self.size)
-            target = tight if self.bridge is None or stalled else max(tight, min(1e-2, now / 10))
+            target = tight if exact or stalled else max(tight, min(1e-2, now / 10))
             before = self.objective, self.bound
             checked = self.best, self.objective, self.own
             given = self.best if self._hand_over else None
             self._met = False
-            out = self.backend.solve(self.program, self.spec, self._limits(target), given, self._watch)
+            try:
+                out = self.engine.solve(self._limits(target), given, self._watch)
+            except LicenseTooSmall as error:
+                if not self.rounds:
+                    raise
+                self.notes.append(f"refinement had to end: {error}")
+                return "licence"
+            self.last = out
+            self.start = self.start or out.start
+            self.startup += out.startup
             self.rounds += 1
+            if out.failure:
+                self.notes.append(out.failure)
             self.nodes += out.nodes
             # Points seen on the way use the engine's tolerances; only polished ones stand.
             seen, claim, _ = self.best, self.objective, self.own
@@ -267,26 +300,26 @@ class Rounds:
             if out.stop == "error":
                 if self.best is None and self.rounds == 1:
                     raise EngineFailed(
-                        f"{self.spec.name} broke down on this model without an answer. Try another seed, "
-                        "or write the model with octsvm.write and solve it elsewhere."
+                        f"{out.failure or f'{self.spec.title} broke down on this model without an answer'}. Try another "
+                        "seed or another solver, or write the model with octsvm.write and solve it elsewhere."
                     )
                 return "error"
             if relative_gap(self.objective, self.bound, self.size) <= self.gap:
                 return "optimal"
             if out.stop == "node_limit":
                 return "work_limit"
-            if out.stop != "optimal" and not self._met:
+            if out.stop not in ("optimal", "gap_limit") and not self._met:
                 return "interrupted" if self._asked_to_stop else out.stop
             self._met = False
             progress = self.objective < before[0] - 1e-12 or self.bound > before[1] + 1e-9 * max(
                 1.0, abs(self.bound)
             )
-            if self.bridge is not None and not progress and target > tight:
+            if not exact and not progress and target > tight:
                 stalled = True  # ask for all of the accuracy before anything is concluded
                 continue
-            if self.bridge is None or not progress:
+            if exact or not progress:
                 if given is not None:
-                    # Seen with HiGHS 1.16: presolve misplaces a start, and its false value ends the search early.
+                    # Seen with an engine whose presolve misplaces a start, so that its false value ends the search early.
                     self._hand_over = False
                     self.notes.append(
                         "the engine's claim did not hold; solved again without handing it the incumbent"

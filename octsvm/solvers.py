@@ -1,121 +1,416 @@
-"""The solver table: solvers.yaml, read and validated once."""
+"""The solver table: solvers.yaml with the user's own file merged over it, validated, and asked what is installed."""
 
 from __future__ import annotations
 
 import difflib
+import importlib
 import importlib.metadata
 import importlib.resources
 import importlib.util
 import os
+import shutil
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, ValidationError
+from platformdirs import user_config_path
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from .errors import InvalidSolverTable, SolverUnavailable, UnknownSolver
 
 ENVIRONMENT = "OCTSVM_SOLVERS"
+AUTO = "auto"
+REMOTE = "neos:"
+NEUTRAL = (
+    "time_limit",
+    "gap",
+    "gap_abs",
+    "threads",
+    "seed",
+    "node_limit",
+    "work_limit",
+    "feasibility_tolerance",
+    "integrality_tolerance",
+    "log",
+)
 
 
-class Requirement(BaseModel):
+class _Strict(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Requirement(_Strict):
     """The distribution that brings a solver's interface."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     distribution: str
     module: str
     version: str
 
 
-class Tolerances(BaseModel):
+class Tolerances(_Strict):
     """Feasibility and integrality tolerance that are set on every solve."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     feasibility: float = 1e-6
     integrality: float = 1e-6
 
 
-class SolverSpec(BaseModel):
+class Option(_Strict):
+    """One of the solver's own options: its name, and how its values relate to ours."""
+
+    name: str
+    measure: Literal["same", "smaller"] = "same"
+
+
+class OptionFile(_Strict):
+    """The file of options that a program reads in its working directory."""
+
+    name: str
+    line: str = "{key} {value}"
+
+
+class Ceiling(_Strict):
+    """The largest model that a free licence takes."""
+
+    variables: int | None = None
+    rows: int | None = None
+    total: int | None = None
+
+    def broken_by(self, variables: int, rows: int) -> str:
+        """Which ceiling a model breaks, as text; empty where none."""
+        for have, most, what in (
+            (variables, self.variables, "variables"),
+            (rows, self.rows, "rows"),
+            (variables + rows, self.total, "rows and variables together"),
+        ):
+            if most is not None and have > most:
+                return f"{have} {what}, and it takes {most}"
+        return ""
+
+
+class Licence(_Strict):
+    """Ceilings of the free licence, for linear models and for those with any quadratic term."""
+
+    linear: Ceiling
+    quadratic: Ceiling
+
+
+class Start(_Strict):
+    """How a start is passed; a program gets it as a file in ``format``, by its ``option``."""
+
+    passes: Literal["all", "integers", "none"] = "none"
+    format: str = ""
+    option: str = ""
+
+
+class LogPatterns(_Strict):
+    """Regular expressions for what an engine's log says; the first group of ``bound`` and ``nodes`` is the number."""
+
+    bound: str = ""
+    nodes: str = ""
+    accepted: str = ""
+    rejected: str = ""
+    stop: dict[str, str] = {}
+
+
+class SolverSpec(_Strict):
     """One entry of the solver table."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-    backend: str
-    requires: Requirement
-    classes: tuple[str, ...]
-    options: dict[str, str]
-    fixed: dict[str, Any] = {}
-    tolerances: Tolerances = Tolerances()
-    install: str
     name: str = ""
+    title: str
+    backend: Literal["highs", "child", "executable", "neos"]
+    adapter: str = ""
+    requires: Requirement | None = None
+    executable: tuple[str, ...] = ()
+    argv: tuple[str, ...] = ()
+    env: dict[str, str] = {}
+    format: Literal["", "nl", "mps", "lp"] = ""
+    answer: str = ""
+    option_file: OptionFile | None = None
+    otherwise: str = ""
+    classes: tuple[str, ...]
+    cone_form: Literal["quadratic", "perspective", "norm", "none"] = "none"
+    claim: Literal["global", "convex", "none"] = "global"
+    licence: Licence | None = None
+    options: dict[str, str | Option] = {}
+    fixed: dict[str, Any] = {}
+    unsupported: tuple[str, ...] = ()
+    tolerances: Tolerances = Tolerances()
+    start: Start = Start()
+    log: LogPatterns = LogPatterns()
+    trusted: bool = False
+    tested: bool = True
+    install: str
+
+    @model_validator(mode="after")
+    def _consistent(self) -> SolverSpec:
+        if self.backend == "child" and not self.adapter:
+            raise ValueError("backend: child needs an adapter")
+        if self.backend in ("child", "highs") and self.requires is None:
+            raise ValueError(f"backend: {self.backend} needs requires")
+        if self.backend == "executable":
+            missing = [k for k in ("executable", "argv", "format", "answer") if not getattr(self, k)]
+            if missing:
+                raise ValueError(f"backend: executable needs {', '.join(missing)}")
+        known = set(NEUTRAL)
+        for where in (self.options, self.unsupported):
+            for key in where:
+                if key not in known:
+                    raise ValueError(f"{key!r} is no neutral option; there are {', '.join(NEUTRAL)}")
+        return self
+
+    def native(self, neutral: str) -> str | None:
+        """The solver's own name of a neutral option, None where it has none."""
+        found = self.options.get(neutral)
+        return found.name if isinstance(found, Option) else found
+
+    def takes(self, neutral: str) -> bool:
+        """Whether the solver has this neutral option, by name or in its arguments."""
+        return neutral in self.options or any(f"{{{neutral}}}" in a for a in self.argv)
+
+    @property
+    def program(self) -> str | None:
+        """Path of the executable, None where there is none."""
+        for candidate in self.executable:
+            if candidate.startswith("python:"):
+                found = _path_from_python(candidate.removeprefix("python:"))
+            else:
+                found = shutil.which(candidate)
+            if found:
+                return found
+        return None
 
     @property
     def version(self) -> str | None:
-        """Version of the installed interface, None where it is missing."""
-        if importlib.util.find_spec(self.requires.module) is None:
+        """Version of the installed interface (of a program: "installed"), None where it is missing."""
+        if self.requires is not None:
+            if importlib.util.find_spec(self.requires.module) is None:
+                return None
+            try:
+                return importlib.metadata.version(self.requires.distribution)
+            except importlib.metadata.PackageNotFoundError:
+                return None
+        if self.backend == "neos":
+            return "remote"
+        return "installed" if self.program else None
+
+
+def _path_from_python(dotted: str) -> str | None:
+    module, _, name = dotted.rpartition(".")
+    try:
+        if not module or importlib.util.find_spec(module) is None:
             return None
-        try:
-            return importlib.metadata.version(self.requires.distribution)
-        except importlib.metadata.PackageNotFoundError:
-            return None
+        found = getattr(importlib.import_module(module), name)
+        path = str(found() if callable(found) else found)
+    except Exception:
+        return None
+    return path if os.path.exists(path) else None
+
+
+def expand(text: str) -> str:
+    """``python:module.function`` as what it returns; anything else as it is."""
+    if not text.startswith("python:"):
+        return text
+    return _path_from_python(text.removeprefix("python:")) or ""
 
 
 def table_path() -> Path:
-    """Where the solver table is: $OCTSVM_SOLVERS, else in the package, else in the project root.
+    """Where the shipped solver table is: in the package, or in the project root.
 
     Raises
     ------
     InvalidSolverTable
         Naming the places that were searched.
     """
-    chosen = os.environ.get(ENVIRONMENT)
-    if chosen:
-        if not Path(chosen).is_file():
-            raise InvalidSolverTable(f"${ENVIRONMENT} names {chosen!r}, and there is no such file.")
-        return Path(chosen)
     package = Path(str(importlib.resources.files(__package__)))
     places = [package / "solvers.yaml", package.parent / "solvers.yaml"]
     for place in places:
         if place.is_file():
             return place
     raise InvalidSolverTable(
-        f"The solver table solvers.yaml was not found; looked for {' and '.join(map(str, places))}. "
-        f"Reinstall octsvm, or name a table in ${ENVIRONMENT}."
+        f"The solver table solvers.yaml was not found; looked for {' and '.join(map(str, places))}. Reinstall octsvm."
     )
 
 
-@lru_cache(maxsize=8)
-def _read(path: Path, changed: float) -> dict[str, SolverSpec]:
+def user_table_path() -> Path | None:
+    """The user's table: $OCTSVM_SOLVERS, else solvers.yaml in the user's configuration folder; None without one.
+
+    Raises
+    ------
+    InvalidSolverTable
+        $OCTSVM_SOLVERS names a file that is not there.
+    """
+    chosen = os.environ.get(ENVIRONMENT)
+    if chosen:
+        if not Path(chosen).is_file():
+            raise InvalidSolverTable(f"${ENVIRONMENT} names {chosen!r}, and there is no such file.")
+        return Path(chosen)
+    own = user_config_path("octsvm", appauthor=False) / "solvers.yaml"
+    return own if own.is_file() else None
+
+
+def _parse(path: Path) -> tuple[dict[str, Any], yaml.Node | None]:
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        text = path.read_text(encoding="utf-8")
+        content, node = yaml.safe_load(text), yaml.compose(text, Loader=yaml.SafeLoader)
+    except yaml.YAMLError as error:
         raise InvalidSolverTable(f"{path}: {error}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidSolverTable(f"{path} cannot be read: {error}") from None
     if not isinstance(content, dict) or not isinstance(content.get("solvers"), dict):
         raise InvalidSolverTable(f"{path}: a table `solvers:` of entries by name is missing.")
-    known = content.get("classes", [])
-    table = {}
-    for name, entry in content["solvers"].items():
+    return content, node
+
+
+def _line(node: yaml.Node | None, keys: tuple[Any, ...]) -> int | None:
+    """The line (from 1) of the deepest part of ``keys`` that the file has."""
+    line = None
+    for key in keys:
+        if isinstance(node, yaml.MappingNode):
+            found = [(k, v) for k, v in node.value if k.value == str(key)]
+            if not found:
+                break
+            line, node = found[0][0].start_mark.line + 1, found[0][1]
+        elif isinstance(node, yaml.SequenceNode) and isinstance(key, int) and key < len(node.value):
+            node = node.value[key]
+            line = node.start_mark.line + 1
+        else:
+            break
+    return line
+
+
+def merge(under: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
+    """``over`` merged over ``under``, mapping by mapping; other values replace."""
+    out = dict(under)
+    for key, value in over.items():
+        below = out.get(key)
+        out[key] = merge(below, value) if isinstance(below, dict) and isinstance(value, dict) else value
+    return out
+
+
+class Table(dict[str, SolverSpec]):
+    """Entries by name, and the order in which "auto" prefers them."""
+
+    prefer: tuple[str, ...] = ()
+
+
+@lru_cache(maxsize=8)
+def _read(paths: tuple[tuple[Path, float], ...]) -> Table:
+    content: dict[str, Any] = {}
+    sources: list[tuple[Path, dict[str, Any], yaml.Node | None]] = []
+    for path, _ in paths:
+        part, node = _parse(path)
+        sources.append((path, part, node))
+        content = merge(content, part)
+
+    def mistake(text: str, *keys: Any) -> InvalidSolverTable:
+        # The last file that has these keys is the one whose word counts.
+        best: tuple[Path, int | None, int] = (sources[-1][0], None, -1)
+        for path, part, node in sources:
+            depth, at = 0, part
+            for key in keys:
+                if not isinstance(at, (dict, list)) or (isinstance(at, dict) and key not in at):
+                    break
+                at = at[key] if isinstance(at, dict) or isinstance(key, int) else None
+                depth += 1
+            if depth >= best[2]:
+                best = (path, _line(node, keys), depth)
+        where = f"{best[0]}, line {best[1]}" if best[1] else str(best[0])
+        return InvalidSolverTable(f"{where}: {text}")
+
+    known = content.get("classes") or []
+    entries = content["solvers"]
+    out = Table()
+    for name in entries:
+        entry = _inherited(entries, name, mistake)
         try:
             spec = SolverSpec(**(entry | {"name": str(name)}))
-        except (ValidationError, TypeError) as error:
-            raise InvalidSolverTable(f"{path}, solver {name!r}: {error}") from None
+        except ValidationError as error:
+            first = error.errors()[0]
+            # pydantic names the branch of a union too; those are no keys of the file
+            keys = tuple(k for k in first["loc"] if k not in ("str", "Option"))
+            field = ".".join(map(str, keys))
+            allowed = ", ".join(k for k in SolverSpec.model_fields if k != "name")
+            more = f" The keys of an entry are {allowed}." if first["type"] == "extra_forbidden" else ""
+            raise mistake(
+                f"solver {str(name)!r}: {field + ': ' if field else ''}{first['msg']}.{more}",
+                "solvers",
+                name,
+                *keys,
+            ) from None
+        except TypeError as error:
+            raise mistake(f"solver {str(name)!r}: {error}", "solvers", name) from None
         wrong = [c for c in spec.classes if c not in known]
         if wrong:
-            raise InvalidSolverTable(
-                f"{path}, solver {name!r}: {wrong[0]!r} is no problem class; there are {known}."
+            raise mistake(
+                f"solver {str(name)!r}: {wrong[0]!r} is no problem class; there are {', '.join(known)}.",
+                "solvers",
+                name,
+                "classes",
+                spec.classes.index(wrong[0]),
             )
-        table[str(name)] = spec
-    return table
+        out[str(name)] = spec
+    for name, spec in out.items():
+        if spec.otherwise and spec.otherwise not in out:
+            raise mistake(
+                f"solver {name!r}: otherwise names {spec.otherwise!r}, which is no entry.",
+                "solvers",
+                name,
+                "otherwise",
+            )
+    preferred = content.get("prefer") or list(out)
+    for k, name in enumerate(preferred):
+        if name not in out:
+            raise mistake(f"prefer names {name!r}, which is no entry.", "prefer", k)
+    out.prefer = tuple(preferred)
+    return out
 
 
-def table() -> dict[str, SolverSpec]:
-    """All entries by name."""
-    path = table_path()
-    return _read(path, path.stat().st_mtime)
+def _inherited(entries: dict[str, Any], name: Any, mistake: Any) -> dict[str, Any]:
+    seen = [name]
+    chain = []
+    while True:
+        entry = entries[seen[-1]]
+        if not isinstance(entry, dict):
+            raise mistake(f"solver {str(seen[-1])!r}: an entry is a mapping of keys.", "solvers", seen[-1])
+        chain.append({k: v for k, v in entry.items() if k != "inherit"})
+        parent = entry.get("inherit")
+        if parent is None:
+            break
+        if parent not in entries or parent in seen:
+            raise mistake(
+                f"solver {str(seen[-1])!r}: inherit names {parent!r}, which is "
+                + ("no entry." if parent not in entries else "this entry again."),
+                "solvers",
+                seen[-1],
+                "inherit",
+            )
+        seen.append(parent)
+    out: dict[str, Any] = {}
+    for k, part in enumerate(reversed(chain)):
+        if k < len(chain) - 1:
+            part = {key: v for key, v in part.items() if key != "otherwise"}  # its stand-in is its own
+        out = merge(out, part)
+    return out
+
+
+def table() -> Table:
+    """All entries by name, the user's merged over ours.
+
+    Raises
+    ------
+    InvalidSolverTable
+        With the file and the line of the mistake.
+    """
+    paths = [table_path()]
+    own = user_table_path()
+    if own is not None:
+        paths.append(own)
+    return _read(tuple((p, p.stat().st_mtime) for p in paths))
 
 
 def get(name: str) -> SolverSpec:
-    """The entry called ``name``, whether installed or not.
+    """The entry called ``name``, whether installed or not; ``neos:<solver>`` is made up on the spot.
 
     Raises
     ------
@@ -123,27 +418,77 @@ def get(name: str) -> SolverSpec:
         With the nearest name.
     """
     entries = table()
+    if str(name).startswith(REMOTE):
+        return remote(str(name))
     if name not in entries:
-        close = difflib.get_close_matches(str(name).lower(), entries, n=1, cutoff=0.4)
+        close = difflib.get_close_matches(str(name).lower(), [*entries, AUTO], n=1, cutoff=0.4)
         hint = f" Did you mean {close[0]!r}?" if close else ""
         raise UnknownSolver(
-            f"{name!r} is not in the solver table.{hint} There are: {', '.join(entries)}. Another solver takes the model "
-            "of octsvm.build through Pyomo's SolverFactory, or a file of octsvm.write."
+            f"{name!r} is not in the solver table.{hint} There are: {AUTO}, {', '.join(entries)}. Another solver is one "
+            "entry in a table of your own (`octsvm solvers --help`), or takes a file of octsvm.write."
         )
     return entries[name]
 
 
+def remote(name: str) -> SolverSpec:
+    """The entry of ``neos:<solver>``: what we know of the solver, run on the NEOS server.
+
+    Raises
+    ------
+    UnknownSolver
+        Without a solver behind the colon.
+    """
+    solver = name.removeprefix(REMOTE)
+    entries = table()
+    if not solver:
+        raise UnknownSolver(
+            "neos: needs a solver behind the colon, e.g. neos:bonmin. NEOS lists them at neos-server.org."
+        )
+    below = entries.get(solver)
+    return SolverSpec(
+        name=name,
+        title=f"{below.title if below else solver} on NEOS",
+        backend="neos",
+        format="nl",
+        answer="asl",
+        classes=below.classes if below else ("LP", "MILP"),
+        cone_form=below.cone_form if below else "none",
+        claim=below.claim if below else "none",
+        unsupported=tuple(k for k in NEUTRAL if k != "log"),
+        tested=False,
+        install="set the environment variable NEOS_EMAIL to your address; needs the network",
+    )
+
+
+def installed(name: str) -> SolverSpec | None:
+    """The entry called ``name``, or the one that stands in for it; None where neither is installed."""
+    spec: SolverSpec | None = get(name)
+    seen: set[str] = set()
+    while spec is not None and spec.name not in seen:
+        seen.add(spec.name)
+        if spec.version is not None:
+            return spec
+        spec = get(spec.otherwise) if spec.otherwise else None
+    return None
+
+
 def require(name: str) -> SolverSpec:
-    """The entry called ``name``, installed.
+    """The entry called ``name`` (or its stand-in), installed.
 
     Raises
     ------
     UnknownSolver, SolverUnavailable
     """
     spec = get(name)
-    if spec.version is None:
-        raise SolverUnavailable(
-            f"{name} is not installed here: the module {spec.requires.module!r} "
-            f"(distribution {spec.requires.distribution} >= {spec.requires.version}) was not found. {spec.install}"
-        )
-    return spec
+    found = installed(name)
+    if found is not None:
+        return found
+    if spec.requires is not None:
+        what = f"the module {spec.requires.module!r} (distribution {spec.requires.distribution} >= {spec.requires.version})"
+    else:
+        what = f"no program called {' or '.join(spec.executable)} was found on PATH, that is, it"
+    there = [n for n, s in table().items() if s.version is not None and s.backend != "neos"]
+    raise SolverUnavailable(
+        f"{name} is not installed here: {what} was not found. To get it: {spec.install}. "
+        f"Installed are: {', '.join(there) or 'none'}."
+    )

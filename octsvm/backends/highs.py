@@ -7,20 +7,17 @@ deadline work while the solver holds the processor), and checks that each option
 from __future__ import annotations
 
 import atexit
-import contextlib
-import os
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import highspy
 import numpy as np
 
-from ..errors import EngineFailed
+from ..errors import EngineFailed, InvalidParameter
 from ..solvers import SolverSpec
+from .engine_log import EngineLog
 from .program import Array, Limits, LinearProgram, Outcome, Row, Watch
 
 GRACE = 1.0  # seconds past the limit after which a solve is told to stop; twice that, and it is left behind
@@ -63,9 +60,9 @@ def version() -> str:
     return str(_Silent().version())
 
 
-def _set(h: Any, name: str, value: Any) -> None:
+def _set(h: Any, name: str | None, value: Any) -> None:
     if h.setOptionValue(name, value) != highspy.HighsStatus.kOk:
-        raise EngineFailed(
+        raise InvalidParameter(
             f"HiGHS does not take the option {name} = {value!r}. See https://ergo-code.github.io/HiGHS for its options."
         )
 
@@ -85,7 +82,7 @@ def _native(program: LinearProgram, spec: SolverSpec, limits: Limits, scale: flo
         kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
         lp.integrality_ = [kinds[int(k)] for k in program.integer]
     h = _Silent()
-    options = spec.options
+    options = {neutral: spec.native(neutral) or neutral for neutral in spec.options}
     for name, value in spec.fixed.items():
         _set(h, name, value)
     _set(h, options["time_limit"], float(max(0.0, limits.seconds)))
@@ -93,6 +90,9 @@ def _native(program: LinearProgram, spec: SolverSpec, limits: Limits, scale: flo
     _set(h, options["seed"], int(limits.seed) % (2**31 - 1))
     _set(h, options["feasibility_tolerance"], spec.tolerances.feasibility if not relax else 1e-9)
     _set(h, options["integrality_tolerance"], limits.integrality)
+    if not relax:
+        for name, value in limits.options.items():
+            _set(h, name, value)
     if h.passModel(lp) == highspy.HighsStatus.kError:
         raise EngineFailed(
             "HiGHS refused the model's matrix; please report this with the model's .mps file (octsvm.write)."
@@ -176,11 +176,13 @@ def solve(
     """
     scale = program.cost_scale(limits.size)
     h = _native(program, spec, limits, scale, relax=False)
-    _set(h, spec.options["gap"], float(limits.gap))
-    _set(h, spec.options["gap_abs"], 1e-9)
+    _set(h, spec.native("gap"), float(limits.gap))
+    _set(h, spec.native("gap_abs"), 1e-9)
     if limits.nodes is not None:
-        _set(h, spec.options["node_limit"], int(limits.nodes))
-    log_file = _start_log(h, spec, limits.log)
+        _set(h, spec.native("node_limit"), int(limits.nodes))
+    log = EngineLog(spec, limits.log)
+    _set(h, "output_flag", True)
+    h.cbLogging.subscribe(lambda event: [log.line(line) for line in event.message.splitlines()])
     if start is not None:
         solution = highspy.HighsSolution()
         solution.col_value = np.asarray(start, dtype=float)
@@ -231,15 +233,26 @@ def solve(
     h.cbSimplexInterrupt.subscribe(interrupt)
 
     began = time.monotonic()
-    finished, pressed = _run(h, limits.seconds, stop, lambda: tell(None))
+    try:
+        finished, pressed = _run(h, limits.seconds, stop, lambda: tell(None))
+    finally:
+        log.close()
     if broken:
         raise broken[0]
     late = time.monotonic() - began > limits.seconds
-    _end_log(log_file, limits.log)
     if not finished:
         x = best[0] if best else None
         reason = "time_limit" if late and not pressed else "interrupted"
-        return Outcome(reason, x, np.inf if x is None else program.objective(x), -np.inf, nodes[0])
+        return Outcome(
+            reason,
+            x,
+            np.inf if x is None else program.objective(x),
+            known[0],
+            nodes[0],
+            start=log.start,
+            version=version(),
+            failure=f"{spec.title} did not stop when told to, and was left behind",
+        )
 
     status = _STOPS.get(h.getModelStatus(), "error")
     if stop.is_set() and status in (
@@ -261,30 +274,16 @@ def solve(
         bound = np.inf
     if abs(bound) >= 1e19 and status != "infeasible":
         bound = -np.inf
-    return Outcome(status, x, objective, bound, max(nodes[0], int(info.mip_node_count) if mixed else 0))
-
-
-def _start_log(h: Any, spec: SolverSpec, log: Any) -> str | None:
-    if log is None or log is False:
-        return None
-    _set(h, "output_flag", True)
-    if log is True:
-        _set(h, "log_to_console", True)
-        return None
-    handle, name = tempfile.mkstemp(suffix=".log")
-    os.close(handle)
-    _set(h, spec.options["log"], name)
-    return name
-
-
-def _end_log(name: str | None, log: Any) -> None:
-    """HiGHS truncates its log file at every start; ours collects all rounds."""
-    if name is None:
-        return
-    with open(log, "a", encoding="utf-8") as out:
-        out.write(Path(name).read_text(encoding="utf-8", errors="replace"))
-    with contextlib.suppress(OSError):
-        os.unlink(name)
+    return Outcome(
+        status,
+        x,
+        objective,
+        bound,
+        max(nodes[0], int(info.mip_node_count) if mixed else 0),
+        start=log.start,
+        native=h.modelStatusToString(h.getModelStatus()),
+        version=version(),
+    )
 
 
 class FixedProgram:
@@ -313,7 +312,7 @@ class FixedProgram:
 
     def solve(self, seconds: float) -> tuple[str, Array | None, float]:
         """Stop, point and objective."""
-        _set(self._h, self._spec.options["time_limit"], float(max(0.0, seconds)) + self._h.getRunTime())
+        _set(self._h, self._spec.native("time_limit"), float(max(0.0, seconds)) + self._h.getRunTime())
         self._h.run()
         stop = _STOPS.get(self._h.getModelStatus(), "error")
         if stop != "optimal":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -26,6 +26,28 @@ class Row(NamedTuple):
     low: float
 
 
+class QuadraticForm(NamedTuple):
+    """Σ coef·x[first]·x[second], by column position."""
+
+    first: NDArray[np.int64]
+    second: NDArray[np.int64]
+    coef: Array
+
+    def at_point(self, x: Array) -> float:
+        """Its value."""
+        return float(np.sum(self.coef * x[self.first] * x[self.second]))
+
+
+class QuadraticRow(NamedTuple):
+    """low <= form + Σ value·x[at] <= high, by column position."""
+
+    form: QuadraticForm
+    at: NDArray[np.int64]
+    value: Array
+    low: float
+    high: float
+
+
 @dataclass
 class LinearProgram:
     """min cost'x + offset, row_low <= A x <= row_high, low <= x <= high, some x integer.
@@ -35,6 +57,12 @@ class LinearProgram:
     columns : list of Pyomo variables
     A : csr_array (m, n)
     integer : ndarray (n,) of bool
+    quadratic_rows : list of QuadraticRow
+        Only for engines that take them as they stand.
+    quadratic_cost : QuadraticForm or None
+        Of the objective, likewise.
+    partial : bool
+        Whether the model has rows or terms that are not in this program (nonlinear ones of the user's own).
     """
 
     columns: list[Any]
@@ -48,6 +76,9 @@ class LinearProgram:
     row_high: Array
     position: dict[int, int] = field(default_factory=dict)
     infeasible: bool = False
+    quadratic_rows: list[QuadraticRow] = field(default_factory=list)
+    quadratic_cost: QuadraticForm | None = None
+    partial: bool = False
 
     @classmethod
     @uncollected
@@ -111,8 +142,14 @@ class LinearProgram:
         self.row_high = np.concatenate([self.row_high, np.full(len(rows), np.inf)])
 
     def objective(self, x: Array) -> float:
-        """cost'x + offset."""
-        return float(self.cost @ x + self.offset)
+        """cost'x + offset, and the squares."""
+        value = float(self.cost @ x + self.offset)
+        return value if self.quadratic_cost is None else value + self.quadratic_cost.at_point(x)
+
+    @property
+    def quadratic(self) -> bool:
+        """Whether there is any quadratic row or term."""
+        return bool(self.quadratic_rows) or self.quadratic_cost is not None
 
     def violation(self, x: Array) -> float:
         """Largest violation of a row or bound, relative to the size of its side."""
@@ -123,7 +160,67 @@ class LinearProgram:
                 at = np.isfinite(side)
                 excess = sign * (side[at] - value[at]) / np.maximum(1.0, np.abs(side[at]))
                 worst = max(worst, float(excess.max(initial=0.0)))
+        for row in self.quadratic_rows:
+            value = row.form.at_point(x) + float(row.value @ x[row.at])
+            worst = max(worst, (row.low - value) / max(1.0, abs(row.low)) if np.isfinite(row.low) else 0.0)
+            worst = max(worst, (value - row.high) / max(1.0, abs(row.high)) if np.isfinite(row.high) else 0.0)
         return worst
+
+    def with_columns(self, extra: Sequence[Any]) -> LinearProgram:
+        """The program with further variables of the model appended, which stand in none of its linear rows."""
+        if not extra:
+            return self
+        bounds, k = [v.bounds for v in extra], len(extra)
+        columns = [*self.columns, *extra]
+        return replace(
+            self,
+            columns=columns,
+            cost=np.concatenate([self.cost, np.zeros(k)]),
+            low=np.concatenate([self.low, [-np.inf if lo is None else lo for lo, _ in bounds]]),
+            high=np.concatenate([self.high, [np.inf if hi is None else hi for _, hi in bounds]]),
+            integer=np.concatenate([self.integer, [v.is_integer() or v.is_binary() for v in extra]]),
+            A=sp.csr_array(sp.hstack([self.A, sp.csr_array((self.A.shape[0], k))])),
+            position={id(v): j for j, v in enumerate(columns)},
+        )
+
+    def without_columns(self, dropped: NDArray[np.int64]) -> tuple[LinearProgram, NDArray[np.int64]]:
+        """The program without some columns and without every linear row that has one; the columns that stay.
+
+        Quadratic parts must not have any of them.
+        """
+        stays = np.ones(self.n, dtype=bool)
+        stays[dropped] = False
+        keep = np.flatnonzero(stays)
+        touched = np.zeros(self.A.shape[0], dtype=bool)
+        if len(dropped):
+            pattern = sp.csr_array(
+                (np.ones(len(self.A.data)), self.A.indices, self.A.indptr), shape=self.A.shape
+            )
+            touched = pattern @ (~stays).astype(float) > 0
+        rows = np.flatnonzero(~touched)
+        place = np.cumsum(stays) - 1
+        columns = [self.columns[k] for k in keep]
+
+        def moved(form: QuadraticForm) -> QuadraticForm:
+            return QuadraticForm(place[form.first], place[form.second], form.coef)
+
+        return (
+            replace(
+                self,
+                columns=columns,
+                cost=self.cost[keep],
+                low=self.low[keep],
+                high=self.high[keep],
+                integer=self.integer[keep],
+                A=sp.csr_array(self.A[rows][:, keep]),
+                row_low=self.row_low[rows],
+                row_high=self.row_high[rows],
+                position={id(v): j for j, v in enumerate(columns)},
+                quadratic_rows=[r._replace(form=moved(r.form), at=place[r.at]) for r in self.quadratic_rows],
+                quadratic_cost=None if self.quadratic_cost is None else moved(self.quadratic_cost),
+            ),
+            keep,
+        )
 
     def fixed_at(self, columns: NDArray[Any], values: Array) -> LinearProgram:
         """The same program with some columns fixed."""
@@ -155,13 +252,17 @@ class Limits:
     integrality: float
     size: float = np.inf  # about how large the objective is
     log: Any = None
+    work: float | None = None  # in the engine's own deterministic units
+    options: Mapping[str, Any] = field(default_factory=dict)  # the engine's own, by its names
 
 
 @dataclass(frozen=True)
 class Outcome:
     """What a single solve came to.
 
-    ``stop`` is one of the reasons of :data:`octsvm.result.STOPS`; ``x`` is None without a feasible point.
+    ``stop`` is one of the reasons of :data:`octsvm.result.STOPS`; ``x`` is None without a feasible point; ``start`` is
+    what became of the start ("accepted", "rejected", "unsupported", "" where none was given or nothing is known);
+    ``native`` is the engine's own word for its status; ``failure`` says what went wrong, for a user.
     """
 
     stop: str
@@ -169,6 +270,12 @@ class Outcome:
     objective: float
     bound: float
     nodes: int
+    start: str = ""
+    native: str = ""
+    failure: str = ""
+    version: str = ""
+    startup: float = 0.0  # seconds until the engine had the model, where it runs in a process of its own
+    options: dict[str, Any] = field(default_factory=dict)
 
 
 Watch = Callable[[float, int, Array | None], bool]

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 import numpy as np
 import pyomo.environ as pyo
+from numpy.typing import NDArray
 
 from ..backends.program import Array, LinearProgram, Row
 from ..problem_class import ProblemClass
@@ -32,6 +33,8 @@ class Bridge(Protocol):
     def own_variables(self) -> list[Any]: ...
 
     def attach(self, program: LinearProgram) -> None: ...
+
+    def native(self, program: LinearProgram) -> tuple[LinearProgram, NDArray[np.int64]]: ...
 
     def cuts(self, x: Array, violated: bool = True) -> list[Row]: ...
 

@@ -17,12 +17,14 @@ cannot rise and the norm is exceeded, the point is refused.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyomo.environ as pyo
+from numpy.typing import NDArray
 
-from ..backends.program import Array, LinearProgram, Row
+from ..backends.program import Array, LinearProgram, QuadraticForm, QuadraticRow, Row
 from ..errors import UnsupportedProblem
 from ..formulations.blocks.rows import linear
 from ..problem_class import ProblemClass
@@ -44,6 +46,7 @@ class OuterApproximation:
         self._cones: list[Any] = []
         self._squares: list[Any] = []
         self._expressions: list[Any] = []
+        self._own: list[Any] = []
 
     @staticmethod
     def gives(problem: ProblemClass) -> str | None:
@@ -70,6 +73,7 @@ class OuterApproximation:
             [(k, j) for k, s in enumerate(self._squares) for j in range(len(s.vector))],
             domain=pyo.NonNegativeReals,
         )
+        self._own = [*block.r.values(), *block.q.values()]
         block.cuts = pyo.ConstraintList()
         block.sum = pyo.ConstraintList()
         for k, cone in enumerate(self._cones):
@@ -117,9 +121,7 @@ class OuterApproximation:
 
     def own_variables(self) -> list[Any]:
         """The lifted variables, whose values ``repair`` sets."""
-        assert self._model is not None
-        block = self._model.component(BLOCK)
-        return [*block.r.values(), *block.q.values()]
+        return self._own
 
     def attach(self, program: LinearProgram) -> None:
         """Look up the columns of the compiled model."""
@@ -144,6 +146,33 @@ class OuterApproximation:
             if columns:
                 at_v, at_q = zip(*columns, strict=True)
                 self._squares_at.append((np.array(at_v), np.array(at_q)))
+
+    def native(self, program: LinearProgram) -> tuple[LinearProgram, NDArray[np.int64]]:
+        """The program as it stands without this bridge, with its cones and squares as quadratic parts; its columns."""
+        rows, first, coef = [], [], []
+        for v, u, factor in [(v, u, f) for v, _, u, f in self._lifted] + self._plain:
+            at = np.append(v, u)
+            form = QuadraticForm(at, at, np.append(np.ones(len(v)), -(factor**2)))
+            rows.append(QuadraticRow(form, np.zeros(0, dtype=np.int64), np.zeros(0), -np.inf, 0.0))
+        for v, q in self._squares_at:
+            first.append(v)
+            coef.append(0.5 * program.cost[q])
+        squares = None
+        if program.quadratic_cost is not None:
+            squares = program.quadratic_cost
+        if first:
+            at, factors = np.concatenate(first), np.concatenate(coef)
+            squares = (
+                QuadraticForm(at, at, factors)
+                if squares is None
+                else QuadraticForm(
+                    *(np.concatenate(pair) for pair in zip(squares, (at, at, factors), strict=True))
+                )
+            )
+        lifted = [r for _, r, _, _ in self._lifted] + [q for _, q in self._squares_at]
+        dropped = np.concatenate(lifted) if lifted else np.zeros(0, dtype=np.int64)
+        whole = replace(program, quadratic_rows=[*program.quadratic_rows, *rows], quadratic_cost=squares)
+        return whole.without_columns(dropped)
 
     def cuts(self, x: Array, violated: bool = True) -> list[Row]:
         """Tangents at ``x``: those that it violates, or all."""

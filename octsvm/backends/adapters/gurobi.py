@@ -1,0 +1,122 @@
+"""Gurobi through gurobipy's matrix interface."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import gurobipy as gp
+import numpy as np
+import scipy.sparse as sp
+from gurobipy import GRB
+
+from ..protocol import Answer, Job, Refused, Reporter
+
+_STOPS = {
+    GRB.OPTIMAL: "optimal",
+    GRB.INFEASIBLE: "infeasible",
+    GRB.INF_OR_UNBD: "inf_or_unbd",
+    GRB.UNBOUNDED: "unbounded",
+    GRB.CUTOFF: "objective_limit",
+    GRB.NODE_LIMIT: "node_limit",
+    GRB.ITERATION_LIMIT: "node_limit",
+    GRB.TIME_LIMIT: "time_limit",
+    GRB.SOLUTION_LIMIT: "solution_limit",
+    GRB.INTERRUPTED: "interrupted",
+    GRB.NUMERIC: "numeric",
+    GRB.SUBOPTIMAL: "numeric",
+    GRB.USER_OBJ_LIMIT: "objective_limit",
+    GRB.WORK_LIMIT: "work_limit",
+    GRB.MEM_LIMIT: "memory_limit",
+}
+_NAMES = {getattr(GRB.Status, name): name for name in dir(GRB.Status) if name.isupper()}
+
+
+def version() -> str:
+    """Version of the library."""
+    return ".".join(map(str, gp.gurobi.version()))
+
+
+def solve(job: Job, reporter: Reporter) -> Answer:
+    """Solve one job.
+
+    Raises
+    ------
+    Refused
+    """
+    try:
+        return _solve(job, reporter)
+    except gp.GurobiError as error:
+        if error.errno in (GRB.Error.SIZE_LIMIT_EXCEEDED, GRB.Error.NO_LICENSE):
+            raise Refused("licence", str(error)) from None
+        raise
+
+
+def _solve(job: Job, reporter: Reporter) -> Answer:
+    model = gp.Model()
+    infinity = GRB.INFINITY
+    x = model.addMVar(
+        job.n,
+        lb=np.maximum(job.low, -infinity),
+        ub=np.minimum(job.high, infinity),
+        vtype=np.where(job.integer, GRB.INTEGER, GRB.CONTINUOUS),
+    )
+    indptr, indices, data = job.matrix
+    A = sp.csr_matrix((data, indices, indptr), shape=(job.m, job.n))
+    low, high = np.isfinite(job.row_low), np.isfinite(job.row_high)
+    equal = low & high & (job.row_low == job.row_high)
+    for chosen, sense, side in (
+        (equal, "=", job.row_low),
+        (low & ~equal, ">", job.row_low),
+        (high & ~equal, "<", job.row_high),
+    ):
+        rows = np.flatnonzero(chosen)
+        if len(rows):
+            model.addMConstr(A[rows], x, sense, side[rows])
+    model.update()
+    variables = x.tolist()
+
+    def quadratic(first: Any, second: Any, coef: Any) -> Any:
+        out = gp.QuadExpr()
+        out.addTerms(coef.tolist(), [variables[i] for i in first], [variables[j] for j in second])
+        return out
+
+    objective: Any = gp.LinExpr(job.cost.tolist(), variables) + job.offset
+    if job.quadratic_cost is not None:
+        objective = quadratic(*job.quadratic_cost) + objective
+    model.setObjective(objective, GRB.MINIMIZE)
+    for first, second, coef, at, value, lowest, highest in job.quadratic_rows:
+        body = quadratic(first, second, coef) + gp.LinExpr(list(value), [variables[j] for j in at])
+        if np.isfinite(lowest):
+            model.addQConstr(body >= lowest)
+        if np.isfinite(highest):
+            model.addQConstr(body <= highest)
+    for name, setting in job.settings.items():
+        try:
+            model.setParam(name, setting)
+        except (gp.GurobiError, TypeError, ValueError) as error:
+            raise Refused("option", f"{name} = {setting!r} ({error})") from None
+    if job.start is not None:
+        x.Start = job.start
+    mixed = bool(job.integer.any())
+
+    def watch(model: Any, where: int) -> None:
+        if where == GRB.Callback.MIPSOL:
+            reporter.point(model.cbGetSolution(variables))
+        elif where == GRB.Callback.MIP:
+            reporter.bound(model.cbGet(GRB.Callback.MIP_OBJBND), int(model.cbGet(GRB.Callback.MIP_NODCNT)))
+
+    reporter.on_stop(model.terminate)
+    model.setParam(job.time_option, max(0.0, job.deadline - time.monotonic()))
+    reporter.ready()
+    model.optimize(watch)
+    status = int(model.Status)
+    found: Any = None
+    if model.SolCount > 0 and status not in (GRB.UNBOUNDED, GRB.INF_OR_UNBD):
+        found = np.asarray(x.X, dtype=float)
+    stop = _STOPS.get(status, "error")
+    try:
+        bound: float = float(model.ObjBound) if mixed or stop != "optimal" else float(model.ObjVal)
+    except (gp.GurobiError, AttributeError):
+        bound = -float("inf")
+    return Answer(stop, found, bound, int(model.NodeCount) if mixed else 0, _NAMES.get(status, str(status)))

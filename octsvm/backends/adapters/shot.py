@@ -1,0 +1,73 @@
+"""SHOT through SHOTpy, on an .nl file."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import SHOTpy
+
+from ..protocol import Answer, Job, Refused, Reporter
+
+_STOPS = {
+    "AbsoluteGap": "gap_limit",
+    "RelativeGap": "gap_limit",
+    "TimeLimit": "time_limit",
+    "IterationLimit": "node_limit",
+    "UserAbort": "interrupted",
+    "InfeasibleProblem": "infeasible",
+    "UnboundedProblem": "unbounded",
+    "ConstraintTolerance": "optimal",
+    "Error": "error",
+    "NumericIssues": "numeric",
+}
+
+
+def version() -> str:
+    """Version of the package."""
+    from importlib import metadata
+
+    return metadata.version("SHOTpy")
+
+
+def solve(job: Job, reporter: Reporter) -> Answer:
+    """Solve one job.
+
+    Raises
+    ------
+    Refused
+    """
+    solver = SHOTpy.Solver()
+    for name, setting in job.settings.items():
+        try:
+            done = solver.updateSetting(name, setting)
+        except Exception as error:
+            raise Refused("option", f"{name} = {setting!r} ({error})") from None
+        if done is False:
+            raise Refused("option", f"{name} = {setting!r}")
+    solver.updateSetting(job.time_option, max(0.1, job.deadline - time.monotonic()))
+    if not solver.setProblem(job.nl):
+        raise RuntimeError("SHOT could not read the model")
+
+    told = [time.monotonic(), -np.inf]
+
+    def look(context: Any) -> None:
+        if reporter.stopping:
+            context.terminate()
+        if context.globalDualBound > told[1] and time.monotonic() > told[0] + 0.05:
+            told[:] = [time.monotonic(), context.globalDualBound]
+            reporter.bound(context.globalDualBound, 0)
+
+    places = SHOTpy.CallbackLocation
+    solver.registerCallback(places.NewPrimalSolution, lambda context: reporter.point(context.point))
+    solver.registerCallback(places.TerminationCheck, look)
+    reporter.ready()
+    solver.solveProblem()
+    native = f"{solver.getModelReturnStatus().name}/{solver.getTerminationReason().name}"
+    stop = _STOPS.get(solver.getTerminationReason().name, "numeric")
+    if solver.getModelReturnStatus().name == "OptimalGlobal":
+        stop = "optimal"
+    x = np.array(solver.getPrimalSolution().point, dtype=float) if solver.hasPrimalSolution() else None
+    bound = float(solver.getGlobalDualBound())
+    return Answer(stop, x, bound if abs(bound) < 1e19 else -np.inf, 0, native)

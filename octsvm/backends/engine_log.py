@@ -1,0 +1,116 @@
+"""An engine's log: to the console, a file and Python's logging, and read for what it says about bound and nodes."""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import logging
+import os
+import re
+import shutil
+import sys
+import threading
+from typing import Any, BinaryIO
+
+from ..solvers import SolverSpec
+
+KEPT = 400  # lines
+
+
+class EngineLog:
+    """Takes an engine's lines as they come.
+
+    Attributes
+    ----------
+    bound : float or None
+        The last one that the log names, where the solver's entry says how to find it.
+    nodes : int
+    start : str
+        "accepted" or "rejected" where the log says so, else empty.
+    stop : str
+        The reason that the log names, else empty.
+    """
+
+    def __init__(self, spec: SolverSpec, target: Any) -> None:
+        self.bound: float | None = None
+        self.nodes = 0
+        self.start = self.stop = ""
+        self._spec, self._lines = spec, collections.deque[str](maxlen=KEPT)
+        self._console = target is True
+        self._file = (
+            open(target, "a", encoding="utf-8")
+            if target is not None and not isinstance(target, bool)
+            else None
+        )
+        self._logger = logging.getLogger(f"octsvm.engine.{spec.name.replace('.', '_')}")
+        self._patterns = [
+            (kind, re.compile(pattern))
+            for kind, pattern in [
+                ("bound", spec.log.bound),
+                ("nodes", spec.log.nodes),
+                ("accepted", spec.log.accepted),
+                ("rejected", spec.log.rejected),
+                *spec.log.stop.items(),
+            ]
+            if pattern
+        ]
+        self._lock = threading.Lock()
+
+    def drain(self, stream: BinaryIO) -> None:
+        """Read ``stream`` to its end."""
+        try:
+            for raw in iter(stream.readline, b""):
+                self.line(raw.decode("utf-8", errors="replace").rstrip("\r\n"))
+        except (OSError, ValueError):
+            pass
+
+    def line(self, text: str) -> None:
+        """Take one line."""
+        with self._lock:
+            self._lines.append(text)
+            for kind, pattern in self._patterns:
+                found = pattern.search(text)
+                if found is not None:
+                    self._note(kind, found)
+            if self._file is not None:
+                try:
+                    self._file.write(text + "\n")
+                    self._file.flush()
+                except OSError:  # a full disk costs the log, not the solve
+                    self._file = None
+            if self._console:
+                print(text, file=sys.__stdout__ or sys.stdout, flush=True)
+        self._logger.debug("%s", text)
+
+    def _note(self, kind: str, found: re.Match[str]) -> None:
+        if kind in ("accepted", "rejected"):
+            self.start = kind
+        elif kind in ("bound", "nodes"):
+            try:
+                value = float(found[1])
+            except (ValueError, IndexError):
+                return
+            if kind == "bound" and abs(value) < 1e19:
+                self.bound = value
+            elif kind == "nodes":
+                self.nodes = max(self.nodes, int(value))
+        else:
+            self.stop = kind
+
+    def tail(self, count: int) -> list[str]:
+        """The last lines that say something."""
+        with self._lock:
+            return [line.strip() for line in self._lines if line.strip()][-count:]
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._lock:
+            if self._file is not None:
+                with contextlib.suppress(OSError):
+                    self._file.close()
+                self._file = None
+
+
+def discard(folder: str | os.PathLike[str]) -> None:
+    """Remove a folder of temporary files, whatever is in it."""
+    shutil.rmtree(folder, ignore_errors=True)

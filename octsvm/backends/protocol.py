@@ -1,0 +1,151 @@
+"""What a solve in a process of its own is handed and what it sends back; numpy alone, so that the process starts fast."""
+
+from __future__ import annotations
+
+import pickle
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+_SIZE = struct.Struct("<Q")
+
+
+@dataclass
+class Job:
+    """One solve: min cost'x + offset + quadratic, rows, bounds, integers; or an .nl file.
+
+    Attributes
+    ----------
+    matrix : tuple
+        indptr, indices, data of the rows, in compressed form.
+    quadratic_cost : tuple or None
+        first, second, coef.
+    quadratic_rows : list of tuple
+        first, second, coef, at, value, low, high.
+    nl : str
+        Path of an .nl file that holds the model in place of the arrays; empty where there is none.
+    settings : dict
+        The solver's own options.
+    deadline : float
+        On the clock of ``time.monotonic``.
+    time_option : str
+        Name of the option that limits seconds; set as late as possible.
+    """
+
+    adapter: str
+    cost: Array
+    offset: float
+    low: Array
+    high: Array
+    integer: NDArray[np.bool_]
+    matrix: tuple[NDArray[Any], NDArray[Any], Array]
+    row_low: Array
+    row_high: Array
+    quadratic_cost: tuple[NDArray[Any], NDArray[Any], Array] | None
+    quadratic_rows: list[tuple[Any, ...]]
+    nl: str
+    settings: dict[str, Any]
+    own_options: tuple[str, ...]
+    deadline: float
+    time_option: str
+    start: Array | None = None
+    parent: int = 0
+
+    @property
+    def n(self) -> int:
+        """Number of columns."""
+        return len(self.cost)
+
+    @property
+    def m(self) -> int:
+        """Number of linear rows."""
+        return len(self.row_low)
+
+
+class Answer(NamedTuple):
+    """What an adapter came to; ``stop`` is one of :data:`octsvm.result.STOPS`."""
+
+    stop: str
+    x: Array | None
+    bound: float
+    nodes: int
+    native: str
+
+
+class Refused(Exception):
+    """The engine does not take the job: ``kind`` is "licence", "option" or "unsupported"."""
+
+    def __init__(self, kind: str, text: str) -> None:
+        super().__init__(text)
+        self.kind = kind
+
+
+@dataclass
+class Reporter:
+    """An adapter's line to the parent.
+
+    ``point``, ``bound`` and ``start`` report while the engine runs; ``ready`` says that it has the model; ``on_stop``
+    registers what ends the solve early.
+    """
+
+    send: Callable[[tuple[Any, ...]], None]
+    stopping: bool = False
+    _stoppers: list[Callable[[], None]] = field(default_factory=list)
+
+    def ready(self) -> None:
+        """The engine has the model and begins."""
+        self.send(("ready",))
+
+    def point(self, x: Any) -> None:
+        """A feasible point that the engine found."""
+        self.send(("point", np.asarray(x, dtype=float)))
+
+    def bound(self, value: float, nodes: int) -> None:
+        """The engine's bound, and the nodes that it has looked at."""
+        self.send(("bound", float(value), int(nodes)))
+
+    def start(self, state: str) -> None:
+        """What became of the start: "accepted" or "rejected"."""
+        self.send(("start", state))
+
+    def on_stop(self, stopper: Callable[[], None]) -> None:
+        """Register what ends the solve early; called at once where the end was asked for already."""
+        self._stoppers.append(stopper)
+        if self.stopping:
+            stopper()
+
+    def stop(self) -> None:
+        """End the solve."""
+        self.stopping = True
+        for stopper in self._stoppers:
+            stopper()
+
+
+def write_message(stream: BinaryIO, content: Any) -> None:
+    """One message, with its length before it."""
+    body = pickle.dumps(content, protocol=pickle.HIGHEST_PROTOCOL)
+    stream.write(_SIZE.pack(len(body)) + body)
+    stream.flush()
+
+
+def read_message(stream: BinaryIO) -> Any:
+    """The next message.
+
+    Raises
+    ------
+    EOFError
+        At the end, also in the middle of a message.
+    """
+    head = stream.read(_SIZE.size)
+    if len(head) < _SIZE.size:
+        raise EOFError
+    (length,) = _SIZE.unpack(head)
+    body = stream.read(length)
+    if len(body) < length:
+        raise EOFError
+    return pickle.loads(body)

@@ -1,0 +1,125 @@
+"""An engine as the rounds see it: it takes a program in the columns of the lifted one and answers in them."""
+
+from __future__ import annotations
+
+import importlib
+import shutil
+import tempfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyomo.environ as pyo
+from numpy.typing import NDArray
+
+from . import solvers
+from .backends.program import Array, Limits, LinearProgram, Outcome, Watch
+from .bridges import Bridge
+from .errors import OutputNotWritable
+from .problem_class import ProblemClass
+from .solvers import SolverSpec
+from .translation import write_nl
+
+EMBEDDED = "highs"  # polishes every engine's answer
+
+
+@dataclass(frozen=True)
+class ModelFile:
+    """An .nl file of the model, where its variables stand among the engine's columns, and its objective's scale."""
+
+    path: Path
+    columns: NDArray[np.int64]
+    scale: float
+
+
+class Engine:
+    """Hands a program to the backend of an entry, in the form that the entry wants.
+
+    Attributes
+    ----------
+    spec : SolverSpec
+    native : bool
+        Whether it takes the model as it stands (one solve is exact), rather than a relaxation that is refined.
+    """
+
+    def __init__(self, spec: SolverSpec, program: LinearProgram, bridge: Bridge | None, native: bool) -> None:
+        self.spec, self.native = spec, native
+        self._lifted, self._bridge = program, bridge
+        self._backend = importlib.import_module(f".backends.{spec.backend}", __package__)
+        self._file: ModelFile | None = None
+        self._folder: str | None = None
+        self._program, self._keep = program, np.arange(program.n)
+        if native and bridge is not None and not program.infeasible:
+            self._program, self._keep = bridge.native(program)
+
+    def write_file(self, model: pyo.ConcreteModel, problem: ProblemClass, size: float) -> None:
+        """Write the .nl file of ``model``, which must carry no bridge, for an entry that reads one.
+
+        Raises
+        ------
+        OutputNotWritable
+        """
+        wants = self.spec.format == "nl" or (self.spec.format == "any" and self._program.partial)
+        if not wants or self._program.infeasible or not self._program.n:
+            return
+        scale = self._program.cost_scale(size)
+        try:
+            self._folder = tempfile.mkdtemp(prefix="octsvm-")
+            form = self.spec.cone_form if self.native else "quadratic"
+            written = write_nl(model, problem, self._program, form, scale, Path(self._folder))
+        except OSError as error:
+            raise OutputNotWritable(
+                f"The model's file for {self.spec.title} cannot be written: {error.strerror or error}. TMPDIR names another "
+                "folder for temporary files."
+            ) from None
+        self._file = ModelFile(written.path, written.columns, scale)
+
+    def close(self) -> None:
+        """Remove what was written."""
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder = None
+
+    def solve(self, limits: Limits, start: Array | None = None, watch: Watch | None = None) -> Outcome:
+        """Solve the program as it is now, rows that were added included.
+
+        Raises
+        ------
+        EngineFailed, LicenseTooSmall, UnsupportedProblem, InvalidParameter
+        """
+        program = self._program if self.native else self._lifted
+        given = None if start is None else start[self._keep]
+        if given is not None and not np.isfinite(given).all():
+            given = None
+
+        def back(x: Array) -> Array:
+            if len(self._keep) == self._lifted.n:
+                return x
+            out = np.zeros(self._lifted.n)
+            out[self._keep] = x
+            assert self._bridge is not None
+            repaired = self._bridge.repair(out)
+            return out if repaired is None else repaired
+
+        def look(bound: float, nodes: int, point: Array | None) -> bool:
+            assert watch is not None
+            trusted = bound if self.spec.claim != "none" else -np.inf
+            return watch(trusted, nodes, None if point is None else back(point))
+
+        more: dict[str, Any] = {} if self._file is None else {"nl": self._file}
+        out: Outcome = self._backend.solve(
+            program, self.spec, limits, given, None if watch is None else look, **more
+        )
+        bound = out.bound
+        if self.spec.claim == "none":
+            bound = -np.inf
+        elif out.stop in ("optimal", "gap_limit") and out.x is not None and not np.isfinite(bound):
+            # It says that it is done within the gap, and names no bound.
+            bound = out.objective - limits.gap * abs(out.objective) - 1e-9
+        return replace(out, x=None if out.x is None else back(out.x), bound=bound)
+
+
+def embedded() -> SolverSpec:
+    """The entry of the embedded solver."""
+    return solvers.get(EMBEDDED)
