@@ -21,6 +21,7 @@ __all__ = [
     "EngineFailed",
     "InvalidData",
     "InvalidParameter",
+    "InvalidSolutionFile",
     "InvalidSolverTable",
     "LicenseTooSmall",
     "NoValues",
@@ -56,6 +57,10 @@ class UnsupportedProblem(OctsvmError, ValueError):
 
 class InvalidSolverTable(OctsvmError, ValueError):
     """A mistake in solvers.yaml."""
+
+
+class InvalidSolutionFile(OctsvmError, ValueError):
+    """A solution file of a solver cannot be read, or is none of this model."""
 
 
 class EngineFailed(OctsvmError, RuntimeError):
