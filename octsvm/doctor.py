@@ -119,7 +119,7 @@ def _solvers(needed: set[str]) -> list[Check]:
         return [Check("solver table", "solver", "failed", True, _one_line(error), cure)]
     out = []
     for name, spec in table.items():
-        embedded = spec.requires.distribution in needed
+        embedded = spec.requires is not None and spec.requires.distribution in needed
         classes = ", ".join(spec.classes)
         version = spec.version
         if version is None:
@@ -127,7 +127,7 @@ def _solvers(needed: set[str]) -> list[Check]:
                 Check(name, "solver", "missing", embedded, f"not installed; solves {classes}", spec.install)
             )
             continue
-        if _older(version, spec.requires.version):
+        if spec.requires is not None and _older(version, spec.requires.version):
             detail = f"{version}, and {spec.requires.version} is needed"
             out.append(Check(name, "solver", "failed", embedded, detail, spec.install))
             continue

@@ -96,11 +96,11 @@ class Licence(_Strict):
 
 
 class Start(_Strict):
-    """How a start is passed; a program gets it as a file in ``format``, by its ``option``."""
+    """How a start is passed; a program gets a file with a ``head`` and one ``line`` for each value."""
 
     passes: Literal["all", "integers", "none"] = "none"
-    format: str = ""
-    option: str = ""
+    head: str = ""
+    line: str = "{name} {value}"
 
 
 class LogPatterns(_Strict):
@@ -110,6 +110,7 @@ class LogPatterns(_Strict):
     nodes: str = ""
     accepted: str = ""
     rejected: str = ""
+    refused: str = ""
     stop: dict[str, str] = {}
 
 
@@ -122,9 +123,10 @@ class SolverSpec(_Strict):
     adapter: str = ""
     requires: Requirement | None = None
     executable: tuple[str, ...] = ()
-    argv: tuple[str, ...] = ()
+    argv: tuple[str | tuple[str, ...], ...] = ()
+    own_option: tuple[str, ...] = ()
     env: dict[str, str] = {}
-    format: Literal["", "nl", "mps", "lp"] = ""
+    format: Literal["", "any", "nl", "mps", "lp"] = ""
     answer: str = ""
     option_file: OptionFile | None = None
     otherwise: str = ""
@@ -166,7 +168,9 @@ class SolverSpec(_Strict):
 
     def takes(self, neutral: str) -> bool:
         """Whether the solver has this neutral option, by name or in its arguments."""
-        return neutral in self.options or any(f"{{{neutral}}}" in a for a in self.argv)
+        return neutral in self.options or any(
+            f"{{{neutral}}}" in part for a in self.argv for part in ((a,) if isinstance(a, str) else a)
+        )
 
     @property
     def program(self) -> str | None:

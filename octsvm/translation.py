@@ -114,5 +114,7 @@ def write_nl(
     """Write ``model`` (no bridge applied) with its cones in ``form`` into ``folder``."""
     path = folder / "model.nl"
     with written_as(form, model, problem, scale), path.open("w", newline="") as out:
-        info = NLWriter().write(model, out, linear_presolve=False, scale_model=False, export_defined_variables=False)
+        info = NLWriter().write(
+            model, out, linear_presolve=False, scale_model=False, export_defined_variables=False
+        )
     return Written(path, np.array([program.position[id(v)] for v in info.variables], dtype=np.int64))

@@ -16,27 +16,43 @@ class _Silent(highspy.Highs):
 
 
 def write_mps(job: Any, path: str | Path) -> None:
-    """Write cost, rows, bounds and integers of a job or a program; numbers keep 15 digits.
+    """Write cost, rows, bounds and integers of a job; numbers keep 15 digits.
 
     Raises
     ------
     OSError
         The file was not written.
     """
+    _write(job, job.cost, job.offset, job.matrix, path)
+
+
+def write_model(program: Any, path: str | Path, scale: float) -> None:
+    """Write a program as .mps or .lp, its objective multiplied by ``scale`` and without its constant.
+
+    Raises
+    ------
+    OSError
+        The file was not written.
+    """
+    A = program.A
+    _write(program, program.cost * scale, 0.0, (A.indptr, A.indices, A.data), path)
+
+
+def _write(part: Any, cost: Any, offset: float, matrix: tuple[Any, Any, Any], path: str | Path) -> None:
     lp = highspy.HighsLp()
-    n, m = len(job.cost), len(job.row_low)
+    n, m = len(cost), len(part.row_low)
     lp.num_col_, lp.num_row_ = n, m
-    lp.col_cost_, lp.offset_ = job.cost, job.offset
-    lp.col_lower_, lp.col_upper_ = job.low, job.high
-    lp.row_lower_, lp.row_upper_ = job.row_low, job.row_high
-    indptr, indices, data = job.matrix
+    lp.col_cost_, lp.offset_ = cost, offset
+    lp.col_lower_, lp.col_upper_ = part.low, part.high
+    lp.row_lower_, lp.row_upper_ = part.row_low, part.row_high
+    indptr, indices, data = matrix
     lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
     lp.a_matrix_.start_ = indptr.astype(np.int32)
     lp.a_matrix_.index_ = indices.astype(np.int32)
     lp.a_matrix_.value_ = data
-    if job.integer.any():
+    if part.integer.any():
         kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
-        lp.integrality_ = [kinds[int(k)] for k in job.integer]
+        lp.integrality_ = [kinds[int(k)] for k in part.integer]
     lp.col_names_ = [f"c{k}" for k in range(n)]
     lp.row_names_ = [f"r{k}" for k in range(m)]
     h = _Silent()

@@ -44,7 +44,9 @@ class _Watch:
                 self.reporter.point(context.get_incumbent())
                 self.best = value
         with contextlib.suppress(CplexError):
-            self.reporter.bound(context.get_double_info(info.best_bound), context.get_long_info(info.node_count))
+            self.reporter.bound(
+                context.get_double_info(info.best_bound), context.get_long_info(info.node_count)
+            )
 
 
 def _parameter(model: Any, dotted: str) -> Any:
