@@ -15,6 +15,8 @@ _HOME = {
     "fit": "api",
     "build": "api",
     "solve": "api",
+    "plan": "planning",
+    "Plan": "planning",
     "embed": "api",
     "extract": "api",
     "evaluate": "api",
@@ -69,6 +71,7 @@ if TYPE_CHECKING:
     from .formulations.base import Evaluation
     from .formulations.trees import AxisTree, MarginTree, ObliqueTree, Tree
     from .noise import flip_labels
+    from .planning import Plan, plan
     from .result import Progress, Result
 
 

@@ -41,6 +41,7 @@ OPTIONS = (
     "weights",
     "on_mismatch",
     "strategy",
+    "options",
 )
 START_SECONDS = 1.0
 START_STEPS = 300
@@ -67,6 +68,7 @@ def fit(
     weights: Any = None,
     on_mismatch: OnMismatch = "raise",
     strategy: Strategy = "balanced",
+    options: Mapping[str, Any] | None = None,
     **params: Any,
 ) -> Result:
     """Build the model of ``formulation`` on a table, solve it, and return the checked tree.
@@ -91,7 +93,7 @@ def fit(
     time_limit : float
         Wall-clock seconds; building the model counts.
     work_limit : int or mapping, optional
-        Branch-and-bound nodes, or ``{"nodes": ..., "rounds": ...}``.
+        Branch-and-bound nodes, or ``{"nodes": ..., "rounds": ..., "work": ...}``.
     gap : float
         Relative gap at which a tree counts as optimal.
     threads : int
@@ -106,6 +108,8 @@ def fit(
         Called with :class:`octsvm.Progress`; return True to stop.
     on_mismatch : str
         "raise", "warn" or "ignore": what to do when the solver's answer does not hold outside the solver.
+    options : mapping, optional
+        The solver's own options, by its own names.
     **params
         Parameters of the formulation, e.g. depth, c1, alpha; see its Params class.
 
@@ -129,10 +133,11 @@ def fit(
         Where y holds one class only: the tree predicts it everywhere, and nothing is solved.
     """
     began = time.monotonic()
-    check_options(time_limit, work_limit, gap, threads, seed, on_mismatch)
+    check_options(time_limit, work_limit, gap, threads, seed, on_mismatch, options)
     if strategy not in STRATEGIES:
         raise InvalidParameter(f"strategy={strategy!r} should be one of {', '.join(map(repr, STRATEGIES))}.")
-    solvers.require(solver)
+    if solver != solvers.AUTO:
+        solvers.require(solver)
     form = find_formulation(formulation)
     for name in params:
         close = difflib.get_close_matches(name, OPTIONS, n=1, cutoff=0.8)
@@ -172,6 +177,7 @@ def fit(
         log=log,
         callback=callback,
         on_mismatch=on_mismatch,
+        options=options,
     )
     stop = "interrupted" if interrupted and result.status != "optimal" else result.stop
     return replace(result, stop=stop, seconds=time.monotonic() - began)

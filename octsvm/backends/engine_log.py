@@ -10,6 +10,7 @@ import re
 import shutil
 import sys
 import threading
+from pathlib import Path
 from typing import Any, BinaryIO
 
 from ..solvers import SolverSpec
@@ -37,11 +38,9 @@ class EngineLog:
         self.start = self.stop = ""
         self._spec, self._lines = spec, collections.deque[str](maxlen=KEPT)
         self._console = target is True
-        self._file = (
-            open(target, "a", encoding="utf-8")
-            if target is not None and not isinstance(target, bool)
-            else None
-        )
+        self._file: Any = None
+        if target is not None and not isinstance(target, bool):
+            self._file = Path(target).open("a", encoding="utf-8")  # noqa: SIM115
         self._logger = logging.getLogger(f"octsvm.engine.{spec.name.replace('.', '_')}")
         self._patterns = [
             (kind, re.compile(pattern))
@@ -63,6 +62,11 @@ class EngineLog:
                 self.line(raw.decode("utf-8", errors="replace").rstrip("\r\n"))
         except (OSError, ValueError):
             pass
+
+    def text(self, message: str) -> None:
+        """Take what may be several lines."""
+        for line in message.splitlines():
+            self.line(line)
 
     def line(self, text: str) -> None:
         """Take one line."""

@@ -182,7 +182,7 @@ def solve(
         _set(h, spec.native("node_limit"), int(limits.nodes))
     log = EngineLog(spec, limits.log)
     _set(h, "output_flag", True)
-    h.cbLogging.subscribe(lambda event: [log.line(line) for line in event.message.splitlines()])
+    h.cbLogging.subscribe(lambda event: log.text(event.message))
     if start is not None:
         solution = highspy.HighsSolution()
         solution.col_value = np.asarray(start, dtype=float)

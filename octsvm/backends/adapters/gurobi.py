@@ -63,12 +63,12 @@ def _solve(job: Job, reporter: Reporter) -> Answer:
     )
     indptr, indices, data = job.matrix
     A = sp.csr_matrix((data, indices, indptr), shape=(job.m, job.n))
-    low, high = np.isfinite(job.row_low), np.isfinite(job.row_high)
-    equal = low & high & (job.row_low == job.row_high)
+    has_low, has_high = np.isfinite(job.row_low), np.isfinite(job.row_high)
+    equal = has_low & has_high & (job.row_low == job.row_high)
     for chosen, sense, side in (
         (equal, "=", job.row_low),
-        (low & ~equal, ">", job.row_low),
-        (high & ~equal, "<", job.row_high),
+        (has_low & ~equal, ">", job.row_low),
+        (has_high & ~equal, "<", job.row_high),
     ):
         rows = np.flatnonzero(chosen)
         if len(rows):
@@ -97,7 +97,7 @@ def _solve(job: Job, reporter: Reporter) -> Answer:
         except (gp.GurobiError, TypeError, ValueError) as error:
             raise Refused("option", f"{name} = {setting!r} ({error})") from None
     if job.start is not None:
-        x.Start = job.start
+        x.setAttr("Start", job.start)
     mixed = bool(job.integer.any())
 
     def watch(model: Any, where: int) -> None:
