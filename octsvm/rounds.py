@@ -45,7 +45,7 @@ class Rounds:
     start : str
         What became of the start that the engine was handed; empty where it does not say.
     startup : float
-        Seconds until an engine in a process of its own had the model, over all rounds.
+        Seconds that processes of the engine's own took to start, over all rounds.
     """
 
     def __init__(

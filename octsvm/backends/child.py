@@ -66,7 +66,6 @@ def job_for(program: LinearProgram, spec: SolverSpec, limits: Limits, scale: flo
     arrays = nl is None
     A = program.A
     return Job(
-        adapter=spec.adapter,
         cost=program.cost * scale,
         offset=program.offset * scale,
         low=program.low,
@@ -86,20 +85,19 @@ def job_for(program: LinearProgram, spec: SolverSpec, limits: Limits, scale: flo
         own_options=tuple(limits.options),
         deadline=time.monotonic() + limits.seconds,
         time_option=spec.native("time_limit") or "",
-        parent=os.getpid(),
     )
 
 
 class _Process:
     """A worker, its messages and its log."""
 
-    def __init__(self, log: EngineLog) -> None:
+    def __init__(self, adapter: str, log: EngineLog) -> None:
         self.folder = tempfile.mkdtemp(prefix="octsvm-")
         home = str(Path(__file__).resolve().parents[2])
         path = os.pathsep.join(p for p in (home, os.environ.get("PYTHONPATH", "")) if p)
         self.messages: queue.Queue[tuple[Any, ...]] = queue.Queue()
         self.process = subprocess.Popen(
-            [sys.executable, "-m", f"{__package__}.worker"],
+            [sys.executable, "-m", f"{__package__}.worker", adapter, str(os.getpid())],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -190,7 +188,7 @@ def solve(
     began = time.monotonic()
     log = EngineLog(spec, limits.log)
     try:
-        process = _Process(log)
+        process = _Process(spec.adapter, log)
     except OSError as error:
         raise EngineFailed(
             f"No process for {spec.title} could be started: {error.strerror or error}. See whether the folder for temporary "
@@ -226,7 +224,6 @@ def solve(
         kind = message[0]
         if kind == "version":
             version[0] = message[1]
-        elif kind == "ready":
             startup = time.monotonic() - began
         elif kind == "point":
             point = back(message[1])

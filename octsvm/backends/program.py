@@ -274,7 +274,7 @@ class Outcome:
     native: str = ""
     failure: str = ""
     version: str = ""
-    startup: float = 0.0  # seconds until the engine had the model, where it runs in a process of its own
+    startup: float = 0.0  # seconds that a process of the engine's own took to start and to load it
     options: dict[str, Any] = field(default_factory=dict)
 
 

@@ -37,7 +37,6 @@ class Job:
         Name of the option that limits seconds; set as late as possible.
     """
 
-    adapter: str
     cost: Array
     offset: float
     low: Array
@@ -54,7 +53,6 @@ class Job:
     deadline: float
     time_option: str
     start: Array | None = None
-    parent: int = 0
 
     @property
     def n(self) -> int:

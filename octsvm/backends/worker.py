@@ -1,4 +1,4 @@
-"""The process of its own that an untrusted engine runs in: ``python -m octsvm.backends.worker``.
+"""The process of its own that an untrusted engine runs in: ``python -m octsvm.backends.worker ADAPTER PARENT``.
 
 It reads one job from its standard input, solves it, and writes messages to its standard output; what the engine prints
 goes to standard error. A further byte on standard input, or its end (the parent died), ends the solve.
@@ -58,11 +58,8 @@ def main() -> int:
             except OSError:
                 os._exit(3)  # nobody listens any more
 
-    try:
-        job = read_message(commands)
-    except EOFError:
-        return 3
-    _die_with_the_parent(job.parent)
+    name, parent = sys.argv[1], int(sys.argv[2])
+    _die_with_the_parent(parent)
     reporter = Reporter(send)
 
     def listen() -> None:
@@ -72,13 +69,17 @@ def main() -> int:
             time.sleep(LAST_SECONDS)
             os._exit(3)
 
-    threading.Thread(target=listen, daemon=True).start()
     try:
-        adapter = importlib.import_module(f".adapters.{job.adapter}", __package__)
+        # The engine is loaded while the parent still puts the job together.
+        adapter = importlib.import_module(f".adapters.{name}", __package__)
         send(("version", str(adapter.version())))
+        job = read_message(commands)
+        threading.Thread(target=listen, daemon=True).start()
         answer = adapter.solve(job, reporter)
         _flush_what_engines_print()
         send(("done", answer))
+    except EOFError:
+        os._exit(3)  # the parent is gone
     except Refused as error:
         send(("refused", error.kind, str(error)))
     except BaseException as error:
