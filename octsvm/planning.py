@@ -163,7 +163,8 @@ def candidates(model: pyo.ConcreteModel, problem: ProblemClass, solver: str) -> 
     """
     if solver != solvers.AUTO:
         spec = solvers.require(solver)
-        yield _make(model, problem, solver, spec, *_route(problem, spec), (f"you asked for {solver}",), ())
+        native, rewritten = _route(problem, spec, _described(model))
+        yield _make(model, problem, solver, spec, native, rewritten, (f"you asked for {solver}",), ())
         return
     rejected: list[tuple[str, str]] = []
     found = False
@@ -206,7 +207,18 @@ def _fit(problem: ProblemClass, spec: SolverSpec) -> tuple[bool | None, str]:
     return None, against
 
 
-def _route(problem: ProblemClass, spec: SolverSpec) -> tuple[bool, tuple[str, ...]]:
+def _described(model: pyo.ConcreteModel) -> str:
+    """The model in the words of who built it."""
+    info = getattr(model, "info", None)
+    if info is None:
+        return "this model"
+    depth = getattr(info.params, "depth", None)
+    return f"{info.formulation} on {info.data.n} training rows and {info.data.p} features" + (
+        "" if depth is None else f" with depth {depth}"
+    )
+
+
+def _route(problem: ProblemClass, spec: SolverSpec, described: str) -> tuple[bool, tuple[str, ...]]:
     """Whether the engine takes the model as it stands, and what is rewritten.
 
     Raises
@@ -217,7 +229,7 @@ def _route(problem: ProblemClass, spec: SolverSpec) -> tuple[bool, tuple[str, ..
     if native is not None:
         return native, _rewritten(problem, spec, native)
     if against:
-        raise LicenseTooSmall(too_small(problem, spec, against))
+        raise LicenseTooSmall(_too_small(problem, spec, against, described))
     raise UnsupportedProblem(_unsupported(problem, spec))
 
 
@@ -291,8 +303,7 @@ def others(problem: ProblemClass, but: str) -> list[str]:
     return [name for name, spec in there if spec is not None and _fit(problem, spec)[0] is not None]
 
 
-def too_small(problem: ProblemClass, spec: SolverSpec, against: str) -> str:
-    """The text of :class:`LicenseTooSmall`."""
+def _too_small(problem: ProblemClass, spec: SolverSpec, against: str, described: str) -> str:
     there = others(problem, spec.name)
     way = (
         f"Of the installed solvers, {', '.join(there)} take it (solver='auto' chooses)."
@@ -300,8 +311,8 @@ def too_small(problem: ProblemClass, spec: SolverSpec, against: str) -> str:
         else "Install another (`octsvm solvers`), or write the model with octsvm.write."
     )
     return (
-        f"This model is too large for the licence of {spec.title} that is installed: it has {against}. {way} Fewer training "
-        f"rows, a smaller depth or fewer features make it smaller; a full licence takes it ({spec.install})."
+        f"The licence of {spec.title} that is installed is too small for {described}: that is {against}. {way} A full "
+        f"licence takes it, and so does a model of fewer rows, levels or features. ({spec.title}: {spec.install})"
     )
 
 
