@@ -173,8 +173,8 @@ def candidates(model: pyo.ConcreteModel, problem: ProblemClass, solver: str) -> 
         if known is None:
             rejected.append((name, "not installed"))
             continue
-        native, against = _fit(problem, known)
-        if native is None:
+        fits, against = _fit(problem, known)
+        if fits is None:
             rejected.append(
                 (name, f"its licence: {against}" if against else f"does not solve a {problem.name}")
             )
@@ -184,8 +184,8 @@ def candidates(model: pyo.ConcreteModel, problem: ProblemClass, solver: str) -> 
             continue
         found = True
         reason = f"the first of the table's preferences that is installed and proves a {problem.name}"
-        rewritten = _rewritten(problem, known, native)
-        yield _make(model, problem, name, known, native, rewritten, (reason,), tuple(rejected))
+        rewritten = _rewritten(problem, known, fits)
+        yield _make(model, problem, name, known, fits, rewritten, (reason,), tuple(rejected))
         rejected.append((name, "was tried before"))
     if not found:
         raise SolverUnavailable(
