@@ -19,6 +19,7 @@ _HOME = {
     "extract": "api",
     "evaluate": "api",
     "write": "export",
+    "read_solution": "read_back",
     "flip_labels": "noise",
     "Result": "result",
     "Progress": "result",
@@ -67,6 +68,7 @@ if TYPE_CHECKING:
     from .formulations.base import Evaluation
     from .formulations.trees import AxisTree, MarginTree, ObliqueTree, Tree
     from .noise import flip_labels
+    from .read_back import read_solution
     from .result import Progress, Result
 
 

@@ -317,7 +317,7 @@ def _asl(text: str) -> SolutionFile:
     code = int(_number(last[2], f"line {place}")) if len(last) > 2 else None
     why = ""
     if not given:
-        why = "it holds no values of columns"
+        why = f"it says {status!r} and has no values" if status else "it has no values of columns"
     elif code is not None and code // 100 in CODES:
         why = f"its solve code {code} says {CODES[code // 100]}"
     return _made("asl", ordered=ordered, status=status, code=code, why=why)
