@@ -452,7 +452,7 @@ def _checked(
         counts=dict(evaluation.counts),
         seconds=time.monotonic() - began,
         solver=found.kind,
-        solver_version="unknown (a file)",
+        solver_version="from a file",
         notes=tuple(notes),
         model_objective=certificate.claimed,
         differing_rows=certificate.differing_rows,
