@@ -624,6 +624,13 @@ def test_written_model_solves_to_the_same_optimum(table: Path, tmp_path: Path) -
         assert solver.getObjectiveValue() == pytest.approx(1.0)
 
 
+def test_read_knows_the_kinds_of_solution_files() -> None:
+    from octsvm.commands.read import KINDS
+    from octsvm.solution_files import WRITTEN_BY
+
+    assert tuple(sorted(WRITTEN_BY)) == KINDS
+
+
 def test_what_was_solved_elsewhere_is_read(table: Path, tmp_path: Path) -> None:
     import highspy
 
