@@ -81,9 +81,15 @@ HEAD = "import os, sys\npairs = list(zip(sys.argv[1::2], sys.argv[2::2]))\n"
 Solve = Callable[[list[tuple[Path, Path]]], None]
 
 
-def _run(words: list[str], **environment: str) -> None:
+def _run(words: list[str], folder: Path, **environment: str) -> None:
+    # In the folder of the files: some leave logs where they run.
     done = subprocess.run(
-        words, env={**os.environ, **environment}, capture_output=True, text=True, timeout=SECONDS
+        words,
+        cwd=folder,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
     )
     assert done.returncode == 0, f"{words}: {done.stdout[-2000:]}{done.stderr[-2000:]}"
 
@@ -101,7 +107,7 @@ def by_package(program: str) -> Solve | None:
 
     def solve(pairs: list[tuple[Path, Path]]) -> None:
         names = [str(p) for pair in pairs for p in pair]
-        _run([sys.executable, "-c", HEAD + PROGRAMS[program], *names])
+        _run([sys.executable, "-c", HEAD + PROGRAMS[program], *names], pairs[0][0].parent)
 
     return solve
 
@@ -117,7 +123,11 @@ def highs() -> Solve | None:
             options = solution.with_suffix(".options")
             options.write_text("mip_rel_gap = 0\nmip_abs_gap = 0\n")
             words = [str(highsbox.highs_bin_path()), str(model), "--options_file", str(options)]
-            _run([*words, "--solution_file", str(solution)], LD_LIBRARY_PATH=str(highsbox.highs_lib_dir()))
+            _run(
+                [*words, "--solution_file", str(solution)],
+                model.parent,
+                LD_LIBRARY_PATH=str(highsbox.highs_lib_dir()),
+            )
 
     return solve
 
@@ -135,7 +145,7 @@ def cbc() -> Solve | None:
 
     def solve(pairs: list[tuple[Path, Path]]) -> None:
         for model, solution in pairs:
-            _run([program, str(model), "-ratioGap", "0", "-solve", "-solution", str(solution)])
+            _run([program, str(model), "-ratioGap", "0", "-solve", "-solution", str(solution)], model.parent)
 
     return solve
 
@@ -152,7 +162,7 @@ def cbc_ampl() -> Solve | None:
 
     def solve(pairs: list[tuple[Path, Path]]) -> None:
         for model, solution in pairs:
-            _run([program, str(model.with_suffix("")), "-AMPL"])
+            _run([program, str(model.with_suffix("")), "-AMPL"], model.parent)
             os.replace(model.with_suffix(".sol"), solution)
 
     return solve
@@ -168,7 +178,7 @@ def glpk() -> Solve | None:
     def solve(pairs: list[tuple[Path, Path]]) -> None:
         for model, solution in pairs:
             kind = "--lp" if model.suffix == ".lp" else "--freemps"
-            _run([program, kind, str(model), "-w", str(solution)])
+            _run([program, kind, str(model), "-w", str(solution)], model.parent)
 
     return solve
 
