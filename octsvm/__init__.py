@@ -21,6 +21,7 @@ _HOME = {
     "extract": "api",
     "evaluate": "api",
     "write": "export",
+    "read_solution": "read_back",
     "flip_labels": "noise",
     "Result": "result",
     "Progress": "result",
@@ -72,6 +73,7 @@ if TYPE_CHECKING:
     from .formulations.trees import AxisTree, MarginTree, ObliqueTree, Tree
     from .noise import flip_labels
     from .planning import Plan, plan
+    from .read_back import read_solution
     from .result import Progress, Result
 
 

@@ -1,4 +1,4 @@
-"""The public functions: fit, build, solve, embed, extract, evaluate, write."""
+"""The public functions: fit, build, solve, embed, extract, evaluate."""
 
 from __future__ import annotations
 

@@ -215,7 +215,7 @@ def certify(model: pyo.ConcreteModel, formulation: Formulation) -> Certificate:
     path = tree.nodes(data.X_original)
     differing = tuple(int(i) for i in np.flatnonzero((path != said).any(axis=1)))
     notes: list[str] = []
-    own_marks = _marks(tree, data.n) if isinstance(tree, MarginTree) else None
+    own_marks = relabelling(tree, data.n) if isinstance(tree, MarginTree) else None
     before = {id(v): v.value for v in model.component_data_objects(pyo.Var)}
 
     admitted = False
@@ -252,7 +252,7 @@ def certify(model: pyo.ConcreteModel, formulation: Formulation) -> Certificate:
     # An embedded tree records the rows that it relabels in this model; otherwise each row takes the cheaper.
     marks = None
     if isinstance(tree, MarginTree) and (admitted or not is_own(model)):
-        marks = _marks(tree, data.n)
+        marks = relabelling(tree, data.n)
     evaluation = formulation.evaluate(tree, data.X_original, data.y, info.params, data.weights, marks)
     if isinstance(tree, MarginTree) and not admitted and evaluation.relabelled is not None:
         tree = with_records(tree, model, evaluation.relabelled)
@@ -291,7 +291,8 @@ def _looseness(claimed: float) -> float:
     return max(abs(claimed), 1e-3) if abs(claimed) < 1.0 else 1.0
 
 
-def _marks(tree: MarginTree, n: int) -> BoolArray:
+def relabelling(tree: MarginTree, n: int) -> BoolArray:
+    """Which of ``n`` rows the tree has relabelled at which node (n, T)."""
     marks = np.zeros((n, tree.n_nodes), dtype=bool)
     for r in tree.relabelled:
         marks[r.row, r.node - 1] = True

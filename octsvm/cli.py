@@ -21,6 +21,7 @@ from .commands.completion import completion
 from .commands.doctor import doctor
 from .commands.fit import fit
 from .commands.predict import predict
+from .commands.read import read
 from .commands.show import show
 from .commands.size import size
 from .commands.write import write
@@ -37,7 +38,7 @@ Exit codes:
     1  something unexpected; doctor: something needed is missing or does not work
     2  wrong usage, data that cannot be used, or a target that cannot be written; the message says what to do
     3  fit: the model has no solution, so there is no tree
-    4  fit: a tree, but unverified: the solver's answer did not hold outside the solver
+    4  fit, read: a tree, but unverified: the solver's answer did not hold outside the solver
   130  interrupted (Ctrl-C)""",
 )
 @click.version_option(__version__, prog_name="octsvm")
@@ -58,7 +59,7 @@ def main() -> None:
     """
 
 
-for command in (fit, predict, show, write, size, doctor, completion):
+for command in (fit, predict, show, write, read, size, doctor, completion):
     main.add_command(command)
 
 

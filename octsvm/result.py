@@ -42,6 +42,7 @@ STOPS = (
     "unsupported",
     "numeric",
     "error",
+    "file",  # an answer that was read from a file: a note has that solver's own words
 )
 
 

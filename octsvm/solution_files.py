@@ -317,7 +317,7 @@ def _asl(text: str) -> SolutionFile:
     code = int(_number(last[2], f"line {place}")) if len(last) > 2 else None
     why = ""
     if not given:
-        why = "it holds no values of columns"
+        why = f"it says {status!r} and has no values" if status else "it has no values of columns"
     elif code is not None and code // 100 in CODES:
         why = f"its solve code {code} says {CODES[code // 100]}"
     return _made("asl", ordered=ordered, status=status, code=code, why=why)
@@ -335,15 +335,24 @@ def _highs(text: str) -> SolutionFile:
         at = next(k for k, line in enumerate(lines) if line.strip() == "# Primal solution values")
     except StopIteration:
         raise _Broken("there are no 'Primal solution values': it was cut off") from None
-    head = [line.strip() for line in lines[at + 1 : at + 4]] + [""] * 3
-    if head[0] == "None":
-        return _made("highs", values=None, status=status, why=f"it says {status!r} and has no values")
-    size = re.fullmatch(r"# Columns (-?\d+)", head[2])
-    if not head[1].startswith("Objective") or size is None:
+    state = lines[at + 1].strip() if at + 1 < len(lines) else ""
+    if state == "None":
+        return _made("highs", status=status, why=f"it says {status!r} and has no values")
+    # Then its objective, in newer versions bound and gap, and the columns.
+    facts: dict[str, str] = {}
+    start = count = 0
+    for k, line in enumerate(lines[at + 2 : at + 20], at + 2):
+        size = re.fullmatch(r"# Columns (-?\d+)( sparse)?", line.strip())
+        if size is not None:
+            start, count = k + 1, int(size[1])  # negative in the sparse style: so many columns are not 0
+            break
+        if len(line.split()) == 2:
+            name, value = line.split()
+            facts[name] = value
+    if not start or "Objective" not in facts:
         raise _Broken("after 'Primal solution values' its objective and its columns are due: it was cut off")
-    count = int(size[1])  # negative in the sparse style: so many columns are not 0
     values: dict[str, float] = {}
-    rows = [(k, line) for k, line in enumerate(lines[at + 4 :], at + 5) if line.strip()][: abs(count)]
+    rows = [(k, line) for k, line in enumerate(lines[start:], start + 1) if line.strip()][: abs(count)]
     for k, line in rows:
         if line.startswith("#"):
             break
@@ -353,12 +362,12 @@ def _highs(text: str) -> SolutionFile:
         _put(values, parts[0], _number(parts[1], f"line {k}"), k)
     if len(values) != abs(count):
         raise _Broken(f"it announces {abs(count)} columns and has {len(values)}: it was cut off")
-    why = "" if head[0] == "Feasible" else f"it calls its own point {head[0].lower()!r}"
+    why = "" if state == "Feasible" else f"it calls its own point {state.lower()!r}"
     return _made(
         "highs",
         values=values,
         status=status,
-        objective=_claim(head[1].removeprefix("Objective")),
+        objective=_claim(facts["Objective"]),
         why=why,
         sparse=count < 0,
     )

@@ -704,7 +704,7 @@ def test_highs_reads_a_written_milp_to_the_same_optimum(
     m = octsvm.build(formulation, X, Y, **params)
     path = octsvm.write(m, tmp_path / f"model{ending}")
     assert path == tmp_path / f"model{ending}"
-    assert [f.name for f in tmp_path.iterdir()] == [path.name]
+    assert sorted(f.name for f in tmp_path.iterdir()) == [path.name, f"{path.name}.json"]
     assert by_highs(path) == pytest.approx(octsvm.solve(m, gap=1e-6).objective, rel=1e-4)
 
 
@@ -721,7 +721,12 @@ def test_highs_reads_a_written_milp_to_the_same_optimum(
 def test_scip_reads_a_written_nl_to_the_same_optimum(formulation: str, params: Any, tmp_path: Path) -> None:
     m = octsvm.build(formulation, X, Y, **params)
     path = octsvm.write(m, tmp_path / "model.nl")
-    assert sorted(f.name for f in tmp_path.iterdir()) == ["model.col", "model.nl", "model.row"]
+    assert sorted(f.name for f in tmp_path.iterdir()) == [
+        "model.col",
+        "model.nl",
+        "model.nl.json",
+        "model.row",
+    ]
     assert by_scip(path) == pytest.approx(octsvm.solve(m, gap=1e-6).objective, rel=1e-4)
 
 

@@ -588,6 +588,12 @@ def test_write_with_readable_and_with_generic_names(kind: str, table: Path, tmp_
     assert (result.exit_code, result.stderr) == (0, "")
     assert "classes    0 = 'high', 1 = 'low'" in result.stdout
     assert "features   0 = 'width', 1 = 'height'" in result.stdout
+    line = next(line for line in result.stdout.splitlines() if line.startswith("written"))
+    assert line.split(None, 1)[1].split(", ") == [
+        str(path),
+        *(str(path.with_suffix(s)) for s in (".row", ".col") if kind == "nl"),
+        f"{path}.json",
+    ]
     named = path if kind != "nl" else path.with_suffix(".col")
     assert re.search(r"leaf_label[._]c[(\[]0[,_]2", named.read_text())
     assert path.with_suffix(".row").exists() == (kind == "nl")
@@ -595,9 +601,12 @@ def test_write_with_readable_and_with_generic_names(kind: str, table: Path, tmp_
     result = run("write", table, *QUICK, "--out", path, "--compact", "--json")
     found = json.loads(result.stdout)
     assert (found["classes"], found["features"]) == (["high", "low"], ["width", "height"])
-    assert (found["files"], found["names"]) == ([str(path)], "generic")
+    assert (found["files"], found["names"]) == ([str(path), f"{path}.json"], "generic")
     assert "leaf_label" not in path.read_text()
     # Names of the earlier model would be wrong for this one.
+    assert sorted(p.name for p in tmp_path.iterdir()) == [path.name, f"{path.name}.json", "table.csv"]
+    result = run("write", table, *QUICK, "--out", path, "--no-sidecar", "--compact")
+    assert result.stdout.startswith(f"written    {path}\n")
     assert sorted(p.name for p in tmp_path.iterdir()) == [path.name, "table.csv"]
     assert path.stat().st_size <= long
 
@@ -613,6 +622,49 @@ def test_written_model_solves_to_the_same_optimum(table: Path, tmp_path: Path) -
         solver.readModel(str(path))
         solver.run()
         assert solver.getObjectiveValue() == pytest.approx(1.0)
+
+
+def test_read_knows_the_kinds_of_solution_files() -> None:
+    from octsvm.commands.read import KINDS
+    from octsvm.solution_files import WRITTEN_BY
+
+    assert tuple(sorted(WRITTEN_BY)) == KINDS
+
+
+def test_what_was_solved_elsewhere_is_read(table: Path, tmp_path: Path) -> None:
+    import highspy
+
+    path, saved = tmp_path / "model.lp", tmp_path / "read.json"
+    assert run("write", table, *QUICK, "--out", path).exit_code == 0
+    solver = highspy.Highs()
+    solver.setOptionValue("output_flag", False)
+    solver.readModel(str(path))
+    solver.run()
+    solver.writeSolution(str(tmp_path / "model.sol"), 0)
+    result = run("read", table, tmp_path / "model.sol", *QUICK, "--out", saved)
+    assert (result.exit_code, result.stderr) == (0, "")
+    for part in ("status     feasible", "objective  1 = ", "which says 'Optimal'", "accuracy   train 1.0000"):
+        assert part in result.stdout
+    found = json.loads(run("read", table, tmp_path / "model.sol", *QUICK, "--json", "--kind", "highs").stdout)
+    assert (found["objective"], found["solver"], found["stop"], found["train_rows"]) == (
+        1.0,
+        "highs",
+        "file",
+        10,
+    )
+    assert "depth=" in refused("read", table, tmp_path / "model.sol", *QUICK, "--depth", "2")
+    assert "No solution" not in refused("read", table, path, *QUICK)
+    assert run("show", saved, "--text").exit_code == 0
+    text = (tmp_path / "model.sol").read_text()
+    # Row 0 in the other leaf: the answer does not hold.
+    wrong = text.replace("assignment_z(0_2) 1", "assignment_z(0_2) 0").replace(
+        "assignment_z(0_3) 0", "assignment_z(0_3) 1"
+    )
+    assert wrong != text
+    (tmp_path / "model.sol").write_text(wrong)
+    result = run("read", table, tmp_path / "model.sol", *QUICK)
+    assert result.exit_code == cli.UNVERIFIED
+    assert "does not hold outside the solver" in result.stderr
 
 
 def test_write_takes_a_start(table: Path, tree: Path) -> None:

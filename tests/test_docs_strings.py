@@ -56,7 +56,17 @@ def test_the_reader_of_sections() -> None:
 
 
 def test_there_is_something_to_check() -> None:
-    assert set(FUNCTIONS) >= {"fit", "build", "solve", "embed", "extract", "evaluate", "write", "flip_labels"}
+    assert set(FUNCTIONS) >= {
+        "fit",
+        "build",
+        "solve",
+        "embed",
+        "extract",
+        "evaluate",
+        "write",
+        "read_solution",
+        "flip_labels",
+    }
     assert set(FUNCTIONS) | set(CLASSES) == set(PUBLIC)
     assert len(BLOCKS) >= 20
 

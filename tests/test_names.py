@@ -43,7 +43,9 @@ def test_a_written_file_is_that_of_pyomo(formulation: str, ending: str, tmp_path
     model = octsvm.build(formulation, np.random.default_rng(1).random((8, 2)), np.arange(8) % 2)
     ours, theirs = octsvm.write(model, tmp_path / f"ours{ending}"), tmp_path / f"theirs{ending}"
     model.write(str(theirs), io_options={"symbolic_solver_labels": True})
-    assert ours.read_bytes() == theirs.read_bytes().replace(b" ^ 2", b"^2")  # SCIP refuses the blanks
+    # SCIP refuses the blanks, GLPK the sense, which is that of every reader.
+    wanted = theirs.read_bytes().replace(b" ^ 2", b"^2").replace(b"\nOBJSENSE\n MIN\n", b"\n")
+    assert ours.read_bytes() == wanted
 
 
 @pytest.mark.parametrize("formulation", ["oct", "oct_h", "re_svm", "octsvm"])

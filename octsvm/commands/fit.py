@@ -192,15 +192,16 @@ def _fit(data: Table, rows: tuple[Any, Any], options: Mapping[str, Any], asked: 
             result = error.result
     if result.tree is not None and options["out"] is not None:
         shared.write_text(options["out"], result.tree.to_json() + "\n")
-    report = _report(data, result, train, test, clean, y, flipped)
+    report = report_of(data, result, train, test, clean, y, flipped)
     if options["as_json"]:
         click.echo(json.dumps(result.to_dict() | report, indent=1, allow_nan=False))
     else:
-        click.echo(_text(data, result, report))
-    return _verdict(result)
+        click.echo(text_of(data, result, report))
+    return verdict(result)
 
 
-def _verdict(result: Result) -> int:
+def verdict(result: Result) -> int:
+    """The exit code; what is wrong with the tree is said on stderr."""
     if result.tree is None:
         say(
             "Error: there is no tree: the model with these parameters has no solution. Loosen n_min, depth or big_m."
@@ -229,9 +230,10 @@ def _accuracy(tree: Tree, X: Any, y: Any) -> float | None:
     return float((tree.predict(X) == y).mean()) if len(y) else None
 
 
-def _report(
+def report_of(
     data: Table, result: Result, train: Any, test: Any, clean: Any, y: Any, flipped: Any
 ) -> dict[str, Any]:
+    """What the summary says of the table: rows, accuracies, relabelled rows."""
     tree = result.tree
     out: dict[str, Any] = {
         "table": data.name,
@@ -257,7 +259,8 @@ def _report(
     return out
 
 
-def _text(data: Table, result: Result, report: Mapping[str, Any]) -> str:
+def text_of(data: Table, result: Result, report: Mapping[str, Any]) -> str:
+    """The summary."""
     parts = [result.summary()]
     if result.tree is None:
         return parts[0]

@@ -25,13 +25,17 @@ from ._shared import OK
 @click.option(
     "--compact", is_flag=True, help="Generic names (x1, c1, ...): smaller files, written in less time."
 )
+@click.option(
+    "--no-sidecar", is_flag=True, help="Leave out MODEL.json, which says which variable each column is."
+)
 @shared.json_option
 def write(table: str, **options: Any) -> int:
     """Build the model of TABLE and write it to a file for a solver elsewhere; nothing is solved.
 
     All rows of TABLE are used. Names in the file are those of the model, as in split_a(1_0) for split.a[1,0]: node 1, feature 0.
     Classes and features appear as numbers from 0; the list of both is printed. An .nl file holds no names: they go
-    to MODEL.row and MODEL.col beside it, unless --compact is given.
+    to MODEL.row and MODEL.col beside it, unless --compact is given. MODEL.lp.json, beside MODEL.lp, says which variable
+    each column is and where the model came from: "octsvm read" takes a solver's answer back with it.
 
     \b
     Examples:
@@ -62,8 +66,8 @@ def write(table: str, **options: Any) -> int:
         except octsvm.InvalidData as error:
             raise octsvm.InvalidData(shared.advice(data, str(error), data.y)) from None
     problem = classify(model)
-    written = octsvm.write(model, out, compact=options["compact"])
-    files = [str(written), *(str(p) for p in export.companions(written) if not options["compact"])]
+    written = octsvm.write(model, out, compact=options["compact"], sidecar=not options["no_sidecar"])
+    files = [str(p) for p in export.files_of(written)]
     classes, features = list(model.info.data.classes), list(model.info.data.feature_names)
     if options["as_json"]:
         content = {
