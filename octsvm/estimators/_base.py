@@ -195,7 +195,8 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Labels (m,) of the rows of ``X (m, p)``: those of the leaves that :meth:`apply` names."""
-        return np.asarray(self.classes_[self._positions()[self.tree_.predict_index(self._rows_of(X))]])
+        M = self._rows_of(X)
+        return np.asarray(self.classes_[self._positions()[self.tree_.predict_index(M)]])
 
     def apply(self, X: Any) -> IntArray:
         """The leaf (m,) of each row of ``X (m, p)``, by its heap number.
@@ -203,13 +204,15 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
         The root is 1, the children of t are 2t and 2t + 1, and a leaf is where nothing splits any more. In RE-SVM and
         OCTSVM the two sides of a split on the last level are leaves.
         """
-        return np.asarray(ways(self.tree_, self._rows_of(X)).max(axis=1))
+        M = self._rows_of(X)
+        return np.asarray(ways(self.tree_, M).max(axis=1))
 
     def decision_path(self, X: Any) -> csr_matrix:
         """Sparse indicator (m, nodes) of the nodes on each row's way, leaf included; column k belongs to node k + 1."""
         from scipy.sparse import csr_matrix
 
-        path = ways(self.tree_, self._rows_of(X))
+        M = self._rows_of(X)
+        path = ways(self.tree_, M)
         row, level = np.nonzero(path)
         marks: BoolArray = np.ones(len(row), dtype=bool)
         shape = (len(path), 2 ** path.shape[1] - 1)

@@ -23,7 +23,8 @@ class LeafyClassifier(TreeClassifier):
         Where a leaf got no training row, those of the nearest node above count. The predicted class is never below
         another one: it wins a tie by the last bit, and an unproved tree's leaf may have to be lifted to one.
         """
-        leaf = ways(self.tree_, self._rows_of(X)).max(axis=1)
+        M = self._rows_of(X)
+        leaf = ways(self.tree_, M).max(axis=1)
         share = np.zeros((len(leaf), len(self.classes_)))
         for t in np.unique(leaf):
             share[leaf == t] = self._shares(int(t))
