@@ -76,7 +76,9 @@ def relabelling_report(fitted: Any, X: Any, y: Any) -> pd.DataFrame:
     records = tree.relabelled if isinstance(tree, MarginTree) else ()
     result = fitted if isinstance(fitted, Result) else getattr(fitted, "result_", None)
     if result is not None and result.n != len(matrix):
-        raise InvalidData(f"The tree was fitted to {result.n} rows, and X has {len(matrix)}. Pass the training table.")
+        raise InvalidData(
+            f"The tree was fitted to {result.n} rows, and X has {len(matrix)}. Pass the training table."
+        )
     if any(r.row >= len(matrix) for r in records):
         raise InvalidData(
             f"The tree gave up the label of row {max(r.row for r in records)}, and X has {len(matrix)} rows. "
@@ -97,7 +99,13 @@ def relabelling_report(fitted: Any, X: Any, y: Any) -> pd.DataFrame:
     names = None if index is None else [index[r.row] for r in records]
     frame = pd.DataFrame(rows, columns=COLUMNS, index=names)
     if not rows:
-        numbers = {"row": "int64", "node": "int64", "cost": float, "margin_before": float, "margin_after": float}
+        numbers: Any = {
+            "row": "int64",
+            "node": "int64",
+            "cost": float,
+            "margin_before": float,
+            "margin_after": float,
+        }
         frame = frame.astype(numbers)
     return frame
 
@@ -148,7 +156,12 @@ def relabelling_scores(report: Any, flipped: Any) -> RelabellingScores:
 
 
 def suspect_rows(
-    estimator: Any, param_grid: Mapping[str, Any] | list[Mapping[str, Any]], X: Any, y: Any, *, n_jobs: int | None = None
+    estimator: Any,
+    param_grid: Mapping[str, Any] | list[Mapping[str, Any]],
+    X: Any,
+    y: Any,
+    *,
+    n_jobs: int | None = None,
 ) -> pd.DataFrame:
     """The training rows that trees disagree with, over a grid of parameters.
 
@@ -189,7 +202,9 @@ def suspect_rows(
 
     grid = list(ParameterGrid(param_grid))
     if not grid:
-        raise InvalidParameter("param_grid holds no combination of parameters. Give each name at least one value.")
+        raise InvalidParameter(
+            "param_grid holds no combination of parameters. Give each name at least one value."
+        )
     fits = Parallel(n_jobs=n_jobs)(
         delayed(_disagreement)(clone(estimator).set_params(**params), X, y) for params in grid
     )

@@ -41,6 +41,11 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
 
     formulation: ClassVar[str] = ""
 
+    tree_: Any
+    result_: Any
+    classes_: Any
+    node_weights_: Any
+
     # -- fitting --------------------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -152,7 +157,9 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
         try:
             weights = read_weights(sample_weight, len(position))
         except InvalidData as error:
-            raise InvalidData(re.sub(r"^weights\b|\bweights(?= has| must|=)", "sample_weight", str(error))) from None
+            raise InvalidData(
+                re.sub(r"^weights\b|\bweights(?= has| must|=)", "sample_weight", str(error))
+            ) from None
         asked = self.class_weight  # type: ignore[attr-defined]
         if asked is None:
             return weights

@@ -65,7 +65,12 @@ def condense(X: FloatArray, y: IntArray, weights: FloatArray, merge: bool) -> Ro
         origin[kept] = inverse
         rows = kept[first]
         return Rows(
-            X[rows], y[rows], np.bincount(inverse, weights=weights[kept]), origin, weights, False
+            X[rows],
+            y[rows],
+            np.bincount(inverse, weights=weights[kept]).astype(np.float64),
+            origin,
+            weights,
+            False,
         )
     order = np.argsort(inverse, kind="stable")
     origin[kept[order]] = np.arange(len(kept))

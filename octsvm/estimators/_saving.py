@@ -82,7 +82,9 @@ def read(cls: Any, source: str | Path) -> Any:
         )
     version = data.get("version")
     if type(version) is not int or version < 1:
-        raise InvalidData(f"The saved classifier has version {version!r}, which is no version of this format.")
+        raise InvalidData(
+            f"The saved classifier has version {version!r}, which is no version of this format."
+        )
     if version > VERSION:
         raise InvalidData(
             f"The saved classifier has format version {version}, and this octsvm reads up to {VERSION}. Upgrade octsvm."

@@ -143,5 +143,7 @@ def require_count(name: str, value: Any) -> None:
     ------
     InvalidParameter
     """
-    if value is not None and (isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1):
+    if value is not None and (
+        isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1
+    ):
         raise InvalidParameter(f"{name}={value!r} should be a whole number, 1 or more, or None for all.")

@@ -60,10 +60,16 @@ def export_graphviz(
     def visit(part: Split | Leaf) -> None:
         if isinstance(part, Leaf):
             colour = COLOURS[part.label % len(COLOURS)]
-            box(part, [f"class {tree.classes[part.label]!r}"], f'fillcolor="{colour}", style="filled,rounded"')
+            box(
+                part, [f"class {tree.classes[part.label]!r}"], f'fillcolor="{colour}", style="filled,rounded"'
+            )
             return
         words = condition(tree, part, digits, most)[0]
-        box(part, textwrap.wrap(words, WIDTH, break_long_words=False, break_on_hyphens=False), 'fillcolor="#FFFFFF"')
+        box(
+            part,
+            textwrap.wrap(words, WIDTH, break_long_words=False, break_on_hyphens=False),
+            'fillcolor="#FFFFFF"',
+        )
         for answer, below in (("yes", part.left), ("no", part.right)):
             edges.append(f'  n{part.node} -> n{below.node} [label="{answer}"];')
             visit(below)

@@ -18,10 +18,10 @@ import numpy as np
 FEATURES = {features}
 CLASSES = {classes}
 '''
-SCALING = '''# Features are first put to (x - LOW) / SPAN, and to 0 where SPAN is 0.
+SCALING = """# Features are first put to (x - LOW) / SPAN, and to 0 where SPAN is 0.
 LOW = np.array({low})
 SPAN = np.array({span})
-'''
+"""
 BODY = '''# Node t sends a row to node 2 t where its sum of weight times feature is below the threshold, else to 2 t + 1.
 SPLITS = {{
 {splits}}}
