@@ -34,6 +34,8 @@ ALL = [OCTClassifier, OCTHClassifier, RESVMClassifier, OCTSVMClassifier]
 MARGIN = [RESVMClassifier, OCTSVMClassifier]
 LEAFY = [OCTClassifier, OCTHClassifier]
 SHORT: dict[str, Any] = {"work_limit": {"nodes": 1, "rounds": 1}}
+# Work and gap end these, not the clock: what a fit finds must not depend on how busy the machine is.
+SHORTEST: dict[str, Any] = SHORT | {"gap": 0.99, "time_limit": 300}
 OWN = {
     "strategy", "solver", "time_limit", "work_limit", "gap", "threads", "random_state", "warm_start", "verbose",
     "class_weight",
@@ -41,10 +43,10 @@ OWN = {
 
 # No check is left out, and none is expected to fail.
 CHECKED = [
-    OCTClassifier(time_limit=3, **SHORT),
-    OCTHClassifier(time_limit=3, **SHORT),
-    RESVMClassifier(time_limit=10, **SHORT),
-    OCTSVMClassifier(max_depth=1, time_limit=10, **SHORT),
+    OCTClassifier(**SHORTEST),
+    OCTHClassifier(**SHORTEST),
+    RESVMClassifier(**SHORTEST),
+    OCTSVMClassifier(max_depth=1, **SHORTEST),
 ]
 
 
@@ -474,22 +476,22 @@ from sklearn.model_selection import GridSearchCV
 import octsvm
 
 rng = np.random.default_rng(0)
-X = rng.random((60, 3))
+X = rng.random((30, 3))
 y = np.where(X[:, 0] + X[:, 1] > 1, 1, 0)
-y[:6] = 1 - y[:6]
+y[:3] = 1 - y[:3]
 found = []
 for jobs in (1, 2):
     search = GridSearchCV(
-        octsvm.OCTSVMClassifier(max_depth=1, work_limit={"nodes": 5, "rounds": 2}, time_limit=60),
-        {"c2": [0.5, 1, 2], "norm": ["l1"]}, cv=2, n_jobs=jobs, error_score="raise",
+        octsvm.OCTSVMClassifier(max_depth=1, work_limit={"nodes": 2, "rounds": 1}, time_limit=300),
+        {"c2": [1, 2]}, cv=2, n_jobs=jobs, error_score="raise",
     ).fit(X, y)
     found.append((search.cv_results_["mean_test_score"].tolist(), search.best_params_, search.best_estimator_.tree_.to_json()))
 assert found[0] == found[1], "the results differ"
 
 LIMIT = 1.0
 search = GridSearchCV(
-    octsvm.OCTSVMClassifier(max_depth=2, time_limit=LIMIT), {"c1": [1, 10]}, cv=2, n_jobs=2, refit=False,
-).fit(rng.random((200, 10)), rng.integers(0, 2, 200))
+    octsvm.OCTSVMClassifier(max_depth=1, time_limit=LIMIT), {"c1": [1, 10]}, cv=2, n_jobs=2, refit=False,
+).fit(rng.random((160, 8)), rng.integers(0, 2, 160))
 print(max(search.cv_results_["mean_fit_time"]), *found[0][0])
 """
 
@@ -510,7 +512,7 @@ def test_a_grid_search_in_two_processes() -> None:
         assert process.returncode == 0, err
         assert err == ""
         longest, *scores = (float(word) for word in out.split())  # and nothing else was printed
-        assert len(scores) == 3
+        assert len(scores) == 2
         assert longest <= 1.0 + 2.0  # the limit, and what checking the last answer takes
         assert in_session(process.pid) == []
     finally:
