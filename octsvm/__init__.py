@@ -23,6 +23,18 @@ _HOME = {
     "write": "export",
     "read_solution": "read_back",
     "flip_labels": "noise",
+    "OCTClassifier": "estimators",
+    "OCTHClassifier": "estimators",
+    "RESVMClassifier": "estimators",
+    "OCTSVMClassifier": "estimators",
+    "relabelling_report": "relabelling",
+    "relabelling_scores": "relabelling",
+    "suspect_rows": "relabelling",
+    "RelabellingScores": "relabelling",
+    "export_text": "exports",
+    "export_graphviz": "exports",
+    "export_dict": "exports",
+    "export_source": "exports",
     "Result": "result",
     "Progress": "result",
     "Tree": "formulations.trees",
@@ -68,12 +80,15 @@ if TYPE_CHECKING:
         UnknownSolver,
         UnsupportedProblem,
     )
+    from .estimators import OCTClassifier, OCTHClassifier, OCTSVMClassifier, RESVMClassifier
     from .export import write
+    from .exports import export_dict, export_graphviz, export_source, export_text
     from .formulations.base import Evaluation
     from .formulations.trees import AxisTree, MarginTree, ObliqueTree, Tree
     from .noise import flip_labels
     from .planning import Plan, plan
     from .read_back import read_solution
+    from .relabelling import RelabellingScores, relabelling_report, relabelling_scores, suspect_rows
     from .result import Progress, Result
 
 

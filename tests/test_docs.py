@@ -30,6 +30,7 @@ EXPECTED = {
     "cli",
     "coming-from",
     "compose",
+    "estimators",
     "index",
     "notation",
     "oct",
@@ -39,6 +40,7 @@ EXPECTED = {
     "real-data",
     "solvers",
     "troubleshooting",
+    "wrong-labels",
 }
 BLOCK = re.compile(r"^```(\w+)(?: (long|online))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FENCE = re.compile(r"^```", re.MULTILINE)
@@ -273,6 +275,19 @@ def test_the_page_on_real_data_states_the_setting_of_the_benchmark() -> None:
     }, "the page states these"
     assert "--limit 30" in text
     assert "30 seconds for each model" in text
+
+
+def test_the_page_on_wrong_labels_states_the_setting_of_the_benchmark() -> None:
+    relabelling = pytest.importorskip("relabelling", reason="benchmarks/ is not on the path")
+    real_data = pytest.importorskip("real_data", reason="benchmarks/ is not on the path")
+    text = (DOCS / "wrong-labels.md").read_text(encoding="utf-8")
+    assert relabelling.SHARE == 0.2, "the page states it"
+    assert relabelling.MODELS == {"OCTSVMClassifier": {"max_depth": 1}, "RESVMClassifier": {}}
+    assert "--limit 10" in text
+    assert "ten seconds a fit" in text
+    head, *cells = re.findall(r"^\| (\w+) \|.*\| (OCTSVM|RESVM|model) \|", text, re.MULTILINE)
+    assert head == ("set", "model")
+    assert cells == [(name, model) for name in real_data.SETS for model in ("OCTSVM", "RESVM")]
 
 
 def test_the_index_leads_to_every_page() -> None:

@@ -94,3 +94,13 @@ def test_the_better_of_two_starts_is_used() -> None:
 def test_an_unknown_strategy_is_refused() -> None:
     with pytest.raises(octsvm.InvalidParameter, match="'balanced', 'exact'"):
         octsvm.fit("oct", [[0.0], [1.0]], [0, 1], strategy="fast")
+
+
+def test_oblique_trees_are_tried_before_the_budget_is_gone() -> None:
+    rng = np.random.default_rng(0)
+    centre = np.repeat([[0.0, 0.0], [4.0, 1.0], [1.0, 5.0]], 100, axis=0)
+    X, y = centre + rng.normal(size=(300, 2)), np.repeat([0, 1, 2], 100)
+    form = find_formulation("oct_h")
+    tree, _ = starts.find(form, prepare(form, X, y), form.Params(), seconds=60, steps=300)
+    assert tree is not None
+    assert (tree.predict(X) == y).mean() > 0.9

@@ -20,16 +20,19 @@ PATH = np.geomspace(1e-1, 1e5, 7)  # SVM costs C
 
 
 def candidates(data: Data, params: Any, budget: Budget, seed: int) -> Iterator[ObliqueTree]:
-    """Axis-parallel trees as oblique ones, then trees of SVMs over a path of C."""
+    """Trees of SVMs over a path of C, then axis-parallel trees as oblique ones.
+
+    In that order: the search for axis-parallel trees uses up whatever budget it gets.
+    """
+    for C in PATH:
+        if budget.spent():
+            return
+        yield grow(data, params, float(C))
     for tree in axis_search.candidates(data, params, budget, seed):
         W, b = tree.weights("scaled")
         yield ObliqueTree(
             tree.depth, data.classes, data.feature_names, data.scaling, W, b, tree.splits, tree.label
         )
-    for C in PATH:
-        if budget.spent():
-            return
-        yield grow(data, params, float(C))
 
 
 def grow(data: Data, params: Any, C: float) -> ObliqueTree:

@@ -1,0 +1,264 @@
+"""What the four classifiers share: fit through octsvm.fit, and predictions through the fitted tree."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from .. import api
+from ..data import read_weights
+from ..errors import InvalidData, InvalidParameter, NoValues, TreeNotAdmitted
+from ..formulations.base import BoolArray, FloatArray, IntArray
+from ..registry import formulation as find_formulation
+from ..relabelling import relabelling_report
+from ._compat import validate_data
+from ._rows import condense, for_given_rows
+from ._ways import levels, ways
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+# Parameters of the models under the names that scikit-learn's users know.
+NAMES = {"max_depth": "depth", "min_samples_leaf": "n_min"}
+SOLVE = ("solver", "time_limit", "work_limit", "gap", "threads", "strategy")
+OPTIONAL = ("variant", "big_m", "mu_svm")  # None leaves the choice to the model
+SHARED = {*SOLVE, "random_state", "warm_start", "verbose", "class_weight"}
+
+
+class TreeClassifier(ClassifierMixin, BaseEstimator):
+    """A classifier around one formulation; see the four classes for parameters and attributes."""
+
+    formulation: ClassVar[str] = ""
+
+    tree_: Any
+    result_: Any
+    classes_: Any
+    node_weights_: Any
+
+    # -- fitting --------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Build the model on the table, solve it within the limits, and keep the checked tree.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+            Finite numbers in any units; they are scaled to [0, 1] on these rows, and the scaling is kept.
+        y : array-like of shape (n,)
+            Labels: strings, integers or booleans.
+        sample_weight : array-like of shape (n,), optional
+            Weight of each row's errors. A row of weight zero is left out; a whole number counts like that many
+            equal rows (but for ``min_samples_leaf``, which counts rows).
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InvalidData, InvalidParameter, UnknownSolver, SolverUnavailable
+            What was given cannot be used; the message says why. All are ValueErrors but for the last one.
+
+        Warns
+        -----
+        UserWarning
+            Where y holds one class only (nothing is solved), where a former tree is no start (``warm_start``), and
+            where the solver's answer does not hold outside the solver: then ``result_.status`` is "unverified".
+        """
+        index = tuple(X.index) if hasattr(X, "iloc") else None
+        matrix, labels = validate_data(self, X, y, dtype=np.float64)
+        check_classification_targets(labels)
+        classes, position = np.unique(labels, return_inverse=True)
+        self._require_classes(classes)
+        form = find_formulation(self.formulation)
+        try:
+            params = form.Params.make(self.formulation, **self._model_parameters())
+            weights = self._weights(sample_weight, classes, position)
+            # The printed rows let equal rows on a hyperplane take different sides, and N_min counts rows.
+            merge = getattr(params, "variant", None) != "paper" and self._leaf_size(params, len(labels)) == 1
+            rows = condense(matrix, position, weights, merge)
+            result = self._solve(self._table(rows.X), classes[rows.y], rows.weights)
+        except InvalidParameter as error:
+            raise InvalidParameter(_in_our_names(str(error))) from None
+        if result.tree is None:
+            raise NoValues(f"The model has no solution, so there is no tree: {'; '.join(result.notes)}")
+        result = for_given_rows(replace(result, index=index), rows)
+        if not rows.as_given:
+            again = form.evaluate(
+                result.tree,
+                matrix[rows.kept],
+                self._tree_index(result.tree, classes)[position[rows.kept]],
+                params,
+                weights[rows.kept],
+            )
+            result = replace(result, terms=again.terms, counts=again.counts)
+        self.classes_ = classes
+        self.result_, self.tree_ = result, result.tree
+        self.bound_, self.gap_ = result.bound, result.gap
+        self.node_weights_ = self._weights_at_nodes(matrix, position, weights)
+        self.relabelled_ = relabelling_report(result, matrix, labels)
+        return self
+
+    def _solve(self, X: Any, y: NDArray[Any], weights: FloatArray) -> Any:
+        options: dict[str, Any] = {name: getattr(self, name) for name in SOLVE}
+        options |= self._model_parameters()
+        options |= {"seed": self._seed(), "log": True if self.verbose else None, "weights": weights}  # type: ignore[attr-defined]
+        start = getattr(self, "tree_", None) if self.warm_start else None  # type: ignore[attr-defined]
+        labels = y.tolist()
+        try:
+            return api.fit(self.formulation, X, labels, start=start, on_mismatch="warn", **options)
+        except TreeNotAdmitted as error:
+            if start is None:
+                raise
+            warnings.warn(f"warm_start: the former tree is no start for this fit. {error}", stacklevel=3)
+        return api.fit(self.formulation, X, labels, on_mismatch="warn", **options)
+
+    def _require_classes(self, classes: NDArray[Any]) -> None:
+        """Refuse labels that the model does not take."""
+
+    def _table(self, matrix: FloatArray) -> Any:
+        """The rows with the names of their columns, where they have some."""
+        names = getattr(self, "feature_names_in_", None)
+        if names is None:
+            return matrix
+        import pandas as pd
+
+        return pd.DataFrame(matrix, columns=names)
+
+    def _model_parameters(self) -> dict[str, Any]:
+        """Parameters of the formulation under its own names."""
+        given = {NAMES.get(k, k): v for k, v in self.get_params(deep=False).items() if k not in SHARED}
+        return {k: v for k, v in given.items() if v is not None or k not in OPTIONAL}
+
+    @staticmethod
+    def _leaf_size(params: Any, n: int) -> int:
+        return params.leaf_size(n) if hasattr(params, "leaf_size") else 1
+
+    def _seed(self) -> int:
+        state = self.random_state  # type: ignore[attr-defined]
+        if state is None:
+            return 0
+        if isinstance(state, (int, np.integer)) and not isinstance(state, bool):
+            return int(state)
+        return int(check_random_state(state).randint(2**31 - 1))
+
+    def _weights(self, sample_weight: Any, classes: NDArray[Any], position: IntArray) -> FloatArray:
+        try:
+            weights = read_weights(sample_weight, len(position))
+        except InvalidData as error:
+            raise InvalidData(
+                re.sub(r"^weights\b|\bweights(?= has| must|=)", "sample_weight", str(error))
+            ) from None
+        asked = self.class_weight  # type: ignore[attr-defined]
+        if asked is None:
+            return weights
+        if isinstance(asked, str) and asked == "balanced":
+            # Of the weights, not of the rows: so a row of weight 2 still counts like two rows.
+            totals = np.bincount(position, weights=weights, minlength=len(classes))
+            share = np.divide(1.0, totals, out=np.zeros(len(classes)), where=totals > 0)
+            return np.asarray(weights * (share * weights.sum() / (totals > 0).sum())[position])
+        if not isinstance(asked, dict):
+            raise InvalidParameter(
+                f"class_weight={asked!r} should be None, 'balanced', or a dict from labels to weights."
+            )
+        factor = compute_class_weight(asked, classes=classes, y=classes[position])
+        return read_weights(weights * factor[position], len(position))
+
+    def _weights_at_nodes(self, X: FloatArray, position: IntArray, weights: FloatArray) -> FloatArray:
+        total = np.zeros((2 ** levels(self.tree_), len(self.classes_)))
+        path = ways(self.tree_, X)
+        for level in range(path.shape[1]):
+            np.add.at(total, (path[:, level], position), weights)
+        return total[1:]
+
+    @staticmethod
+    def _tree_index(tree: Any, classes: NDArray[Any]) -> IntArray:
+        """Index into the tree's classes of each of ``classes``; 0 where no weighted row has the class."""
+        known = {label: k for k, label in enumerate(tree.classes)}
+        return np.array([known.get(label, 0) for label in classes.tolist()], dtype=np.int64)
+
+    # -- predicting -----------------------------------------------------------------------------------------
+
+    def _rows_of(self, X: Any) -> FloatArray:
+        check_is_fitted(self, "tree_")
+        matrix: FloatArray = validate_data(self, X, reset=False, dtype=np.float64)
+        return matrix
+
+    def _positions(self) -> IntArray:
+        """Index into ``classes_`` of each of the tree's classes."""
+        known = {label: k for k, label in enumerate(self.classes_.tolist())}
+        return np.array([known[label] for label in self.tree_.classes], dtype=np.int64)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Labels (m,) of the rows of ``X (m, p)``: those of the leaves that :meth:`apply` names."""
+        M = self._rows_of(X)
+        return np.asarray(self.classes_[self._positions()[self.tree_.predict_index(M)]])
+
+    def apply(self, X: Any) -> IntArray:
+        """The leaf (m,) of each row of ``X (m, p)``, by its heap number.
+
+        The root is 1, the children of t are 2t and 2t + 1, and a leaf is where nothing splits any more. In RE-SVM and
+        OCTSVM the two sides of a split on the last level are leaves.
+        """
+        M = self._rows_of(X)
+        return np.asarray(ways(self.tree_, M).max(axis=1))
+
+    def decision_path(self, X: Any) -> csr_matrix:
+        """Sparse indicator (m, nodes) of the nodes on each row's way, leaf included; column k belongs to node k + 1."""
+        from scipy.sparse import csr_matrix
+
+        M = self._rows_of(X)
+        path = ways(self.tree_, M)
+        row, level = np.nonzero(path)
+        marks: BoolArray = np.ones(len(row), dtype=bool)
+        shape = (len(path), 2 ** path.shape[1] - 1)
+        return csr_matrix((marks, (row, path[row, level] - 1)), shape=shape)
+
+    @classmethod
+    def tree_class(cls) -> type[Any]:
+        """The class of the fitted ``tree_``."""
+        return find_formulation(cls.formulation).Tree
+
+    # -- saving ---------------------------------------------------------------------------------------------
+
+    def to_json(self, path: str | Path | None = None) -> str:
+        """The fitted classifier as JSON text, also written to ``path`` if one is given.
+
+        It holds the parameters, the tree and what predictions need; ``result_`` goes along for the record.
+        """
+        from . import _saving
+
+        check_is_fitted(self, "tree_")
+        return _saving.write(self, path)
+
+    @classmethod
+    def from_json(cls, source: str | Path) -> Self:
+        """A fitted classifier from :meth:`to_json`'s text or file; nothing in it is executed.
+
+        It has all fitted attributes but ``result_``.
+
+        Raises
+        ------
+        InvalidData
+            No saved classifier of this class, a newer format, or a damaged file.
+        """
+        from . import _saving
+
+        return _saving.read(cls, source)
+
+
+def _in_our_names(message: str) -> str:
+    """The message with the parameters' names of the classifiers."""
+    names = {theirs: ours for ours, theirs in NAMES.items()} | {"seed": "random_state"}
+    return re.sub(rf"\b({'|'.join(names)})\b", lambda m: names[m[1]], message)

@@ -1,0 +1,274 @@
+"""RE-SVM and OCTSVM as classifiers: two classes, a score at the split that decides, and the labels given up.
+
+More than two classes: scikit-learn's OneVsRestClassifier or OneVsOneClassifier around them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..api import Strategy
+from ..errors import InvalidData
+from ..formulations.base import FloatArray
+from ..formulations.params import Norm
+from ._base import TreeClassifier
+from ._ways import leaf_scores, ways
+
+
+class MarginClassifier(TreeClassifier):
+    """What RE-SVM and OCTSVM share."""
+
+    def _require_classes(self, classes: NDArray[Any]) -> None:
+        if len(classes) > 2:
+            name = type(self).__name__
+            raise InvalidData(
+                "Only binary classification is supported. The type of the target is multiclass: "
+                f"y holds {len(classes)} classes. {name} separates two; wrap it in scikit-learn's "
+                f"OneVsRestClassifier({name}(...)) or OneVsOneClassifier({name}(...)), which fit one tree a class or "
+                "a pair of classes."
+            )
+
+    def __sklearn_tags__(self) -> Any:
+        """Two classes."""
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    def _more_tags(self) -> dict[str, Any]:
+        return {"binary_only": True}  # the same for scikit-learn before 1.6
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Score (m,) at the last split on each row's way, positive for ``classes_[1]``.
+
+        Its unit is the margin: beyond 1 or -1 a row lies clear of the hyperplane. Scores of different nodes belong to
+        different hyperplanes. A score of exactly 0 goes right, as in the model, and is returned as the smallest
+        positive number.
+        """
+        M = self._rows_of(X)
+        leaf = ways(self.tree_, M).max(axis=1)
+        score = leaf_scores(self.tree_, M, leaf)
+        if len(self.tree_.classes) == 1:  # one class in training, whatever the intercept says
+            return np.full(len(M), 1.0 if self._positions()[0] == 1 else -1.0)
+        return np.where(score == 0, np.nextafter(0.0, 1.0), score)
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """1/(1 + exp(-score)) for ``classes_[1]`` (m, 2): the order of :meth:`decision_function` on a scale from 0 to 1.
+
+        No frequency stands behind it: half a margin is 0.62, a margin 0.73. For probabilities, calibrate it on rows
+        of their own with scikit-learn's CalibratedClassifierCV.
+        """
+        score = self.decision_function(X)
+        if len(self.classes_) == 1:
+            return np.ones((len(score), 1))
+        with np.errstate(over="ignore"):
+            second = 1.0 / (1.0 + np.exp(-score))
+        tie = (second == 0.5) & (score > 0)
+        second[tie] = np.nextafter(0.5, 1.0)
+        return np.column_stack([1.0 - second, second])
+
+
+class RESVMClassifier(MarginClassifier):
+    """Support vector machine that may give up labels (RE-SVM; Blanco, Japón, Puerto 2022), two classes.
+
+    For more classes wrap it in scikit-learn's OneVsRestClassifier or OneVsOneClassifier.
+
+    Parameters
+    ----------
+    c1 : float
+        Cost of a unit of error; the margin's unit is 1.
+    c2 : float
+        Cost of giving up a label.
+    norm : "l2" or "l1"
+        Of the normal vector; "l1" makes the model linear.
+    variant : None, "compact" or "paper"
+        None is "compact"; see the page on the model.
+    big_m : float, optional
+        Used instead of the proved bound on scores.
+    strategy : "balanced" or "exact"
+        Look for a good classifier first, or leave all time to the solver.
+    solver : str
+        A name of the solver table.
+    time_limit : float
+        Seconds for a fit, building the model included.
+    work_limit : int or mapping, optional
+        Branch-and-bound nodes, or ``{"nodes": ..., "rounds": ...}``: a limit that can be repeated.
+    gap : float
+        Relative gap at which an answer counts as optimal.
+    threads : int
+        Threads of the solver; keep 1 where fits run side by side.
+    random_state : int, RandomState or None
+        Seed of the solver and the heuristic; None is 0, so that fits can be repeated.
+    warm_start : bool
+        Hand the former hyperplane to the next fit as its start: the new one is never worse. Where it is no start, a
+        warning says why.
+    verbose : bool
+        Show the solver's log.
+    class_weight : None, "balanced" or dict
+        Weight of the errors and given-up labels of each class; "balanced" gives both classes the same total.
+
+    Attributes
+    ----------
+    tree_ : MarginTree
+        One node.
+    result_ : Result
+        How it was found: status, objective, bound, notes.
+    bound_, gap_ : float
+        No classifier of the model is better than the bound; the relative gap to it.
+    classes_ : ndarray of shape (2,)
+        The labels in order; the second one is +1.
+    n_features_in_ : int
+        p.
+    feature_names_in_ : ndarray of shape (p,)
+        Only where X had names.
+    node_weights_ : ndarray of shape (nodes, 2)
+        Training weight of each given label at each node, in heap order.
+    relabelled_ : DataFrame
+        Training rows whose label was given up; see :func:`octsvm.relabelling_report`.
+
+    Examples
+    --------
+    >>> from octsvm import RESVMClassifier
+    >>> RESVMClassifier(c1=10).fit([[0], [1], [8], [9]], [-1, -1, 1, 1]).predict([[2], [7]]).tolist()
+    [-1, 1]
+    """
+
+    formulation = "re_svm"
+
+    def __init__(
+        self,
+        *,
+        c1: float = 1.0,
+        c2: float = 1.0,
+        norm: Norm = "l2",
+        variant: Literal["compact", "paper"] | None = None,
+        big_m: float | None = None,
+        strategy: Strategy = "balanced",
+        solver: str = "highs",
+        time_limit: float = 60,
+        work_limit: int | Mapping[str, int] | None = None,
+        gap: float = 1e-4,
+        threads: int = 1,
+        random_state: Any = None,
+        warm_start: bool = False,
+        verbose: bool = False,
+        class_weight: Any = None,
+    ) -> None:
+        self.c1 = c1
+        self.c2 = c2
+        self.norm = norm
+        self.variant = variant
+        self.big_m = big_m
+        self.strategy = strategy
+        self.solver = solver
+        self.time_limit = time_limit
+        self.work_limit = work_limit
+        self.gap = gap
+        self.threads = threads
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.class_weight = class_weight
+
+
+class OCTSVMClassifier(MarginClassifier):
+    """Tree with a margin at every split that may give up labels (OCTSVM; Blanco, Japón, Puerto 2022), two classes.
+
+    ``max_depth`` is D of the paper, and **all D + 1 levels decide**: ``max_depth=1`` splits on two levels, as
+    ``OCTClassifier(max_depth=2)`` does. For more classes wrap it in scikit-learn's OneVsRestClassifier or
+    OneVsOneClassifier.
+
+    Parameters
+    ----------
+    max_depth : int
+        D: levels that send rows to a child. The level below them carries hyperplanes too, so D + 1 levels decide.
+    c1 : float
+        Cost of a unit of error, on every level; the margin's unit is 1.
+    c2 : float
+        Cost of giving up a label, on every level.
+    c3 : float
+        Cost of a split.
+    mu_svm : float, optional
+        How far below 0 a training row that goes left must be. None is the model's own: 1e-3, and no such rule in
+        ``variant="paper"``.
+    norm : "l2" or "l1"
+        Of the normal vectors; "l1" makes the model linear.
+    variant : None, "compact" or "paper"
+        None is "compact"; see the page on the model.
+    big_m : float, optional
+        Used instead of the proved bound on scores.
+    strategy, solver, time_limit, work_limit, gap, threads, random_state, warm_start, verbose, class_weight
+        As for :class:`RESVMClassifier`.
+
+    Attributes
+    ----------
+    tree_ : MarginTree
+        The fitted tree.
+    result_ : Result
+        How it was found: status, objective, bound, notes.
+    bound_, gap_ : float
+        No tree of the model is better than the bound; the relative gap to it.
+    classes_ : ndarray of shape (2,)
+        The labels in order; the second one is +1.
+    n_features_in_ : int
+        p.
+    feature_names_in_ : ndarray of shape (p,)
+        Only where X had names.
+    node_weights_ : ndarray of shape (nodes, 2)
+        Training weight of each given label at each node, in heap order.
+    relabelled_ : DataFrame
+        Training rows whose label was given up, by node; see :func:`octsvm.relabelling_report`.
+
+    Examples
+    --------
+    >>> from octsvm import OCTSVMClassifier
+    >>> model = OCTSVMClassifier(max_depth=1, c1=20, c2=30, c3=0.1)
+    >>> model.fit([[0], [1], [4], [5], [8], [9]], [0, 0, 1, 1, 0, 0]).predict([[0.5], [4.5], [8.5]]).tolist()
+    [0, 1, 0]
+    """
+
+    formulation = "octsvm"
+
+    def __init__(
+        self,
+        *,
+        max_depth: int = 2,
+        c1: float = 1.0,
+        c2: float = 1.0,
+        c3: float = 1.0,
+        mu_svm: float | None = None,
+        norm: Norm = "l2",
+        variant: Literal["compact", "paper"] | None = None,
+        big_m: float | None = None,
+        strategy: Strategy = "balanced",
+        solver: str = "highs",
+        time_limit: float = 60,
+        work_limit: int | Mapping[str, int] | None = None,
+        gap: float = 1e-4,
+        threads: int = 1,
+        random_state: Any = None,
+        warm_start: bool = False,
+        verbose: bool = False,
+        class_weight: Any = None,
+    ) -> None:
+        self.max_depth = max_depth
+        self.c1 = c1
+        self.c2 = c2
+        self.c3 = c3
+        self.mu_svm = mu_svm
+        self.norm = norm
+        self.variant = variant
+        self.big_m = big_m
+        self.strategy = strategy
+        self.solver = solver
+        self.time_limit = time_limit
+        self.work_limit = work_limit
+        self.gap = gap
+        self.threads = threads
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.class_weight = class_weight

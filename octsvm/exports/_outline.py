@@ -1,0 +1,149 @@
+"""The tree as it is drawn: splits in use and the leaves under them. All exports are made from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..errors import InvalidData, InvalidParameter
+from ..formulations.base import FloatArray
+from ..formulations.trees import AxisTree, MarginTree, Tree
+
+
+@dataclass(frozen=True, eq=False)
+class Leaf:
+    """Where rows end.
+
+    Attributes
+    ----------
+    node : int
+        Heap number.
+    label : int
+        Index into the tree's classes.
+    """
+
+    node: int
+    label: int
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """A row goes left where its weighted sum of features is below ``below``, otherwise right.
+
+    Attributes
+    ----------
+    node : int
+        Heap number.
+    weights : ndarray of shape (p,)
+    below : float
+    left, right : Split or Leaf
+    """
+
+    node: int
+    weights: FloatArray
+    below: float
+    left: Split | Leaf
+    right: Split | Leaf
+
+
+def tree_of(fitted: Any) -> Tree:
+    """The tree of a classifier or a result, or the tree itself.
+
+    Raises
+    ------
+    InvalidParameter
+        There is none.
+    """
+    for found in (fitted, getattr(fitted, "tree_", None), getattr(fitted, "tree", None)):
+        if isinstance(found, Tree):
+            return found
+    raise InvalidParameter(
+        f"A tree was expected, a Result, or a fitted classifier, not this {type(fitted).__name__}. "
+        "Fit it first where it is a classifier."
+    )
+
+
+def exact_units(tree: Tree) -> str:
+    """The units that the tree routes in, where its rules hold to the last bit."""
+    return "scaled" if tree.routes_on_scaled else "original"
+
+
+def outline(tree: Tree, units: str) -> Split | Leaf:
+    """The tree's splits and leaves, with weights in ``units`` ("original" or "scaled").
+
+    Raises
+    ------
+    InvalidData
+        Other units.
+    """
+    if units not in ("original", "scaled"):
+        raise InvalidData(f"units={units!r} is unknown; choose 'scaled' or 'original'.")
+    W, b = tree.weights(units)  # type: ignore[attr-defined]
+    below = -b if isinstance(tree, MarginTree) else b
+
+    def visit(t: int, side: int | None) -> Split | Leaf:
+        if not splits_at(tree, t):
+            return Leaf(t, label_at(tree, t, side))
+        return Split(t, W[t - 1], float(below[t - 1]), visit(2 * t, 0), visit(2 * t + 1, 1))
+
+    return visit(1, None)
+
+
+def splits_at(tree: Tree, t: int) -> bool:
+    """Whether node ``t`` splits."""
+    return t <= len(tree.splits) and bool(tree.splits[t - 1])
+
+
+def label_at(tree: Tree, t: int, side: int | None) -> int:
+    """Index of the class of a node that does not split; ``side`` is the one taken at the split above it."""
+    if isinstance(tree, MarginTree):
+        index = int(tree.omega0[0] >= 0) if side is None else side
+        return min(index, len(tree.classes) - 1)
+    while t <= tree.n_branch:  # an unsplit node sends every row right
+        t = 2 * t + 1
+    return int(tree.label[t - tree.n_branch - 1])  # type: ignore[attr-defined]
+
+
+def condition(tree: Tree, split: Split, digits: int | None, most: int | None) -> tuple[str, str]:
+    """What holds on the left and on the right of ``split``, as text.
+
+    With ``digits`` None numbers are the shortest that read back the same, and with ``most`` None all weights are shown.
+    """
+
+    def number(value: float) -> str:
+        return repr(float(value)) if digits is None else f"{value:.{digits}g}"
+
+    def name(j: int) -> str:
+        return " ".join(tree.feature_names[j].split()) or repr(tree.feature_names[j])
+
+    used = np.flatnonzero(split.weights)
+    if isinstance(tree, AxisTree):
+        left = name(int(used[0]))
+    else:
+        order = used[np.argsort(-np.abs(split.weights[used]), kind="stable")]
+        shown = order if most is None else order[:most]
+        left = ""
+        for k, j in enumerate(shown):
+            w = split.weights[j]
+            sign = ("-" if w < 0 else "") if k == 0 else (" - " if w < 0 else " + ")
+            left += f"{sign}{number(abs(w))}*{name(int(j))}"
+        left = left or "0"
+        rest = len(order) - len(shown)
+        if rest:
+            left += f" + ({rest} smaller weight{'' if rest == 1 else 's'})"
+    return f"{left} < {number(split.below)}", f"{left} >= {number(split.below)}"
+
+
+def require_count(name: str, value: Any) -> None:
+    """Refuse what is neither None nor a whole number from 1 on.
+
+    Raises
+    ------
+    InvalidParameter
+    """
+    if value is not None and (
+        isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1
+    ):
+        raise InvalidParameter(f"{name}={value!r} should be a whole number, 1 or more, or None for all.")

@@ -1,0 +1,70 @@
+"""Plain Python data."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+
+from ._outline import Leaf, Split, exact_units, outline, tree_of
+
+
+def export_dict(fitted: Any, *, units: Literal["original", "scaled"] | None = None) -> dict[str, Any]:
+    """The tree's rules as nested plain data that JSON takes, for other programs to read.
+
+    A row goes left where the sum of weight times feature over ``weights`` is less than ``below``, otherwise right. In
+    scaled units a feature is first put through ``(x - low)/span`` (0 where span is 0). To load a tree again, save it
+    with ``tree.to_json``.
+
+    Parameters
+    ----------
+    fitted : Tree, Result or classifier
+        What holds the tree.
+    units : "original" or "scaled", optional
+        None takes those that the tree computes in: original for one feature a split, scaled for oblique ones. In the
+        other units the numbers are rounded, and a row on a boundary may change sides.
+
+    Returns
+    -------
+    dict
+        ``kind``, ``units``, ``classes``, ``features``, ``scaling`` (by feature; scaled units only), and ``root``: a
+        split with ``node``, ``weights`` (by feature, zeros left out), ``below``, ``left``, ``right``, or a leaf with
+        ``node`` and ``class``. From a classifier, nodes also have ``training_weight`` by class.
+
+    Raises
+    ------
+    InvalidData, InvalidParameter
+        Unknown units, or no tree.
+    """
+    tree = tree_of(fitted)
+    units = exact_units(tree) if units is None else units  # type: ignore[assignment]
+    names = tree.feature_names
+    weight = getattr(fitted, "node_weights_", None)
+
+    def visit(part: Split | Leaf) -> dict[str, Any]:
+        out: dict[str, Any] = {"node": part.node}
+        if weight is not None:
+            out["training_weight"] = [float(w) for w in weight[part.node - 1]]
+        if isinstance(part, Leaf):
+            return out | {"class": tree.classes[part.label]}
+        used = np.flatnonzero(part.weights)
+        return out | {
+            "weights": {names[j]: float(part.weights[j]) for j in used},
+            "below": part.below,
+            "left": visit(part.left),
+            "right": visit(part.right),
+        }
+
+    out: dict[str, Any] = {
+        "kind": tree.kind,
+        "units": units,
+        "classes": list(tree.classes),
+        "features": list(names),
+    }
+    root = visit(outline(tree, str(units)))
+    if units == "scaled":
+        out["scaling"] = {
+            name: {"low": float(low), "span": float(span)}
+            for name, low, span in zip(names, tree.scaling.low, tree.scaling.span, strict=True)
+        }
+    return out | {"root": root}

@@ -1,0 +1,112 @@
+"""A prediction function of its own, as Python source that needs numpy only."""
+
+from __future__ import annotations
+
+import keyword
+from pathlib import Path
+from typing import Any
+
+from ..errors import InvalidParameter
+from ..formulations.files import replace_text
+from ..formulations.trees import AxisTree
+from ._outline import Leaf, Split, exact_units, outline, tree_of
+
+HEAD = '''"""Predicts the classes of a classification tree. Made by octsvm; needs numpy only."""
+
+import numpy as np
+
+FEATURES = {features}
+CLASSES = {classes}
+'''
+SCALING = """# Features are first put to (x - LOW) / SPAN, and to 0 where SPAN is 0.
+LOW = np.array({low})
+SPAN = np.array({span})
+"""
+BODY = '''# Node t sends a row to node 2 t where its sum of weight times feature is below the threshold, else to 2 t + 1.
+SPLITS = {{
+{splits}}}
+LEAVES = {leaves}  # index into CLASSES
+
+
+def {name}(X):
+    """Labels (m,) of the rows of X (m, {p}): finite numbers in the order of FEATURES, in the units of the training table."""
+    X = np.array(X, dtype=float, order="C")
+    if X.ndim != 2 or X.shape[1] != len(FEATURES):
+        raise ValueError(f"X has shape {{X.shape}}, and the tree needs (m, {{len(FEATURES)}}).")
+    if not np.isfinite(X).all():
+        raise ValueError("X holds missing or infinite values.")
+{scale}    node = np.ones(len(X), dtype=np.int64)
+    for t, ({what}, threshold) in SPLITS.items():
+        rows = np.flatnonzero(node == t)
+        node[rows] = 2 * t + ({score} >= threshold)
+    label = np.zeros(len(X), dtype=np.int64)
+    for t, k in LEAVES.items():
+        label[node == t] = k
+    return np.asarray(CLASSES)[label]
+'''
+SCALE = "    X = np.ascontiguousarray(np.where(SPAN > 0, (X - LOW) / np.where(SPAN > 0, SPAN, 1.0), 0.0))\n"
+
+
+def export_source(fitted: Any, path: str | Path | None = None, *, name: str = "predict") -> str:
+    """A standalone prediction function as Python source: it runs without octsvm, on numpy alone.
+
+    It does the tree's own arithmetic in the tree's own order, so that its labels are the tree's, rows on a boundary
+    included. Names and labels stand in it as literals and cannot be run.
+
+    Parameters
+    ----------
+    fitted : Tree, Result or classifier
+        What holds the tree.
+    path : str or Path, optional
+        A file to write the source to, whole or not at all.
+    name : str
+        Of the function.
+
+    Returns
+    -------
+    str
+        A module with one function; ``FEATURES`` and ``CLASSES`` are its constants.
+
+    Raises
+    ------
+    InvalidParameter
+        No tree, or ``name`` cannot be a function's.
+    OutputNotWritable
+        The file cannot be written.
+    """
+    if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
+        raise InvalidParameter(f"name={name!r} should be a Python name, e.g. 'predict'.")
+    tree = tree_of(fitted)
+    axis = isinstance(tree, AxisTree)
+    splits: list[tuple[int, str]] = []
+    leaves: dict[int, int] = {}
+
+    def visit(part: Split | Leaf) -> None:
+        if isinstance(part, Leaf):
+            leaves[part.node] = part.label
+            return
+        weights = int(part.weights.argmax()) if axis else part.weights.tolist()
+        splits.append((part.node, f"    {part.node}: ({weights!r}, {part.below!r}),\n"))
+        visit(part.left)
+        visit(part.right)
+
+    visit(outline(tree, exact_units(tree)))
+    text = HEAD.format(features=_literal(tree.feature_names), classes=_literal(tree.classes))
+    if not axis:
+        text += SCALING.format(low=tree.scaling.low.tolist(), span=tree.scaling.span.tolist())
+    text += BODY.format(
+        splits="".join(line for _, line in sorted(splits)),
+        leaves=dict(sorted(leaves.items())),
+        name=name,
+        p=len(tree.feature_names),
+        scale="" if axis else SCALE,
+        what="feature" if axis else "weights",
+        score="X[rows, feature]" if axis else "np.add.reduce(X[rows] * np.array(weights), axis=1)",
+    )
+    if path is not None:
+        replace_text(path, text)
+    return text
+
+
+def _literal(values: tuple[Any, ...]) -> str:
+    return ascii([v if isinstance(v, (bool, int, float)) else str(v) for v in values])

@@ -1,0 +1,230 @@
+"""Which labels does a tree think wrong? The rows it gave up, how well they match known flips, and lasting suspects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from .data import read_labels
+from .errors import InvalidData, InvalidParameter
+from .exports import tree_of
+from .formulations.table import read_matrix
+from .formulations.trees import MarginTree
+from .result import Result
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+COLUMNS = ["row", "node", "given", "believed", "predicted", "cost", "margin_before", "margin_after"]
+
+
+class RelabellingScores(NamedTuple):
+    """How well given-up labels match known flips.
+
+    Attributes
+    ----------
+    precision : float
+        Share of the rows given up that were flipped; nan where none was given up.
+    recall : float
+        Share of the flipped rows that were given up; nan where none was flipped.
+    found, relabelled, flipped : int
+        Rows that are both, given up, flipped.
+    """
+
+    precision: float
+    recall: float
+    found: int
+    relabelled: int
+    flipped: int
+
+
+def relabelling_report(fitted: Any, X: Any, y: Any) -> pd.DataFrame:
+    """Every label that a tree gave up in training, node by node.
+
+    A row pays on each level of an OCTSVM and may be given up on one and kept on the next, where the tree classifies
+    it after all: compare ``predicted`` with ``given``.
+
+    Parameters
+    ----------
+    fitted : Result, Tree or classifier
+        Of any model; OCT and OCT-H give up no label.
+    X : array-like of shape (n, p)
+        The table the tree was fitted to.
+    y : array-like of shape (n,)
+        The labels it was fitted to.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``row`` (position in X), ``node`` (heap number), ``given`` and ``believed`` label at that node, ``predicted``
+        (the tree's label for the row in the end), ``cost`` (c2 and the error left, weighted), ``margin_before`` and
+        ``margin_after``: the score times the sign of the given and of the believed label, in margins. Below 0 a row
+        is on the wrong side, from 1 on it costs nothing. The index is that of the training frame, if it was one.
+
+    Raises
+    ------
+    InvalidData
+        X and y are not those of the fit.
+    """
+    import pandas as pd
+
+    tree = tree_of(fitted)
+    matrix, _ = read_matrix(X, tree.feature_names)
+    classes, index_y = read_labels(y, len(matrix))
+    records = tree.relabelled if isinstance(tree, MarginTree) else ()
+    result = fitted if isinstance(fitted, Result) else getattr(fitted, "result_", None)
+    if result is not None and result.n != len(matrix):
+        raise InvalidData(
+            f"The tree was fitted to {result.n} rows, and X has {len(matrix)}. Pass the training table."
+        )
+    if any(r.row >= len(matrix) for r in records):
+        raise InvalidData(
+            f"The tree gave up the label of row {max(r.row for r in records)}, and X has {len(matrix)} rows. "
+            "Pass the training table."
+        )
+    if any(c not in tree.classes for c in classes) and records:
+        raise InvalidData(f"y holds labels other than {tree.classes!r}. Pass the labels of the fit.")
+    rows = []
+    predicted = tree.predict_index(matrix)
+    for record in records:
+        i, t = record.row, record.node
+        given = tree.classes.index(classes[index_y[i]])
+        sign = 2.0 * given - 1.0
+        score = float(tree.node_score(t, tree._matrix(matrix[i : i + 1]))[0])  # type: ignore[attr-defined]
+        labels = tree.classes[given], tree.classes[1 - given], tree.classes[predicted[i]]
+        rows.append((i, t, *labels, record.cost, sign * score, -sign * score))
+    index = getattr(result, "index", None)
+    names = None if index is None else [index[r.row] for r in records]
+    frame = pd.DataFrame(rows, columns=COLUMNS, index=names)
+    if not rows:
+        numbers: Any = {
+            "row": "int64",
+            "node": "int64",
+            "cost": float,
+            "margin_before": float,
+            "margin_after": float,
+        }
+        frame = frame.astype(numbers)
+    return frame
+
+
+def relabelling_scores(report: Any, flipped: Any) -> RelabellingScores:
+    """Precision and recall of a relabelling report where the flipped rows are known.
+
+    Parameters
+    ----------
+    report : pandas.DataFrame
+        From :func:`relabelling_report`, or a part of it, e.g. ``report[report.predicted == report.believed]``.
+    flipped : array-like of shape (n,) or (k,)
+        A mask of the rows (booleans), or the positions of those that were flipped.
+
+    Returns
+    -------
+    RelabellingScores
+        Precision, recall and the counts behind them; each row counts once.
+
+    Raises
+    ------
+    InvalidData
+        ``flipped`` is neither.
+    """
+    marks = np.asarray(flipped)
+    if marks.ndim == 1 and marks.dtype == bool:
+        wanted = set(np.flatnonzero(marks).tolist())
+    elif marks.ndim == 1 and (marks.dtype.kind in "iu" or marks.size == 0):
+        wanted = {int(i) for i in marks}
+        if len(wanted) < len(marks):
+            raise InvalidData(
+                "flipped names a row twice. Positions differ; a mask holds booleans: np.asarray(flipped, dtype=bool)."
+            )
+    else:
+        raise InvalidData(
+            f"flipped has shape {marks.shape} and dtype {marks.dtype}; give a boolean mask of the rows or the "
+            "positions of the flipped ones, e.g. noisy != y."
+        )
+    named = {int(i) for i in report["row"]}
+    found = len(named & wanted)
+    return RelabellingScores(
+        found / len(named) if named else float("nan"),
+        found / len(wanted) if wanted else float("nan"),
+        found,
+        len(named),
+        len(wanted),
+    )
+
+
+def suspect_rows(
+    estimator: Any,
+    param_grid: Mapping[str, Any] | list[Mapping[str, Any]],
+    X: Any,
+    y: Any,
+    *,
+    n_jobs: int | None = None,
+) -> pd.DataFrame:
+    """The training rows that trees disagree with, over a grid of parameters.
+
+    Each combination of parameters is fitted to the whole table. A row that no tree of the grid agrees with is at odds
+    with the data, not with one choice of costs.
+
+    Parameters
+    ----------
+    estimator : classifier
+        One of the four, unfitted; it is cloned.
+    param_grid : dict or list of dict
+        As for scikit-learn's ParameterGrid.
+    X : array-like of shape (n, p)
+        The table.
+    y : array-like of shape (n,)
+        The given labels.
+    n_jobs : int, optional
+        Fits side by side, as in joblib.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One line a row: ``given`` label, ``trees`` (how many were fitted), ``against`` (how many predict another
+        label), ``relabelled`` (how many gave its label up at some node), ``always`` (all are against). The index is
+        the frame's, or the rows' positions.
+
+    Raises
+    ------
+    InvalidParameter
+        The grid is empty.
+    InvalidData
+        X or y cannot be used.
+    """
+    import pandas as pd
+    from sklearn.base import clone
+    from sklearn.model_selection import ParameterGrid
+    from sklearn.utils.parallel import Parallel, delayed
+
+    grid = list(ParameterGrid(param_grid))
+    if not grid:
+        raise InvalidParameter(
+            "param_grid holds no combination of parameters. Give each name at least one value."
+        )
+    fits = Parallel(n_jobs=n_jobs)(
+        delayed(_disagreement)(clone(estimator).set_params(**params), X, y) for params in grid
+    )
+    against = np.sum([f[0] for f in fits], axis=0)
+    frame = pd.DataFrame(
+        {
+            "given": np.asarray(y),
+            "trees": len(grid),
+            "against": against,
+            "relabelled": np.sum([f[1] for f in fits], axis=0),
+            "always": against == len(grid),
+        }
+    )
+    if hasattr(X, "iloc"):
+        frame.index = X.index
+    return frame
+
+
+def _disagreement(estimator: Any, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
+    estimator.fit(X, y)
+    relabelled = np.zeros(len(y), dtype=np.int64)
+    relabelled[estimator.relabelled_["row"].unique()] = 1
+    return (estimator.predict(X) != np.asarray(y)).astype(np.int64), relabelled

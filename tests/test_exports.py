@@ -1,0 +1,400 @@
+"""Text, Graphviz, plain data, source, predictions and the model agree on left and right, boundaries included."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import re
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import octsvm
+from octsvm import OCTClassifier, OCTHClassifier, OCTSVMClassifier, RESVMClassifier
+from octsvm.estimators import _ways
+from octsvm.formulations.base import Scaling
+from octsvm.registry import formulation
+
+SCALING = Scaling(
+    np.array([-1.0, 2.0, 5.0, 0.0]), np.array([2.0, 0.5, 0.0, 4.0])
+)  # the third one is constant
+NAMES = ("a", "b", "c", "d")
+FORM = {"axis": "oct", "oblique": "oct_h", "margin": "octsvm"}
+CLASSIFIER: dict[str, Any] = {"axis": OCTClassifier, "oblique": OCTHClassifier, "margin": OCTSVMClassifier}
+
+
+def tree(kind: str, seed: int = 0, depth: int = 2) -> Any:
+    """Numbers that are sums of few powers of two, so that every way of adding them up is exact."""
+    rng = np.random.default_rng(seed)
+    B = 2**depth - 1
+    T = 2 * B + 1 if kind == "margin" else B
+    split = np.ones(T, dtype=bool)
+    split[rng.integers(1, T)] = False
+    for t in range(2, T + 1):
+        split[t - 1] &= split[t // 2 - 1]
+    common = (depth, ("no", "yes"), NAMES, SCALING)
+    label = rng.permutation(np.arange(B + 1) % 2)
+    if kind == "axis":
+        feature = np.where(split, rng.integers(0, 2, T) * 3, -1)  # the first or the last
+        low, span = SCALING.low[feature], SCALING.span[feature]
+        threshold = np.where(split, low + span * rng.integers(1, 4, T) / 4, 0.0)
+        return octsvm.AxisTree(*common, feature, threshold, label)
+    weights = np.where(split[:, None], rng.integers(-2, 3, (T, 4)) / 8, 0.0)
+    weights[:, 2] = 0.0
+    weights[split & ~weights.any(axis=1), 0] = 0.25
+    if kind == "oblique":
+        return octsvm.ObliqueTree(
+            *common, weights, np.where(split, rng.integers(-2, 3, T) / 16, 0.0), split, label
+        )
+    constant = np.where(split, rng.integers(-2, 3, T) / 2, 1.0)
+    return octsvm.MarginTree(*common, 8 * weights, constant, split)
+
+
+def grid() -> np.ndarray:
+    """Quarters of every range (m, 4), the constant feature away from its value as well."""
+    quarters = np.arange(5) / 4
+    a, b, c, d = (g.ravel() for g in np.meshgrid(quarters, quarters, [5.0, 6.0], quarters))
+    return np.column_stack([-1 + 2 * a, 2 + b / 2, c, 4 * d])
+
+
+def exact(tree: Any, x: np.ndarray) -> dict[str, Fraction]:
+    """The features by name in the units that the tree computes in, as exact numbers."""
+    if tree.kind == "axis":
+        return {n: Fraction(float(v)) for n, v in zip(NAMES, x, strict=True)}
+    out = {}
+    for n, v, low, span in zip(NAMES, x, SCALING.low, SCALING.span, strict=True):
+        out[n] = (Fraction(float(v)) - Fraction(low)) / Fraction(span) if span else Fraction(0)
+    return out
+
+
+def holds(words: str, values: dict[str, Fraction]) -> bool:
+    """Whether a printed condition is true of a row."""
+    left, sign, right = re.fullmatch(r"(.*) (<|>=) (\S+)", words).groups()  # type: ignore[union-attr]
+    total = Fraction(0)
+    for part in re.sub(r" ([+-]) ", r" \1", left).split(" "):
+        number, _, name = part.rpartition("*")
+        factor = Fraction(float(number)) if number else Fraction(1)
+        total += factor * values[name] if name != "0" else 0
+    below = total < Fraction(float(right))
+    return below if sign == "<" else not below
+
+
+def by_text(text: str, values: dict[str, Fraction]) -> tuple[list[int], str]:
+    """Split nodes on the way of a row and its class, by the printed tree alone."""
+    lines, way, indent, k = text.splitlines(), [], 0, 0
+    while not lines[k].lstrip().startswith("class"):
+        line = lines[k]
+        assert len(line) - len(line.lstrip()) == indent
+        node, words, rest = re.fullmatch(r"\s*\[(\d+)\] ([^:]*):(.*)", line).groups()  # type: ignore[union-attr]
+        if not holds(words, values):
+            k += 1
+            while len(lines[k]) - len(lines[k].lstrip()) > indent:
+                k += 1
+            assert lines[k].lstrip().startswith(f"[{node}] ")
+            continue
+        way.append(int(node))
+        if rest:
+            return way, rest.strip().removeprefix("class ")
+        indent, k = indent + 4, k + 1
+    return way, lines[k].strip().removeprefix("class ")
+
+
+def by_dot(text: str, values: dict[str, Fraction]) -> tuple[list[int], str]:
+    """The same by the Graphviz text."""
+    labels = {int(n): w for n, w in re.findall(r'^  n(\d+) \[label="((?:[^"\\]|\\.)*)"', text, re.MULTILINE)}
+    edges = re.findall(r'^  n(\d+) -> n(\d+) \[label="(yes|no)"\];', text, re.MULTILINE)
+    assert len(edges) == len(labels) - 1
+    node, way = 1, []
+    while not labels[node].startswith("class"):
+        way.append(node)
+        answers = [(word, int(b)) for a, b, word in edges if int(a) == node]
+        assert [word for word, _ in answers] == ["yes", "no"]  # the left one is drawn first
+        words = labels[node].replace("\\n", " ").split(" weight ")[0]
+        node = dict(answers)["yes" if holds(words, values) else "no"]
+    return way, labels[node].replace("\\n", " ").split(" weight ")[0].removeprefix("class ")
+
+
+def by_dict(rules: dict[str, Any], x: np.ndarray) -> tuple[list[int], str]:
+    """The same by the plain data, scaled by what stands in it."""
+    values = {n: Fraction(float(v)) for n, v in zip(rules["features"], x, strict=True)}
+    for name, s in rules.get("scaling", {}).items():
+        values[name] = (values[name] - Fraction(s["low"])) / Fraction(s["span"]) if s["span"] else Fraction(0)
+    part, way = rules["root"], []
+    while "class" not in part:
+        way.append(part["node"])
+        total = sum((Fraction(w) * values[n] for n, w in part["weights"].items()), Fraction(0))
+        part = part["left"] if total < Fraction(part["below"]) else part["right"]
+    return way, repr(part["class"])
+
+
+def fitted_around(tree: Any, X: np.ndarray) -> Any:
+    """A classifier that holds ``tree``."""
+    model = CLASSIFIER[tree.kind]()
+    model.tree_, model.classes_, model.n_features_in_ = tree, np.array(["no", "yes"]), 4
+    model.node_weights_ = model._weights_at_nodes(X, np.arange(len(X)) % 2, np.ones(len(X)))
+    return model
+
+
+def run_source(text: str, name: str = "predict") -> Any:
+    space: dict[str, Any] = {}
+    exec(compile(text, "generated", "exec"), space)
+    return space[name]
+
+
+@pytest.mark.parametrize("kind", list(FORM))
+@pytest.mark.parametrize("seed", range(6))
+def test_all_agree_on_left_and_right(kind: str, seed: int) -> None:
+    fitted, X = tree(kind, seed), grid()
+    model = fitted_around(fitted, X)
+    ways, predicted = _ways.ways(fitted, X), fitted.predict(X)
+    options: dict[str, Any] = {
+        "units": "scaled" if kind != "axis" else "original",
+        "digits": None,
+        "most": None,
+    }
+    text, dot = octsvm.export_text(model, **options), octsvm.export_graphviz(model, **options)
+    rules = json.loads(json.dumps(octsvm.export_dict(model), allow_nan=False))
+    by_source = run_source(octsvm.export_source(model))(X)
+    leaf, marks = model.apply(X), model.decision_path(X).toarray()
+    # Rows on a boundary are among them: a split they reach has its threshold as their score.
+    on_boundary = 0
+    for i, x in enumerate(X):
+        values = exact(fitted, x)
+        way = [int(t) for t in ways[i] if t]
+        want = (way[:-1], repr(str(predicted[i])))
+        assert by_text(text, values) == want
+        assert by_dot(dot, values) == want
+        assert by_dict(rules, x) == want
+        assert by_source[i] == model.predict(X[i : i + 1])[0] == predicted[i]
+        assert leaf[i] == way[-1]
+        assert (np.flatnonzero(marks[i]) + 1).tolist() == way
+        W, b = fitted.weights(options["units"])
+        for t in way[:-1]:
+            score = sum(Fraction(float(w)) * values[n] for w, n in zip(W[t - 1], NAMES, strict=True))
+            on_boundary += score == Fraction(float(-b[t - 1] if kind == "margin" else b[t - 1]))
+    assert on_boundary > 0
+    assert rows_on_boundaries(kind, fitted, X) > 0
+
+
+def rows_on_boundaries(kind: str, fitted: Any, X: np.ndarray) -> int:
+    """In the Pyomo model the tree's own routing is feasible, and a row on a boundary may not go left; tried rows."""
+    from test_embed import largest_violation
+
+    # The model learns its scaling from its rows: all of one value in the constant column, both ends of the others.
+    rows = X[X[:, 2] == 5.0]
+    y = np.where(np.arange(len(rows)) % 2 == 0, "no", "yes")
+    params: dict[str, Any] = {"depth": 2}
+    if kind == "margin":
+        params |= {"c1": 1.0, "c2": 1.0, "upper_bound": 1e5}
+    model = octsvm.build(FORM[kind], rows, y, **params)
+    octsvm.embed(model, fitted)
+    assert largest_violation(model) <= 1e-6
+    form = formulation(FORM[kind])
+    path = form.assigned_path(model)
+    assert (path == fitted.nodes(rows)).all()
+    scaled = rows if kind == "axis" else fitted.scaling.transform(rows)
+    W, b = fitted.weights("original" if kind == "axis" else "scaled")
+    edge = -b if kind == "margin" else b
+    tried = 0
+    for level in range(fitted.depth):
+        for i, t in enumerate(path[:, level]):
+            if not fitted.splits[t - 1] or scaled[i] @ W[t - 1] != edge[t - 1] or tried >= 3:
+                continue
+            tried += 1
+            octsvm.embed(model, fitted)
+            assert largest_violation(model.routing) <= 1e-6
+            # To the left here, and on from there as the tree says: nothing else about the row's way is wrong.
+            left = path[i].copy()
+            left[level + 1] = 2 * t
+            for below in range(level + 1, fitted.depth):
+                node = int(left[below])
+                left[below + 1] = 2 * node + int(fitted._goes_right(node, scaled[i : i + 1])[0])
+            for column, on in ((path[i], 0.0), (left, 1.0)):
+                for node in column:
+                    if (i, int(node)) in model.assignment.z:
+                        model.assignment.z[i, int(node)].set_value(on)
+            if hasattr(model.routing, "theta"):
+                model.routing.theta[i, int(t)].set_value(0.0)
+            assert largest_violation(model.routing) > 5e-4, "the model lets a row on the boundary go left"
+    return tried
+
+
+# -- round trips --------------------------------------------------------------------------------------------
+
+POINTS = 10_000
+
+
+def fitted_classifiers() -> list[Any]:
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(40, 6)) * [1, 10, 100, 1e-3, 1, 1e5]
+    X[:, 4] = 2.5
+    y = np.where(X[:, 0] * 10 + X[:, 1] > 3, "oui", "non")
+    y[:3] = np.where(y[:3] == "oui", "non", "oui")
+    short: dict[str, Any] = {"work_limit": {"nodes": 1, "rounds": 1}, "time_limit": 20}
+    models = [
+        OCTClassifier(max_depth=2, alpha=0.1, **short),
+        OCTHClassifier(max_depth=2, alpha=0.1, **short),
+        RESVMClassifier(c1=5, c2=8, **short),
+        OCTSVMClassifier(max_depth=1, c1=5, c2=8, c3=0.1, **short),
+    ]
+    return [model.fit(X, y) for model in models]
+
+
+def deep_trees() -> list[Any]:
+    """Depth 4 on 60 features, made up."""
+    rng = np.random.default_rng(5)
+    names = tuple(f"a feature with quite a long name, number {j}" for j in range(60))
+    scaling = Scaling(rng.normal(size=60), rng.uniform(0.1, 100, 60))
+    B, T = 15, 31
+    common = (4, (-1, 1), names, scaling)
+    a = rng.normal(size=(B, 60)) / 60
+    return [
+        octsvm.AxisTree(*common, rng.integers(0, 60, B), rng.normal(size=B), rng.integers(0, 2, B + 1)),
+        octsvm.ObliqueTree(*common, a, rng.normal(size=B) / 60, np.ones(B, bool), rng.integers(0, 2, B + 1)),
+        octsvm.MarginTree(*common, rng.normal(size=(T, 60)), rng.normal(size=T), np.ones(T, bool)),
+    ]
+
+
+def points(p: int, X: Any = None) -> np.ndarray:
+    return np.random.default_rng(8).normal(size=(POINTS, p)) * 3 * (1 if X is None else X)
+
+
+def test_round_trips_predict_the_same_on_ten_thousand_points(tmp_path: Path) -> None:
+    sources, wanted = [], []
+    for k, model in enumerate(fitted_classifiers()):
+        Z = points(6, [1, 10, 100, 1e-3, 1, 1e5])
+        predicted = model.predict(Z)
+        assert len(set(predicted)) == 2
+        path = tmp_path / f"model{k}.json"
+        model.to_json(path)
+        for copy in (type(model).from_json(path), pickle.loads(pickle.dumps(model))):
+            assert (copy.predict(Z) == predicted).all()
+            assert (copy.decision_function(Z) == model.decision_function(Z)).all()
+            assert (copy.predict_proba(Z) == model.predict_proba(Z)).all()
+        assert (octsvm.Tree.from_json(model.tree_.to_json()).predict(Z) == predicted).all()
+        sources.append((model, Z))
+        wanted.append(predicted)
+    for fitted in deep_trees():
+        Z = points(60)
+        predicted = fitted.predict(Z)
+        for copy in (octsvm.Tree.from_json(fitted.to_json()), pickle.loads(pickle.dumps(fitted))):
+            assert (copy.predict(Z) == predicted).all()
+        sources.append((fitted, Z))
+        wanted.append(predicted)
+    # The generated source runs in a process that cannot import octsvm.
+    code = ["import sys, numpy as np", "sys.modules['octsvm'] = None"]
+    for k, (model, Z) in enumerate(sources):
+        octsvm.export_source(model, tmp_path / f"tree{k}.py")
+        np.save(tmp_path / f"points{k}.npy", Z)
+        code.append(f"import tree{k}; np.save('labels{k}.npy', tree{k}.predict(np.load('points{k}.npy')))")
+    done = subprocess.run(
+        [sys.executable, "-c", "\n".join(code)], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    for k, predicted in enumerate(wanted):
+        found = np.load(tmp_path / f"labels{k}.npy")
+        assert found.dtype == predicted.dtype
+        assert (found == predicted).all()
+
+
+# -- each of them -------------------------------------------------------------------------------------------
+
+
+def test_what_the_text_looks_like() -> None:
+    fitted = tree("margin", 1)
+    assert octsvm.export_text(fitted).splitlines()[0].startswith("[1] ")
+    wide = deep_trees()[1]
+    first = octsvm.export_text(wide, most=2).splitlines()[0]
+    assert first.count("*") == 2
+    assert "(58 smaller weights)" in first
+    assert "(1 smaller weight)" in octsvm.export_text(wide, most=59).splitlines()[0]
+    leaf = octsvm.AxisTree(
+        0, ("a",), ("x1",), Scaling.identity(1), np.array([], int), np.array([]), np.array([0])
+    )
+    assert octsvm.export_text(leaf) == "class 'a'"
+    assert "n1 [" in octsvm.export_graphviz(leaf)
+    assert octsvm.export_dict(leaf)["root"] == {"node": 1, "class": "a"}
+    assert run_source(octsvm.export_source(leaf))([[1.0], [2.0]]).tolist() == ["a", "a"]
+
+
+@pytest.mark.parametrize("fitted", [*map(tree, FORM), *deep_trees()], ids=lambda t: f"{t.kind}{t.depth}")
+def test_the_trees_own_text_has_the_same_lines_but_for_digits(fitted: Any) -> None:
+    ours, theirs = octsvm.export_text(fitted).splitlines(), fitted.to_text().splitlines()
+    assert [re.sub(r"-?[\d.]+(e[+-]\d+)?", "#", a) for a in ours] == [
+        re.sub(r"-?[\d.]+(e[+-]\d+)?", "#", b) for b in theirs
+    ]
+
+
+def test_a_result_and_a_tree_do_as_well_as_a_classifier() -> None:
+    result = octsvm.fit("oct", [[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1], depth=1)
+    assert octsvm.export_text(result) == octsvm.export_text(result.tree) == str(result.tree)
+    assert octsvm.export_dict(result) == octsvm.export_dict(result.tree)
+    with pytest.raises(octsvm.InvalidParameter, match="Fit it first"):
+        octsvm.export_text(OCTClassifier())
+
+
+def test_the_training_weight_stands_at_the_nodes_of_a_classifier() -> None:
+    model = OCTClassifier(max_depth=1).fit(
+        [[0.0], [1.0], [2.0], [3.0]], list("aabb"), sample_weight=[1, 2, 1, 1]
+    )
+    root = octsvm.export_dict(model)["root"]
+    assert (root["training_weight"], root["left"]["training_weight"]) == ([3.0, 2.0], [3.0, 0.0])
+    assert "weight 3 | 2" in octsvm.export_graphviz(model)
+
+
+HOSTILE = ('"]; evil [label="', "back\\slash\nnew line", "'''\"\"\"; import os; os.abort()", "{x}%s", "   ")
+
+
+def test_hostile_names_stay_text() -> None:
+    p = len(HOSTILE)
+    a = np.ones((1, p)) / p
+    fitted = octsvm.ObliqueTree(
+        1, HOSTILE[:3], HOSTILE, Scaling.identity(p), a, np.array([0.5]), np.array([True]), np.array([0, 2])
+    )
+    dot = octsvm.export_graphviz(fitted, most=None)
+    assert len(re.findall(r'^  n\d+ \[label="(?:[^"\\]|\\.)*", ', dot, re.MULTILINE)) == 3
+    assert "evil [" not in re.sub(r'"(?:[^"\\]|\\.)*"', '""', dot)
+    space: dict[str, Any] = {}
+    exec(octsvm.export_source(fitted), space)
+    assert (tuple(space["FEATURES"]), tuple(space["CLASSES"])) == (HOSTILE, HOSTILE[:3])
+    Z = np.random.default_rng(0).random((50, p))
+    assert (space["predict"](Z) == fitted.predict(Z)).all()
+    assert len(octsvm.export_text(fitted, most=None).splitlines()) == 2
+    assert json.loads(json.dumps(octsvm.export_dict(fitted)))["features"] == list(HOSTILE)
+
+
+def test_the_source_says_what_it_cannot_use(tmp_path: Path) -> None:
+    predict = run_source(octsvm.export_source(tree("oblique"), name="classify"), "classify")
+    with pytest.raises(ValueError, match=r"\(m, 4\)"):
+        predict([[1.0, 2.0]])
+    with pytest.raises(ValueError, match="missing or infinite"):
+        predict([[np.nan] * 4])
+    for name in ("two words", "class", 3, "f(): import os"):
+        with pytest.raises(octsvm.InvalidParameter, match="Python name"):
+            octsvm.export_source(tree("axis"), name=name)  # type: ignore[arg-type]
+    with pytest.raises(octsvm.OutputNotWritable):
+        octsvm.export_source(tree("axis"), tmp_path / "no" / "folder.py")
+
+
+@pytest.mark.parametrize(
+    "options", [{"units": "metric"}, {"digits": 0}, {"most": 0}, {"most": True}, {"digits": 2.5}]
+)
+def test_unknown_options_are_refused(options: dict[str, Any]) -> None:
+    for export in (octsvm.export_text, octsvm.export_graphviz):
+        with pytest.raises(ValueError, match=next(iter(options))):
+            export(tree("axis"), **options)
+
+
+def test_original_units_are_the_same_rule_away_from_boundaries() -> None:
+    for fitted in (*map(tree, ("oblique", "margin")), *deep_trees()[1:]):
+        rules = octsvm.export_dict(fitted, units="original")
+        assert "scaling" not in rules
+        Z = np.random.default_rng(1).normal(size=(300, len(fitted.feature_names)))
+        if "c" in fitted.feature_names:
+            Z[:, 2] = 5.0
+        assert [by_dict(rules, z)[1] for z in Z] == [repr(c.item()) for c in fitted.predict(Z)]

@@ -1,0 +1,159 @@
+"""The relabelling report is what its numbers say, by another way of computing them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import octsvm
+from octsvm import OCTClassifier, OCTSVMClassifier, RESVMClassifier
+
+
+def table(n: int = 30) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows, right labels and given labels, three of them flipped."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 10, size=(4 * n, 2))
+    X = X[abs(X.sum(axis=1) - 10) > 2][:n]
+    y = np.where(X.sum(axis=1) > 10, "blue", "red")
+    return X, y, octsvm.flip_labels(y, 0.1, seed=0)
+
+
+def test_the_report_on_flipped_labels() -> None:
+    X, y, noisy = table()
+    model = OCTSVMClassifier(max_depth=0, c1=2, c2=3, c3=0.5, class_weight={"blue": 2.0, "red": 1.0}).fit(
+        X, noisy
+    )
+    report = model.relabelled_
+    flipped = np.flatnonzero(noisy != y)
+    assert report["row"].tolist() == flipped.tolist()
+    assert report["given"].tolist() == noisy[flipped].tolist()
+    assert report["believed"].tolist() == report["predicted"].tolist() == y[flipped].tolist()
+    W, w0 = model.tree_.weights("original")
+    for r in report.itertuples():
+        score = float(W[0] @ X[r.row] + w0[0]) * (1 if r.given == "red" else -1)  # red sorts last: +1
+        assert r.margin_before == pytest.approx(score, rel=1e-9)
+        assert r.margin_after == -r.margin_before > 0
+        assert r.cost == pytest.approx(
+            (2.0 if r.given == "blue" else 1.0) * (3 + 2 * max(0, 1 + score)), rel=1e-9
+        )
+    assert report["cost"].sum() <= model.result_.objective
+    scores = octsvm.relabelling_scores(report, noisy != y)
+    assert scores == (1.0, 1.0, 3, 3, 3)
+    assert octsvm.relabelling_scores(report, flipped) == scores
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_every_record_is_cheaper_than_the_error_it_replaces(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    X = rng.random((25, 3))
+    y = octsvm.flip_labels(np.where(X[:, 0] + X[:, 1] > 1, 1, -1), 0.2, seed=seed)
+    model = OCTSVMClassifier(
+        max_depth=1, c1=5, c2=4, c3=0.2, work_limit={"nodes": 1, "rounds": 2}, time_limit=20
+    ).fit(X, y)
+    report = model.relabelled_
+    assert len(report)
+    scores, path = model.tree_.scores(X), model.tree_.nodes(X)
+    marked = set()
+    for r in report.itertuples():
+        assert r.node in path[r.row]
+        assert r.margin_before == pytest.approx(y[r.row] * scores[r.row, r.node - 1], abs=1e-12)
+        assert 4 + 5 * max(0, 1 - r.margin_after) < 5 * max(0, 1 - r.margin_before)
+        assert r.predicted == model.predict(X[r.row : r.row + 1])[0]
+        marked.add((r.row, r.node))
+    for i in range(25):
+        for t in path[i]:
+            ys = y[i] * scores[i, t - 1]
+            if 4 + 5 * max(0, 1 + ys) < 5 * max(0, 1 - ys) - 1e-9:
+                assert (i, int(t)) in marked
+
+
+def test_from_a_result_or_a_tree_too() -> None:
+    X, _, noisy = table()
+    frame = pd.DataFrame(X, index=[f"r{i}" for i in range(30)])
+    result = octsvm.fit("re_svm", frame, noisy, c1=2, c2=3)
+    report = octsvm.relabelling_report(result, frame, noisy)
+    assert report.index.tolist() == result.relabelled().index.tolist()
+    for name in ("row", "node", "cost"):
+        assert report[name].tolist() == result.relabelled()[name].tolist()
+    plain = octsvm.relabelling_report(result.tree, X, noisy)
+    assert plain.reset_index(drop=True).equals(report.reset_index(drop=True))
+    model = RESVMClassifier(c1=2, c2=3).fit(frame, noisy)
+    assert octsvm.relabelling_report(model, frame, noisy).equals(model.relabelled_)
+
+
+def test_trees_without_relabelling_have_an_empty_report() -> None:
+    X, y, noisy = table()
+    model = OCTClassifier(max_depth=1).fit(X, noisy)
+    assert model.relabelled_.empty
+    assert model.relabelled_.dtypes["row"] == np.int64
+    scores = octsvm.relabelling_scores(model.relabelled_, noisy != y)
+    assert np.isnan(scores.precision)
+    assert scores[1:] == (0.0, 0, 0, 3)
+
+
+def test_another_table_is_refused() -> None:
+    X, _, noisy = table()
+    model = RESVMClassifier(c1=2, c2=3).fit(X, noisy)
+    with pytest.raises(octsvm.InvalidData, match="fitted to 30 rows, and X has 29"):
+        octsvm.relabelling_report(model, X[1:], noisy[1:])
+    with pytest.raises(octsvm.InvalidData, match="gave up the label of row"):
+        octsvm.relabelling_report(model.tree_, X[:2], noisy[:2])
+    with pytest.raises(octsvm.InvalidData, match="labels of the fit"):
+        octsvm.relabelling_report(model, X, np.arange(30) % 2)
+
+
+def test_precision_and_recall_by_hand() -> None:
+    report = pd.DataFrame({"row": [1, 1, 4, 7], "node": [1, 2, 1, 1]})  # row 1 at two nodes counts once
+    scores = octsvm.relabelling_scores(report, np.isin(np.arange(10), [1, 7, 8, 9]))
+    assert (scores.precision, scores.recall) == (2 / 3, 2 / 4)
+    assert scores[2:] == (2, 3, 4)
+    assert np.isnan(octsvm.relabelling_scores(report, []).recall)
+    assert octsvm.relabelling_scores(report, [False] * 10).precision == 0
+
+
+@pytest.mark.parametrize(
+    ("flipped", "words"),
+    [
+        ([0, 1, 1, 0], "names a row twice"),
+        ([0.5, 1.0], "boolean mask"),
+        (["a"], "boolean mask"),
+        ([[True]], "shape"),
+    ],
+)
+def test_flips_that_are_neither_mask_nor_positions(flipped: Any, words: str) -> None:
+    with pytest.raises(octsvm.InvalidData, match=words):
+        octsvm.relabelling_scores(pd.DataFrame({"row": [0]}), flipped)
+
+
+def test_rows_at_odds_with_every_tree_of_a_grid() -> None:
+    X, y, noisy = table()
+    frame = pd.DataFrame(X, index=np.arange(100, 130))
+    grid = {"c1": [1, 5], "c2": [2, 8]}
+    found = octsvm.suspect_rows(RESVMClassifier(time_limit=20, work_limit=50), grid, frame, noisy)
+    assert found.index.tolist() == list(range(100, 130))
+    assert (found["trees"] == 4).all()
+    assert np.flatnonzero(found["always"]).tolist() == np.flatnonzero(noisy != y).tolist()
+    against, relabelled = np.zeros(30, int), np.zeros(30, int)
+    for c1 in (1, 5):
+        for c2 in (2, 8):
+            model = RESVMClassifier(time_limit=20, work_limit=50, c1=c1, c2=c2).fit(X, noisy)
+            against += model.predict(X) != noisy
+            relabelled[model.relabelled_["row"]] += 1
+    assert found["against"].tolist() == against.tolist()
+    assert found["relabelled"].tolist() == relabelled.tolist()
+    assert found["given"].tolist() == noisy.tolist()
+
+
+def test_suspects_of_trees_that_give_up_no_label() -> None:
+    X, y, noisy = table()
+    found = octsvm.suspect_rows(
+        OCTClassifier(max_depth=1), [{"alpha": [1, 2]}, {"min_samples_leaf": [3]}], X, noisy
+    )
+    assert (found["trees"] == 3).all()
+    assert (found["relabelled"] == 0).all()
+    assert found["always"].equals(found["against"] == 3)
+    with pytest.raises(octsvm.InvalidParameter, match="param_grid"):
+        octsvm.suspect_rows(OCTClassifier(), [], X, y)
