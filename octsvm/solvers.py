@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import importlib
 import importlib.metadata
 import importlib.resources
 import importlib.util
+import io
 import os
+import re
 import shutil
+import threading
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
@@ -22,6 +26,12 @@ from .errors import InvalidSolverTable, SolverUnavailable, UnknownSolver
 ENVIRONMENT = "OCTSVM_SOLVERS"
 AUTO = "auto"
 REMOTE = "neos:"
+INTERFACES = {
+    "highs": "in this process",
+    "child": "its Python interface, in a process of its own",
+    "executable": "a program that reads a file",
+    "neos": "the NEOS server",
+}
 NEUTRAL = (
     "time_limit",
     "gap",
@@ -89,10 +99,14 @@ class Ceiling(_Strict):
 
 
 class Licence(_Strict):
-    """Ceilings of the free licence, for linear models and for those with any quadratic term."""
+    """Ceilings of the free licence, for linear models and for those with any quadratic term.
 
-    linear: Ceiling
-    quadratic: Ceiling
+    ``required`` says that its package carries no free one.
+    """
+
+    linear: Ceiling = Ceiling()
+    quadratic: Ceiling = Ceiling()
+    required: bool = False
 
 
 class Start(_Strict):
@@ -104,14 +118,24 @@ class Start(_Strict):
 
 
 class LogPatterns(_Strict):
-    """Regular expressions for what an engine's log says; the first group of ``bound`` and ``nodes`` is the number."""
+    """Regular expressions for what an engine's log says; the first group of the first three is what is looked for."""
 
+    version: str = ""
     bound: str = ""
     nodes: str = ""
     accepted: str = ""
     rejected: str = ""
     refused: str = ""
     stop: dict[str, str] = {}
+
+    @model_validator(mode="after")
+    def _readable(self) -> LogPatterns:
+        for key, pattern in [*((k, getattr(self, k)) for k in type(self).model_fields if k != "stop"), *self.stop.items()]:
+            try:
+                re.compile(pattern)
+            except re.error as error:
+                raise ValueError(f"{key}: {pattern!r} is no regular expression ({error})") from None
+        return self
 
 
 class SolverSpec(_Strict):
@@ -199,16 +223,27 @@ class SolverSpec(_Strict):
         return "installed" if self.program else None
 
 
+_from_python: dict[str, str] = {}
+_one_at_a_time = threading.Lock()
+
+
 def _path_from_python(dotted: str) -> str | None:
     module, _, name = dotted.rpartition(".")
-    try:
-        if not module or importlib.util.find_spec(module) is None:
+    with _one_at_a_time:  # sys.stdout is exchanged meanwhile: some of these functions print
+        known = _from_python.get(dotted)
+        if known is None:
+            try:
+                if not module or importlib.util.find_spec(module) is None:
+                    return None
+                with contextlib.redirect_stdout(io.StringIO()):
+                    found = getattr(importlib.import_module(module), name)
+                    known = str(found() if callable(found) else found)
+            except Exception:
+                return None
+        if not os.path.exists(known):
             return None
-        found = getattr(importlib.import_module(module), name)
-        path = str(found() if callable(found) else found)
-    except Exception:
-        return None
-    return path if os.path.exists(path) else None
+        _from_python[dotted] = known
+    return known
 
 
 def expand(text: str) -> str:

@@ -49,18 +49,7 @@ def write(table: str, **options: Any) -> int:
     shared.require_writable(out)
     data = shared.load(table, options)
     start = None if options["start"] is None else shared.read_tree(options["start"])
-    with shared.spoken_warnings():
-        try:
-            model = octsvm.build(
-                options["formulation"],
-                data.X,
-                data.y,
-                scale=not options["no_scale"],
-                start=start,
-                **shared.params_of(options),
-            )
-        except octsvm.InvalidData as error:
-            raise octsvm.InvalidData(shared.advice(data, str(error), data.y)) from None
+    model = shared.build(data, options, start)
     problem = classify(model)
     written = octsvm.write(model, out, compact=options["compact"])
     files = [str(written), *(str(p) for p in export.companions(written) if not options["compact"])]
