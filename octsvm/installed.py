@@ -151,7 +151,12 @@ def _ceilings(spec: SolverSpec) -> dict[str, dict[str, int]]:
 
 def _try_all(out: dict[str, Installed], seconds: float) -> None:
     """Replace every untried entry that is no other's stand-in by what came of its trial."""
-    tried = [name for name, one in out.items() if one.state == "untried" and one.by == name]
+    remote = {name for name in out if solvers.get(name).backend == "neos"}  # a trial there is a job for others' machines
+    tried = [
+        name
+        for name, one in out.items()
+        if one.state == "untried" and one.by == name and name not in remote
+    ]
     deadline = time.monotonic() + seconds
     results: dict[str, Installed] = {}
 

@@ -161,6 +161,7 @@ class SolverSpec(_Strict):
     options: dict[str, str | Option] = {}
     fixed: dict[str, Any] = {}
     unsupported: tuple[str, ...] = ()
+    least_gap: float = 0.0
     tolerances: Tolerances = Tolerances()
     start: Start = Start()
     log: LogPatterns = LogPatterns()
@@ -219,7 +220,7 @@ class SolverSpec(_Strict):
             except importlib.metadata.PackageNotFoundError:
                 return None
         if self.backend == "neos":
-            return "remote"
+            return "remote" if neos_email() else None
         return "installed" if self.program else None
 
 
@@ -244,6 +245,12 @@ def _path_from_python(dotted: str) -> str | None:
             return None
         _from_python[dotted] = known
     return known
+
+
+def neos_email() -> str:
+    """The address that NEOS wants with every job, from $NEOS_EMAIL; empty where it is missing or none."""
+    given = os.environ.get("NEOS_EMAIL", "")
+    return given if re.match(r"[^@]+@[^@]+\.[a-zA-Z0-9]+$", given) else ""
 
 
 def expand(text: str) -> str:
@@ -493,6 +500,7 @@ def remote(name: str) -> SolverSpec:
         classes=below.classes if below else ("LP", "MILP"),
         cone_form=below.cone_form if below else "none",
         claim=below.claim if below else "none",
+        least_gap=1e-4,
         unsupported=tuple(k for k in NEUTRAL if k != "log"),
         tested=False,
         install="set the environment variable NEOS_EMAIL to your address; needs the network",
@@ -522,6 +530,13 @@ def require(name: str) -> SolverSpec:
     found = installed(name)
     if found is not None:
         return found
+    if spec.backend == "neos":
+        given = os.environ.get("NEOS_EMAIL")
+        raise SolverUnavailable(
+            f"{name} runs on the NEOS server, which wants an e-mail address with every job, and the environment variable "
+            f"NEOS_EMAIL {'is not set' if given is None else f'is {given!r}, which is none'}. Set it to your address: "
+            "export NEOS_EMAIL=you@example.org. Your data leave this machine."
+        )
     if spec.requires is not None:
         what = f"the module {spec.requires.module!r} (distribution {spec.requires.distribution} >= {spec.requires.version})"
     else:

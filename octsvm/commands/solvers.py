@@ -85,53 +85,45 @@ def solvers(names: tuple[str, ...], no_trial: bool, time_limit: float | None, as
     from rich.text import Text
 
     table = Table.grid(padding=(0, 2))
-    heads = ("", "solver", "version", "as", "licence", "start", "solves")
-    table.add_row(*(Text(head, style="bold") for head in heads))
     for one in found:
         table.add_row(
-            Text(one.state, style=MARKS[one.state]),
-            Text(one.name),
-            Text(one.version),
-            Text(short_interface(one)),
-            Text(_licence(one)),
-            Text(one.starts),
-            _rest(one),
+            Text(one.state, style=MARKS[one.state]), Text(one.name), Text(one.version), _description(one)
         )
     shared.console().print(table)
     return OK
 
 
-def short_interface(one: Installed) -> str:
-    """How the solver is talked to, in two words."""
-    from .. import solvers as table
-
-    return INTERFACES[table.get(one.by).backend]
-
-
-def _licence(one: Installed) -> str:
-    """The state of the licence, with its ceilings where they count."""
-    if one.state == "missing" and not one.ceilings:
-        return "" if one.licence == "none needed" else "needed"
-    if one.licence not in ("size-limited", "unknown") or not one.ceilings:
-        return one.licence
-    parts = []
-    for kind, most in one.ceilings.items():
-        sizes = [f"{n} {what}" if what != "total" else f"{n} rows + variables" for what, n in most.items()]
-        parts.append(f"{', '.join(sizes)} if {kind}")
-    return f"{'up to' if one.licence == 'size-limited' else 'without one up to'} {'; '.join(parts)}"
-
-
-def _rest(one: Installed) -> Text:
+def _description(one: Installed) -> Text:
     from rich.text import Text
 
-    proof = {"global": "", "convex": "; proves convex models only", "none": "; proves nothing"}[one.claim]
-    out = Text(" ".join(one.classes) + proof)
+    from .. import solvers as known
+
+    proof = {"global": "", "convex": " (proves convex models only)", "none": " (proves nothing)"}[one.claim]
+    starts = {"all": "takes starts", "integers": "takes the integers of starts", "none": "takes no start"}
+    how = INTERFACES[known.get(one.by).backend]
+    out = Text(f"{' '.join(one.classes)}{proof}\n{how}, {starts[one.starts]}, {_licence(one)}")
     if one.by != one.name and one.state != "missing":
-        out.append(f"\nnot installed itself: {one.by} stands in")
+        out.append(f"\nnot installed itself; {one.by} stands in for it")
     if not one.tested:
         out.append("\nuntested: written from its manual, never run by us", style="yellow")
     if one.detail:
         out.append(f"\n{one.detail}", style="red" if one.state == "failed" else "")
-    if one.state == "missing":
+    if one.state in ("missing", "failed"):
         out.append(f"\n{one.install}", style="bold")
     return out
+
+
+def _licence(one: Installed) -> str:
+    """The state of the licence, with its ceilings where they count."""
+    parts = []
+    for kind, most in one.ceilings.items():
+        sizes = [f"{n} {'rows + variables' if what == 'total' else what}" for what, n in most.items()]
+        parts.append(f"{', '.join(sizes)} ({kind})")
+    ceilings = "; ".join(parts)
+    return {
+        "none needed": "no licence needed",
+        "full": "full licence",
+        "size-limited": f"size-limited licence: up to {ceilings}",
+        "unlicensed": "no licence found",
+        "unknown": f"without a licence up to {ceilings}" if ceilings else "needs a licence",
+    }[one.licence]
