@@ -46,6 +46,14 @@ NEUTRAL = (
 )
 
 
+class _At(ValueError):
+    """A mistake, and the keys that lead to its place within the part that is looked at."""
+
+    def __init__(self, text: str, *keys: str | int) -> None:
+        super().__init__(text)
+        self.keys = keys
+
+
 class _Strict(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -130,11 +138,14 @@ class LogPatterns(_Strict):
 
     @model_validator(mode="after")
     def _readable(self) -> LogPatterns:
-        for key, pattern in [*((k, getattr(self, k)) for k in type(self).model_fields if k != "stop"), *self.stop.items()]:
+        places: list[tuple[tuple[str, ...], str]] = [
+            ((k,), getattr(self, k)) for k in type(self).model_fields if k != "stop"
+        ]
+        for keys, pattern in places + [(("stop", k), v) for k, v in self.stop.items()]:
             try:
                 re.compile(pattern)
             except re.error as error:
-                raise ValueError(f"{key}: {pattern!r} is no regular expression ({error})") from None
+                raise _At(f"{pattern!r} is no regular expression ({error})", *keys) from None
         return self
 
 
@@ -180,10 +191,10 @@ class SolverSpec(_Strict):
             if missing:
                 raise ValueError(f"backend: executable needs {', '.join(missing)}")
         known = set(NEUTRAL)
-        for where in (self.options, self.unsupported):
-            for key in where:
-                if key not in known:
-                    raise ValueError(f"{key!r} is no neutral option; there are {', '.join(NEUTRAL)}")
+        places: list[tuple[tuple[str | int, ...], str]] = [(("options", k), k) for k in self.options]
+        for at, key in places + [(("unsupported", k), v) for k, v in enumerate(self.unsupported)]:
+            if key not in known:
+                raise _At(f"{key!r} is no neutral option; there are {', '.join(NEUTRAL)}", *at)
         return self
 
     def native(self, neutral: str) -> str | None:
@@ -375,6 +386,7 @@ def _read(paths: tuple[tuple[Path, float], ...]) -> Table:
             first = error.errors()[0]
             # pydantic names the branch of a union too; those are no keys of the file
             keys = tuple(k for k in first["loc"] if k not in ("str", "Option"))
+            keys += getattr(first.get("ctx", {}).get("error"), "keys", ())
             field = ".".join(map(str, keys))
             allowed = ", ".join(k for k in SolverSpec.model_fields if k != "name")
             more = f" The keys of an entry are {allowed}." if first["type"] == "extra_forbidden" else ""
