@@ -17,7 +17,7 @@ _HOME = {
     "solve": "api",
     "plan": "planning",
     "Plan": "planning",
-    "race": "race",
+    "race": "racing",
     "embed": "api",
     "extract": "api",
     "evaluate": "api",
@@ -73,7 +73,7 @@ if TYPE_CHECKING:
     from .formulations.trees import AxisTree, MarginTree, ObliqueTree, Tree
     from .noise import flip_labels
     from .planning import Plan, plan
-    from .race import race
+    from .racing import race
     from .result import Progress, Result
 
 

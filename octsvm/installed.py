@@ -17,7 +17,7 @@ State = Literal["ok", "failed", "untried", "missing"]
 LicenceState = Literal["none needed", "full", "size-limited", "unlicensed", "unknown"]
 
 SECONDS = 8.0  # for all trials together
-TRIAL_SECONDS = 5.0
+ENDING = 1.5  # of them, in which an engine that hangs is told to stop, and killed
 LICENCE_WORD = re.compile(r"licen[cs]e", re.IGNORECASE)
 
 
@@ -76,9 +76,7 @@ class Installed:
         return asdict(self)
 
 
-def look(
-    trial: bool = True, names: Iterable[str] | None = None, seconds: float = SECONDS
-) -> list[Installed]:
+def look(trial: bool = True, names: Iterable[str] | None = None, seconds: float = SECONDS) -> list[Installed]:
     """All entries of the table, in its order; what is broken is said, and never raised.
 
     Parameters
@@ -151,11 +149,11 @@ def _ceilings(spec: SolverSpec) -> dict[str, dict[str, int]]:
 
 def _try_all(out: dict[str, Installed], seconds: float) -> None:
     """Replace every untried entry that is no other's stand-in by what came of its trial."""
-    remote = {name for name in out if solvers.get(name).backend == "neos"}  # a trial there is a job for others' machines
+    remote = {
+        name for name in out if solvers.get(name).backend == "neos"
+    }  # a trial there is a job for others' machines
     tried = [
-        name
-        for name, one in out.items()
-        if one.state == "untried" and one.by == name and name not in remote
+        name for name, one in out.items() if one.state == "untried" and one.by == name and name not in remote
     ]
     deadline = time.monotonic() + seconds
     results: dict[str, Installed] = {}
@@ -173,13 +171,15 @@ def _try_all(out: dict[str, Installed], seconds: float) -> None:
     for thread in threads:
         thread.join(max(0.0, deadline - time.monotonic()))
     for name in tried:
-        late = replace(out[name], state="failed", detail=f"it gave no answer in {seconds:g} s", seconds=seconds)
+        late = replace(
+            out[name], state="failed", detail=f"it gave no answer in {seconds:g} s", seconds=seconds
+        )
         out[name] = results.get(name, late)
 
 
 def _tried(one: Installed, deadline: float) -> Installed:
     began = time.monotonic()
-    left = max(0.1, min(TRIAL_SECONDS, deadline - began - 1.5))
+    left = max(0.1, deadline - began - ENDING)
     try:
         spec = solvers.get(one.name)
         if not {"LP", "MILP"} & set(spec.classes):
@@ -189,9 +189,7 @@ def _tried(one: Installed, deadline: float) -> Installed:
         # However an engine fails, and whatever its binding raises then, is a line of the report.
         text = f"{type(error).__name__}: {' '.join(str(error).split())}"
         bare = spec_needs_licence(one.name) and LICENCE_WORD.search(str(error)) is not None
-        state: LicenceState = (
-            "unlicensed" if isinstance(error, LicenseTooSmall) or bare else one.licence
-        )
+        state: LicenceState = "unlicensed" if isinstance(error, LicenseTooSmall) or bare else one.licence
         return replace(
             one,
             state="failed",
@@ -233,7 +231,9 @@ def _solve(name: str, whole: bool, seconds: float) -> str:
     model.objective = pyo.Objective(expr=-3 * model.x - 2 * model.y)
     result = solve(model, solver=name, time_limit=seconds)
     if not (abs(result.objective + 4.0) <= 1e-6 and abs(model.x.value - 1.0) <= 1e-6):
-        raise ValueError(f"its answer to a trial model is {result.objective:g} in place of -4 ({result.stop})")
+        raise ValueError(
+            f"its answer to a trial model is {result.objective:g} in place of -4 ({result.stop})"
+        )
     known: str = result.solver_version
     return "" if known in ("installed", "remote") else known
 

@@ -51,10 +51,19 @@ class Server:
         self.server = SimpleXMLRPCServer(
             ("127.0.0.1", 0), requestHandler=SimpleXMLRPCRequestHandler, logRequests=False, allow_none=True
         )
-        for name in ("ping", "listSolversInCategory", "submitJob", "getJobStatus", "getFinalResults", "killJob"):
+        for name in (
+            "ping",
+            "listSolversInCategory",
+            "submitJob",
+            "getJobStatus",
+            "getFinalResults",
+            "killJob",
+        ):
             self.server.register_function(getattr(self, name), name)
         self.address = f"http://127.0.0.1:{self.server.server_address[1]}"
-        threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+        threading.Thread(
+            target=self.server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
+        ).start()
 
     def close(self) -> None:
         self.server.shutdown()
@@ -78,7 +87,12 @@ class Server:
         packed = document.find("nlfile/base64")
         assert packed is not None
         assert packed.text is not None
-        job = {"email": text["email"], "user": user, "solver": text["solver"], "options": text["solver_options"]}
+        job = {
+            "email": text["email"],
+            "user": user,
+            "solver": text["solver"],
+            "options": text["solver_options"],
+        }
         job["nl"] = gzip.decompress(base64.b64decode(packed.text))
         self.jobs.append(job | {"asked": 0})
         return [len(self.jobs), "secret"]
@@ -171,10 +185,12 @@ def test_own_options_go_along(server: Server, model: Any, monkeypatch: pytest.Mo
     options = server.jobs[0]["options"]
     assert "solver=bonmin" in options
     assert "bonmin_options:bonmin.algorithm=B-BB bonmin.node_limit=500" in options
-    assert os.environ["kestrel_options"] == "solver=minos"
+    assert os.environ["kestrel_options"] == "solver=minos"  # noqa: SIM112, this is how it is written
 
 
-@pytest.mark.parametrize(("waits", "runs", "word"), [(None, 0, "waiting in the queue"), (1, None, "still running")])
+@pytest.mark.parametrize(
+    ("waits", "runs", "word"), [(None, 0, "waiting in the queue"), (1, None, "still running")]
+)
 def test_a_job_past_its_limit_is_killed(
     server: Server, model: Any, waits: int | None, runs: int | None, word: str
 ) -> None:
@@ -197,7 +213,19 @@ def test_a_callback_ends_the_job(server: Server, model: Any) -> None:
 @pytest.mark.skipif(os.name == "nt", reason="sends a signal")
 def test_ctrl_c_ends_the_job(server: Server, tmp_path: Path) -> None:
     server.waits = None
-    command = [sys.executable, "-m", "octsvm.cli", "fit", "toy", "-f", "oct", "--depth", "1", "--solver", "neos:bonmin"]
+    command = [
+        sys.executable,
+        "-m",
+        "octsvm.cli",
+        "fit",
+        "toy",
+        "-f",
+        "oct",
+        "--depth",
+        "1",
+        "--solver",
+        "neos:bonmin",
+    ]
     child = subprocess.Popen(
         [*command, "--strategy", "exact", "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -236,7 +264,9 @@ def test_no_server_is_said_quickly(model: Any, monkeypatch: pytest.MonkeyPatch) 
     for port in ports:
         monkeypatch.setenv(neos.SERVER, f"http://127.0.0.1:{port}")
         began = time.monotonic()
-        with pytest.raises(octsvm.SolverUnavailable, match=f"127.0.0.1:{port} cannot be reached.*octsvm solvers"):
+        with pytest.raises(
+            octsvm.SolverUnavailable, match=f"127.0.0.1:{port} cannot be reached.*octsvm solvers"
+        ):
             octsvm.solve(model, solver="neos:bonmin")
         assert time.monotonic() - began < 3
     assert before == [v.value for v in model.component_data_objects(octsvm.formulations.base.pyo.Var)]
@@ -249,7 +279,9 @@ def test_the_default_server_is_pyomos(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_unknown_solver_is_told_from_what_is_there(server: Server, model: Any) -> None:
-    with pytest.raises(octsvm.UnknownSolver, match=r"'bonmi'.*Did you mean 'neos:bonmin'.*bonmin, cbc, ipopt, scip"):
+    with pytest.raises(
+        octsvm.UnknownSolver, match=r"'bonmi'.*Did you mean 'neos:bonmin'.*bonmin, cbc, ipopt, scip"
+    ):
         octsvm.solve(model, solver="neos:bonmi")
     with pytest.raises(octsvm.UnknownSolver, match="needs a solver behind the colon"):
         octsvm.solve(model, solver="neos:")
@@ -258,7 +290,7 @@ def test_an_unknown_solver_is_told_from_what_is_there(server: Server, model: Any
 
 def test_a_refused_job_is_an_error(server: Server, model: Any) -> None:
     server.refusal = "Error: too many jobs from this address"
-    with pytest.raises(octsvm.EngineFailed, match="does not take the job.*too many jobs"):
+    with pytest.raises(octsvm.EngineFailed, match=r"does not take the job.*too many jobs"):
         octsvm.solve(model, solver="neos:bonmin")
 
 

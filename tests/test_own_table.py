@@ -93,7 +93,9 @@ def test_a_program_that_reads_a_file_is_one_entry(
     assert result.engine["interface"] == "a program that reads a file"
 
 
-@pytest.mark.skipif(importlib.util.find_spec("pyscipopt") is None, reason="the stand-in solves with pyscipopt")
+@pytest.mark.skipif(
+    importlib.util.find_spec("pyscipopt") is None, reason="the stand-in solves with pyscipopt"
+)
 @pytest.mark.skipif(os.name == "nt", reason="the stand-in is a shell script")
 @pytest.mark.parametrize(("formulation", "params"), MODELS, ids=lambda v: v if isinstance(v, str) else "")
 @pytest.mark.parametrize("classes", ["[LP, MILP]", "[LP, MILP, MIQP, MISOCP]"])
@@ -180,7 +182,11 @@ def test_an_own_file_changes_one_option_of_a_shipped_entry(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shipped = solvers.table()["highs"]
-    own(monkeypatch, tmp_path, "solvers: {highs: {tolerances: {feasibility: 1.0e-8}, fixed: {mip_heuristic_effort: 0.2}}}")
+    own(
+        monkeypatch,
+        tmp_path,
+        "solvers: {highs: {tolerances: {feasibility: 1.0e-8}, fixed: {mip_heuristic_effort: 0.2}}}",
+    )
     merged = solvers.table()["highs"]
     assert merged.tolerances.feasibility == 1e-8
     assert merged.tolerances.integrality == shipped.tolerances.integrality
@@ -202,7 +208,11 @@ def test_the_preference_and_the_table_of_the_configuration_folder(
 
 
 def test_an_entry_inherits_what_it_does_not_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    own(monkeypatch, tmp_path, "solvers: {careful: {inherit: highs, title: Careful, tolerances: {integrality: 1.0e-9}}}")
+    own(
+        monkeypatch,
+        tmp_path,
+        "solvers: {careful: {inherit: highs, title: Careful, tolerances: {integrality: 1.0e-9}}}",
+    )
     careful, highs = solvers.get("careful"), solvers.get("highs")
     assert careful.options == highs.options
     assert (careful.title, careful.tolerances.integrality) == ("Careful", 1e-9)

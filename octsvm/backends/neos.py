@@ -253,7 +253,10 @@ def _outcome(
         if trouble:
             stop, failure = "error", f"{spec.title} gave no answer: {trouble}"
         elif ended:
-            stop, failure = "interrupted", f"the job on NEOS was ended from here while it was {status.lower()}"
+            stop, failure = (
+                "interrupted",
+                f"the job on NEOS was ended from here while it was {status.lower()}",
+            )
         else:
             stop = "time_limit"
             failure = (
@@ -264,11 +267,11 @@ def _outcome(
         return Outcome(stop, None, np.inf, -np.inf, 0, failure=failure, startup=startup)
     stop = _stop(found.code)
     x = None
-    if found.has_point and found.ordered is not None and len(found.ordered) == len(nl.columns):
-        if stop not in ("infeasible", "unbounded"):
-            x = np.clip(np.zeros(program.n), program.low, program.high)
-            x[nl.columns] = found.ordered
-            x = x if np.isfinite(x).all() else None
+    whole = found.ordered is not None and len(found.ordered) == len(nl.columns)
+    if found.has_point and whole and stop not in ("infeasible", "unbounded"):
+        x = np.clip(np.zeros(program.n), program.low, program.high)
+        x[nl.columns] = found.ordered
+        x = x if np.isfinite(x).all() else None
     objective = np.inf if x is None else program.objective(x)
     bound = -np.inf
     if stop == "infeasible":

@@ -29,12 +29,18 @@ Exit codes:
 
 @click.command(epilog=EXIT_CODES)
 @click.argument("table", type=shared.TABLE)
-@click.option("--solvers", metavar="A,B,C", help="Names of the solver table; all that are installed by default.")
+@click.option(
+    "--solvers", metavar="A,B,C", help="Names of the solver table; all that are installed by default."
+)
 @shared.table_options
 @shared.formulation_options
 @shared.scale_option
-@click.option("--time-limit", type=float, default=60, show_default=True, metavar="SECONDS", help="For each solver.")
-@click.option("--gap", type=float, default=1e-4, show_default=True, help="Relative gap that counts as optimal.")
+@click.option(
+    "--time-limit", type=float, default=60, show_default=True, metavar="SECONDS", help="For each solver."
+)
+@click.option(
+    "--gap", type=float, default=1e-4, show_default=True, help="Relative gap that counts as optimal."
+)
 @click.option("--threads", type=int, default=1, show_default=True, help="Threads of each solver.")
 @click.option(
     "--seed", type=int, default=0, show_default=True, help="For the generated table toy, and the solvers."
@@ -145,8 +151,8 @@ class _Live:
             self._shown = None
 
 
-def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in row.items()}
+def _plain(row: Mapping[Any, Any]) -> dict[str, Any]:
+    return {str(k): None if isinstance(v, float) and not math.isfinite(v) else v for k, v in row.items()}
 
 
 def _print(frame: pd.DataFrame) -> None:
