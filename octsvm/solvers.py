@@ -550,11 +550,14 @@ def require(name: str) -> SolverSpec:
             "export NEOS_EMAIL=you@example.org. Your data leave this machine."
         )
     if spec.requires is not None:
-        what = f"the module {spec.requires.module!r} (distribution {spec.requires.distribution} >= {spec.requires.version})"
+        what = (
+            f"the module {spec.requires.module!r} (distribution {spec.requires.distribution} >= {spec.requires.version}) was "
+            "not found"
+        )
     else:
-        what = f"no program called {' or '.join(spec.executable)} was found on PATH, that is, it"
+        what = f"no program called {' or '.join(spec.executable)} was found"
     there = [n for n, s in table().items() if s.version is not None and s.backend != "neos"]
     raise SolverUnavailable(
-        f"{name} is not installed here: {what} was not found. To get it: {spec.install}. "
+        f"{name} is not installed here: {what}. To get it: {spec.install}. "
         f"Installed are: {', '.join(there) or 'none'}."
     )

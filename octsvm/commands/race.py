@@ -124,9 +124,8 @@ class _Live:
     """The progress of the solver that runs, and a line for each that is done."""
 
     def __init__(self, quiet: bool) -> None:
-        self._quiet, self._shown = quiet, None
-
-    _shown: Shown | None
+        self._quiet = quiet
+        self._shown: Shown | None = None
 
     def begin(self, name: str) -> None:
         """A solver begins."""
