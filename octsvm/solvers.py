@@ -306,10 +306,17 @@ def user_table_path() -> Path | None:
     return own if own.is_file() else None
 
 
+# The parser in C, where PyYAML was built with it: with the other one the table takes a noticeable part of a second.
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
 def _parse(path: Path) -> tuple[dict[str, Any], yaml.Node | None]:
     try:
         text = path.read_text(encoding="utf-8")
-        content, node = yaml.safe_load(text), yaml.compose(text, Loader=yaml.SafeLoader)
+        # Once to nodes, which know their lines, and from them to values.
+        loader = _Loader(text)
+        node = loader.get_single_node()
+        content = None if node is None else loader.construct_document(node)
     except yaml.YAMLError as error:
         raise InvalidSolverTable(f"{path}: {error}") from None
     except (OSError, UnicodeDecodeError) as error:
