@@ -17,6 +17,7 @@ _HOME = {
     "solve": "api",
     "plan": "planning",
     "Plan": "planning",
+    "race": "racing",
     "embed": "api",
     "extract": "api",
     "evaluate": "api",
@@ -87,6 +88,7 @@ if TYPE_CHECKING:
     from .formulations.trees import AxisTree, MarginTree, ObliqueTree, Tree
     from .noise import flip_labels
     from .planning import Plan, plan
+    from .racing import race
     from .read_back import read_solution
     from .relabelling import RelabellingScores, relabelling_report, relabelling_scores, suspect_rows
     from .result import Progress, Result

@@ -9,6 +9,7 @@ import click
 
 from . import __version__
 from .commands._shared import (
+    DISAGREEMENT,
     INTERRUPTED,
     NO_TREE,
     OK,
@@ -20,13 +21,25 @@ from .commands._shared import (
 from .commands.completion import completion
 from .commands.doctor import doctor
 from .commands.fit import fit
+from .commands.plan import plan
 from .commands.predict import predict
+from .commands.race import race
 from .commands.read import read
 from .commands.show import show
 from .commands.size import size
+from .commands.solvers import solvers
 from .commands.write import write
 
-__all__ = ["INTERRUPTED", "NO_TREE", "OK", "UNEXPECTED", "UNVERIFIED", "WRONG_INPUT", "main"]
+__all__ = [
+    "DISAGREEMENT",
+    "INTERRUPTED",
+    "NO_TREE",
+    "OK",
+    "UNEXPECTED",
+    "UNVERIFIED",
+    "WRONG_INPUT",
+    "main",
+]
 
 
 @click.group(
@@ -35,10 +48,12 @@ __all__ = ["INTERRUPTED", "NO_TREE", "OK", "UNEXPECTED", "UNVERIFIED", "WRONG_IN
     epilog="""\b
 Exit codes:
     0  done
-    1  something unexpected; doctor: something needed is missing or does not work
-    2  wrong usage, data that cannot be used, or a target that cannot be written; the message says what to do
+    1  something unexpected; doctor: something needed is missing or does not work; fit: the solver broke down
+    2  wrong usage, data that cannot be used, a target that cannot be written, or a solver that is not here, does not
+       take the model, or has a licence too small for it; the message says what to do
     3  fit: the model has no solution, so there is no tree
     4  fit, read: a tree, but unverified: the solver's answer did not hold outside the solver
+    5  race: two solvers contradict each other
   130  interrupted (Ctrl-C)""",
 )
 @click.version_option(__version__, prog_name="octsvm")
@@ -55,11 +70,14 @@ def main() -> None:
       octsvm show tree.json
       octsvm predict tree.json new.csv --out predictions.csv
       octsvm size --n 200 --p 10 --depth 2
+      octsvm solvers
+      octsvm plan toy --depth 1
+      octsvm race toy --formulation oct --depth 1 --time-limit 20
       octsvm doctor
     """
 
 
-for command in (fit, predict, show, write, read, size, doctor, completion):
+for command in (fit, predict, show, write, read, size, solvers, plan, race, doctor, completion):
     main.add_command(command)
 
 

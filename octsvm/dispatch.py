@@ -176,7 +176,7 @@ def solve_from(
                 if start is not None and not optional_start:
                     raise  # the constant tree may break rows of the user's own, a start may not
         while True:
-            _check_limits(plan, limits)
+            _check_limits(plan, limits, gap, bool(options))
             values = [(v, v.value) for v in model.component_data_objects(pyo.Var)]
             failure, attempt = "", None
             try:
@@ -299,8 +299,8 @@ def _run(
     return _Attempt(plan, program, rounds, stop, bridge, has_start)
 
 
-def _check_limits(plan: Plan, limits: WorkLimits) -> None:
-    """Refuse a work limit that the engine does not know.
+def _check_limits(plan: Plan, limits: WorkLimits, gap: float, own_options: bool) -> None:
+    """Refuse a work limit that the engine does not know, and a gap that it cannot be asked for.
 
     Raises
     ------
@@ -312,6 +312,12 @@ def _check_limits(plan: Plan, limits: WorkLimits) -> None:
                 f"work_limit={{{name!r}: ...}} was asked for, and {plan.solver} has no such limit. "
                 "Use time_limit, or another solver."
             )
+    least = plan.spec.least_gap
+    if gap < least and not own_options:
+        raise InvalidParameter(
+            f"gap={gap:g} was asked for, and {plan.solver} stops at its own, which is {least:g} with most solvers. Pass its own "
+            "option for it in options=, or a larger gap."
+        )
 
 
 def _size_of(form: Formulation | None, info: ModelInfo | None) -> float:

@@ -9,9 +9,10 @@ from dataclasses import asdict, dataclass
 from importlib import metadata
 from typing import Any, Literal
 
+from .installed import older
+
 State = Literal["ok", "missing", "failed"]
 
-TRIAL_SECONDS = 10.0
 OLDEST_PYTHON = (3, 11)
 
 
@@ -91,77 +92,47 @@ def _requirements() -> dict[str, str]:
     return out
 
 
-def _older(version: str, least: str) -> bool:
-    def key(text: str) -> list[int]:
-        return [int(part) for part in re.findall(r"\d+", text)[:3]]
-
-    return bool(least) and key(version) < key(least)
-
-
 def _dependency(name: str, least: str) -> Check:
     install = f"pip install --upgrade '{name}>={least}'" if least else f"pip install {name}"
     try:
         version = metadata.version(name)
     except metadata.PackageNotFoundError:
         return Check(name, "dependency", "missing", True, "not installed", install)
-    if _older(version, least):
+    if older(version, least):
         return Check(name, "dependency", "failed", True, f"{version}, and {least} is needed", install)
     return Check(name, "dependency", "ok", True, version)
 
 
 def _solvers(needed: set[str]) -> list[Check]:
     try:
-        from . import solvers
+        from . import installed, solvers
 
+        found = installed.look()
         table = solvers.table()
     except Exception as error:
         cure = "Reinstall octsvm, or correct the table that OCTSVM_SOLVERS names."
         return [Check("solver table", "solver", "failed", True, _one_line(error), cure)]
     out = []
-    for name, spec in table.items():
+    for one in found:
+        spec = table[one.name]
         embedded = spec.requires is not None and spec.requires.distribution in needed
-        classes = ", ".join(spec.classes)
-        version = spec.version
-        if version is None:
-            out.append(
-                Check(name, "solver", "missing", embedded, f"not installed; solves {classes}", spec.install)
-            )
+        classes = ", ".join(one.classes)
+        untested = "" if one.tested else "; its entry was written from its manual, and never run by us"
+        if one.state == "missing":
+            detail = f"not installed; solves {classes}{untested}"
+            out.append(Check(one.name, "solver", "missing", embedded, detail, one.install))
             continue
-        if spec.requires is not None and _older(version, spec.requires.version):
-            detail = f"{version}, and {spec.requires.version} is needed"
-            out.append(Check(name, "solver", "failed", embedded, detail, spec.install))
+        stands_in = f" ({one.by} stands in for it)" if one.by != one.name else ""
+        if one.state == "failed":
+            cure = f"Reinstall it: {one.install}. Where it needs a licence, see whether that is found."
+            detail = f"{one.version}{stands_in}, {one.detail}" if one.version else one.detail
+            out.append(Check(one.name, "solver", "failed", embedded, detail, cure))
             continue
-        trouble = _trial(name)
-        if trouble:
-            cure = f"Reinstall it: {spec.install}. Where it needs a licence, see whether that is found."
-            out.append(Check(name, "solver", "failed", embedded, f"{version}, {trouble}", cure))
-        else:
-            out.append(
-                Check(
-                    name, "solver", "ok", embedded, f"{version}, solves {classes}; a trial model was solved"
-                )
-            )
+        licence = {"full": ", full licence", "size-limited": ", size-limited licence"}.get(one.licence, "")
+        proof = "; a trial model was solved" if one.state == "ok" else f"; {one.detail or 'not tried'}"
+        detail = f"{one.version}{stands_in}{licence}, solves {classes}{proof}{untested}"
+        out.append(Check(one.name, "solver", "ok", embedded, detail))
     return out
-
-
-def _trial(name: str) -> str:
-    """Solve min -3x - 2y, 2x + 2y <= 3, x whole, 0 <= x <= 2, 0 <= y <= 1: -4 at (1, 0.5). What went wrong, or ""."""
-    try:
-        import pyomo.environ as pyo
-
-        from .api import solve
-
-        model = pyo.ConcreteModel(name="trial")
-        model.x = pyo.Var(domain=pyo.Integers, bounds=(0, 2))
-        model.y = pyo.Var(bounds=(0, 1))
-        model.row = pyo.Constraint(expr=2 * model.x + 2 * model.y <= 3)
-        model.objective = pyo.Objective(expr=-3 * model.x - 2 * model.y)
-        result = solve(model, solver=name, time_limit=TRIAL_SECONDS)
-        if abs(result.objective + 4.0) > 1e-6 or abs(model.x.value - 1.0) > 1e-6:
-            return f"a trial model came out as {result.objective:g} in place of -4"
-    except Exception as error:
-        return f"a trial model was not solved: {_one_line(error)}"
-    return ""
 
 
 def _one_line(error: BaseException) -> str:

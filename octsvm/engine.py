@@ -14,6 +14,7 @@ import pyomo.environ as pyo
 from numpy.typing import NDArray
 
 from . import solvers
+from .backends.nl_text import write_linear_nl
 from .backends.program import Array, Limits, LinearProgram, Outcome, Watch
 from .bridges import Bridge
 from .errors import OutputNotWritable
@@ -60,20 +61,40 @@ class Engine:
         ------
         OutputNotWritable
         """
-        wants = self.spec.format == "nl" or (self.spec.format == "any" and self._program.partial)
+        # What is refined in rounds is linear and gets new rows: its file is written anew for every solve.
+        wants = self.native and (
+            self.spec.format == "nl" or (self.spec.format == "any" and self._program.partial)
+        )
         if not wants or self._program.infeasible or not self._program.n:
             return
         scale = self._program.cost_scale(size)
         try:
-            self._folder = tempfile.mkdtemp(prefix="octsvm-")
-            form = self.spec.cone_form if self.native else "quadratic"
-            written = write_nl(model, problem, self._program, form, scale, Path(self._folder))
+            written = write_nl(model, problem, self._program, self.spec.cone_form, scale, self._place())
         except OSError as error:
-            raise OutputNotWritable(
-                f"The model's file for {self.spec.title} cannot be written: {error.strerror or error}. TMPDIR names another "
-                "folder for temporary files."
-            ) from None
+            raise self._unwritable(error) from None
         self._file = ModelFile(written.path, written.columns, scale)
+
+    def _place(self) -> Path:
+        if self._folder is None:
+            self._folder = tempfile.mkdtemp(prefix="octsvm-")
+        return Path(self._folder)
+
+    def _unwritable(self, error: OSError) -> OutputNotWritable:
+        return OutputNotWritable(
+            f"The model's file for {self.spec.title} cannot be written: {error.strerror or error}. TMPDIR names another "
+            "folder for temporary files."
+        )
+
+    def _linear_file(self, program: LinearProgram, size: float) -> ModelFile | None:
+        """The .nl file of a linear program for an entry that reads no other; None for all others."""
+        if self.spec.format != "nl" or program.quadratic or program.partial:
+            return None
+        scale = program.cost_scale(size)
+        try:
+            path = self._place() / "linear.nl"
+            return ModelFile(path, write_linear_nl(program, path, scale), scale)
+        except OSError as error:
+            raise self._unwritable(error) from None
 
     def close(self) -> None:
         """Remove what was written."""
@@ -86,7 +107,7 @@ class Engine:
 
         Raises
         ------
-        EngineFailed, LicenseTooSmall, UnsupportedProblem, InvalidParameter
+        EngineFailed, LicenseTooSmall, UnsupportedProblem, InvalidParameter, OutputNotWritable
         """
         program = self._program if self.native else self._lifted
         given = None if start is None else start[self._keep]
@@ -107,7 +128,8 @@ class Engine:
             trusted = bound if self.spec.claim != "none" else -np.inf
             return watch(trusted, nodes, None if point is None else back(point))
 
-        more: dict[str, Any] = {} if self._file is None else {"nl": self._file}
+        file = self._file or self._linear_file(program, limits.size)
+        more: dict[str, Any] = {} if file is None else {"nl": file}
         out: Outcome = self._backend.solve(
             program, self.spec, limits, given, None if watch is None else look, **more
         )

@@ -42,7 +42,10 @@ def limited(name: str) -> bool:
     if spec.licence is None:
         return False
     most = spec.licence.linear
-    n = 1 + max(m for m in (most.variables, most.rows, most.total) if m is not None)
+    ceilings = [m for m in (most.variables, most.rows, most.total) if m is not None]
+    if not ceilings:
+        return False
+    n = 1 + max(ceilings)
     none = np.zeros(n)
     program = LinearProgram(
         columns=[None] * n,

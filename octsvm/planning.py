@@ -12,19 +12,13 @@ from . import licences, solvers
 from .bridges import leading_to
 from .errors import LicenseTooSmall, SolverUnavailable, UnsupportedProblem
 from .problem_class import ProblemClass, classify
-from .solvers import SolverSpec
+from .solvers import INTERFACES, SolverSpec
 
 CONES = {
     "quadratic": "cones as quadratic rows",
     "perspective": "cones in perspective form v'v/(u + 1e-6) <= k²u",
     "norm": "cones as smoothed norms",
     "none": "no cones",
-}
-INTERFACES = {
-    "highs": "in this process",
-    "child": "its Python interface, in a process of its own",
-    "executable": "a program that reads a file",
-    "neos": "the NEOS server",
 }
 
 

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from .backends import highs
 from .backends.program import Array, Limits, LinearProgram, Outcome
 from .bridges import Bridge, relative_gap
 from .engine import Engine, embedded
@@ -145,6 +144,8 @@ class Rounds:
         if self.program.quadratic or self.program.partial:
             self._take(x, own)  # rows that no bridge knows: nothing to polish with
             return
+        from .backends import highs  # with the first solve, not with octsvm.build
+
         rest = highs.FixedProgram(self.program, self._polisher, self._limits(self.gap), x)
         best, value, stop = None, float("inf"), "time_limit"
         for _ in range(POLISH_ROUNDS):
@@ -220,6 +221,8 @@ class Rounds:
             if self.program.quadratic or self.program.partial:
                 self.notes.append("the start leaves variables of your own open, and was not used")
                 return
+            from .backends import highs
+
             out = highs.solve(
                 self.program.fixed_at(whole, np.round(start[whole])), self._polisher, self._limits(self.gap)
             )

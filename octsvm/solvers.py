@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import importlib
 import importlib.metadata
 import importlib.resources
 import importlib.util
+import io
 import os
+import re
 import shutil
+import threading
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
@@ -22,6 +26,12 @@ from .errors import InvalidSolverTable, SolverUnavailable, UnknownSolver
 ENVIRONMENT = "OCTSVM_SOLVERS"
 AUTO = "auto"
 REMOTE = "neos:"
+INTERFACES = {
+    "highs": "in this process",
+    "child": "its Python interface, in a process of its own",
+    "executable": "a program that reads a file",
+    "neos": "the NEOS server",
+}
 NEUTRAL = (
     "time_limit",
     "gap",
@@ -34,6 +44,14 @@ NEUTRAL = (
     "integrality_tolerance",
     "log",
 )
+
+
+class _At(ValueError):
+    """A mistake, and the keys that lead to its place within the part that is looked at."""
+
+    def __init__(self, text: str, *keys: str | int) -> None:
+        super().__init__(text)
+        self.keys = keys
 
 
 class _Strict(BaseModel):
@@ -89,10 +107,14 @@ class Ceiling(_Strict):
 
 
 class Licence(_Strict):
-    """Ceilings of the free licence, for linear models and for those with any quadratic term."""
+    """Ceilings of the free licence, for linear models and for those with any quadratic term.
 
-    linear: Ceiling
-    quadratic: Ceiling
+    ``required`` says that its package carries no free one.
+    """
+
+    linear: Ceiling = Ceiling()
+    quadratic: Ceiling = Ceiling()
+    required: bool = False
 
 
 class Start(_Strict):
@@ -104,14 +126,27 @@ class Start(_Strict):
 
 
 class LogPatterns(_Strict):
-    """Regular expressions for what an engine's log says; the first group of ``bound`` and ``nodes`` is the number."""
+    """Regular expressions for what an engine's log says; the first group of the first three is what is looked for."""
 
+    version: str = ""
     bound: str = ""
     nodes: str = ""
     accepted: str = ""
     rejected: str = ""
     refused: str = ""
     stop: dict[str, str] = {}
+
+    @model_validator(mode="after")
+    def _readable(self) -> LogPatterns:
+        places: list[tuple[tuple[str, ...], str]] = [
+            ((k,), getattr(self, k)) for k in type(self).model_fields if k != "stop"
+        ]
+        for keys, pattern in places + [(("stop", k), v) for k, v in self.stop.items()]:
+            try:
+                re.compile(pattern)
+            except re.error as error:
+                raise _At(f"{pattern!r} is no regular expression ({error})", *keys) from None
+        return self
 
 
 class SolverSpec(_Strict):
@@ -137,6 +172,7 @@ class SolverSpec(_Strict):
     options: dict[str, str | Option] = {}
     fixed: dict[str, Any] = {}
     unsupported: tuple[str, ...] = ()
+    least_gap: float = 0.0
     tolerances: Tolerances = Tolerances()
     start: Start = Start()
     log: LogPatterns = LogPatterns()
@@ -155,10 +191,10 @@ class SolverSpec(_Strict):
             if missing:
                 raise ValueError(f"backend: executable needs {', '.join(missing)}")
         known = set(NEUTRAL)
-        for where in (self.options, self.unsupported):
-            for key in where:
-                if key not in known:
-                    raise ValueError(f"{key!r} is no neutral option; there are {', '.join(NEUTRAL)}")
+        places: list[tuple[tuple[str | int, ...], str]] = [(("options", k), k) for k in self.options]
+        for at, key in places + [(("unsupported", k), v) for k, v in enumerate(self.unsupported)]:
+            if key not in known:
+                raise _At(f"{key!r} is no neutral option; there are {', '.join(NEUTRAL)}", *at)
         return self
 
     def native(self, neutral: str) -> str | None:
@@ -195,20 +231,37 @@ class SolverSpec(_Strict):
             except importlib.metadata.PackageNotFoundError:
                 return None
         if self.backend == "neos":
-            return "remote"
+            return "remote" if neos_email() else None
         return "installed" if self.program else None
+
+
+_from_python: dict[str, str] = {}
+_one_at_a_time = threading.Lock()
 
 
 def _path_from_python(dotted: str) -> str | None:
     module, _, name = dotted.rpartition(".")
-    try:
-        if not module or importlib.util.find_spec(module) is None:
+    with _one_at_a_time:  # sys.stdout is exchanged meanwhile: some of these functions print
+        known = _from_python.get(dotted)
+        if known is None:
+            try:
+                if not module or importlib.util.find_spec(module) is None:
+                    return None
+                with contextlib.redirect_stdout(io.StringIO()):
+                    found = getattr(importlib.import_module(module), name)
+                    known = str(found() if callable(found) else found)
+            except Exception:
+                return None
+        if not os.path.exists(known):
             return None
-        found = getattr(importlib.import_module(module), name)
-        path = str(found() if callable(found) else found)
-    except Exception:
-        return None
-    return path if os.path.exists(path) else None
+        _from_python[dotted] = known
+    return known
+
+
+def neos_email() -> str:
+    """The address that NEOS wants with every job, from $NEOS_EMAIL; empty where it is missing or none."""
+    given = os.environ.get("NEOS_EMAIL", "")
+    return given if re.match(r"[^@]+@[^@]+\.[a-zA-Z0-9]+$", given) else ""
 
 
 def expand(text: str) -> str:
@@ -253,10 +306,17 @@ def user_table_path() -> Path | None:
     return own if own.is_file() else None
 
 
+# The parser in C, where PyYAML was built with it: with the other one the table takes a noticeable part of a second.
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
 def _parse(path: Path) -> tuple[dict[str, Any], yaml.Node | None]:
     try:
         text = path.read_text(encoding="utf-8")
-        content, node = yaml.safe_load(text), yaml.compose(text, Loader=yaml.SafeLoader)
+        # Once to nodes, which know their lines, and from them to values.
+        loader = _Loader(text)
+        node = loader.get_single_node()
+        content = None if node is None else loader.construct_document(node)
     except yaml.YAMLError as error:
         raise InvalidSolverTable(f"{path}: {error}") from None
     except (OSError, UnicodeDecodeError) as error:
@@ -333,6 +393,7 @@ def _read(paths: tuple[tuple[Path, float], ...]) -> Table:
             first = error.errors()[0]
             # pydantic names the branch of a union too; those are no keys of the file
             keys = tuple(k for k in first["loc"] if k not in ("str", "Option"))
+            keys += getattr(first.get("ctx", {}).get("error"), "keys", ())
             field = ".".join(map(str, keys))
             allowed = ", ".join(k for k in SolverSpec.model_fields if k != "name")
             more = f" The keys of an entry are {allowed}." if first["type"] == "extra_forbidden" else ""
@@ -458,6 +519,7 @@ def remote(name: str) -> SolverSpec:
         classes=below.classes if below else ("LP", "MILP"),
         cone_form=below.cone_form if below else "none",
         claim=below.claim if below else "none",
+        least_gap=1e-4,
         unsupported=tuple(k for k in NEUTRAL if k != "log"),
         tested=False,
         install="set the environment variable NEOS_EMAIL to your address; needs the network",
@@ -487,12 +549,22 @@ def require(name: str) -> SolverSpec:
     found = installed(name)
     if found is not None:
         return found
+    if spec.backend == "neos":
+        given = os.environ.get("NEOS_EMAIL")
+        raise SolverUnavailable(
+            f"{name} runs on the NEOS server, which wants an e-mail address with every job, and the environment variable "
+            f"NEOS_EMAIL {'is not set' if given is None else f'is {given!r}, which is none'}. Set it to your address: "
+            "export NEOS_EMAIL=you@example.org. Your data leave this machine."
+        )
     if spec.requires is not None:
-        what = f"the module {spec.requires.module!r} (distribution {spec.requires.distribution} >= {spec.requires.version})"
+        what = (
+            f"the module {spec.requires.module!r} (distribution {spec.requires.distribution} >= {spec.requires.version}) was "
+            "not found"
+        )
     else:
-        what = f"no program called {' or '.join(spec.executable)} was found on PATH, that is, it"
+        what = f"no program called {' or '.join(spec.executable)} was found"
     there = [n for n, s in table().items() if s.version is not None and s.backend != "neos"]
     raise SolverUnavailable(
-        f"{name} is not installed here: {what} was not found. To get it: {spec.install}. "
+        f"{name} is not installed here: {what}. To get it: {spec.install}. "
         f"Installed are: {', '.join(there) or 'none'}."
     )

@@ -740,6 +740,9 @@ def test_completion_script(shell: str) -> None:
         ("octsvm fit iris --formulation oc", {"oct", "oct_h", "octsvm"}),
         ("octsvm fit iris -f re", {"re_svm"}),
         ("octsvm fit iris --solver hi", {"highs"}),
+        ("octsvm fit iris --solver au", {"auto"}),
+        ("octsvm plan iris --solver sc", {"scip"}),
+        ("octsvm solvers gl", {"glpk"}),
         ("octsvm fit iris --nor", {"--norm"}),
         ("octsvm write iris --variant pa", {"paper"}),
         ("octsvm show tree.json --units sc", {"scaled"}),
@@ -871,8 +874,15 @@ def test_help_has_examples_exit_codes_and_json(name: str) -> None:
 
 
 def test_help_names_every_exit_code() -> None:
-    for name, codes in (("fit", range(5)), ("doctor", range(3)), ("show", range(3))):
-        shown = run(name, "--help").stdout
+    for name, codes in (
+        ("fit", range(5)),
+        ("doctor", range(3)),
+        ("show", range(3)),
+        ("plan", range(3)),
+        ("race", (0, 1, 2, 5)),
+        ("", range(6)),
+    ):
+        shown = run(*name.split(), "--help").stdout
         assert all(re.search(rf"^ +{code}  \S", shown, re.MULTILINE) for code in (*codes, 130))
 
 

@@ -130,7 +130,8 @@ def test_parameters_are_those_of_the_code() -> None:
 
 def test_exit_codes_are_those_of_the_code() -> None:
     table = TEXT[TEXT.index("| exit code | meaning |") :].split("\n\n")[0]
-    codes = [cli.OK, cli.UNEXPECTED, cli.WRONG_INPUT, cli.NO_TREE, cli.UNVERIFIED, cli.INTERRUPTED]
+    codes = [cli.OK, cli.UNEXPECTED, cli.WRONG_INPUT, cli.NO_TREE, cli.UNVERIFIED, cli.DISAGREEMENT]
+    codes.append(cli.INTERRUPTED)
     assert [int(c) for c in re.findall(r"^\| (\d+) \|", table, re.MULTILINE)] == codes
 
 

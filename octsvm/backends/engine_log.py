@@ -30,12 +30,14 @@ class EngineLog:
         "accepted" or "rejected" where the log says so, else empty.
     stop : str
         The reason that the log names, else empty.
+    version : str
+        The program's, where the log names it.
     """
 
     def __init__(self, spec: SolverSpec, target: Any) -> None:
         self.bound: float | None = None
         self.nodes = 0
-        self.start = self.stop = ""
+        self.start = self.stop = self.version = ""
         self._spec, self._lines = spec, collections.deque[str](maxlen=KEPT)
         self._console = target is True
         self._file: Any = None
@@ -45,6 +47,7 @@ class EngineLog:
         self._patterns = [
             (kind, re.compile(pattern))
             for kind, pattern in [
+                ("version", spec.log.version),
                 ("bound", spec.log.bound),
                 ("nodes", spec.log.nodes),
                 ("accepted", spec.log.accepted),
@@ -89,6 +92,8 @@ class EngineLog:
     def _note(self, kind: str, found: re.Match[str]) -> None:
         if kind in ("accepted", "rejected"):
             self.start = kind
+        elif kind == "version":
+            self.version = self.version or found[1 if found.re.groups else 0]
         elif kind in ("bound", "nodes"):
             try:
                 value = float(found[1])

@@ -133,6 +133,7 @@ def solve(
         start=start_state or log.start,
         native=native,
         failure=failure,
+        version=log.version,
         options=used,
     )
 

@@ -27,13 +27,14 @@ if TYPE_CHECKING:
     from ..formulations.trees import Tree
     from ..tables import Table
 
-OK, UNEXPECTED, WRONG_INPUT, NO_TREE, UNVERIFIED, INTERRUPTED = 0, 1, 2, 3, 4, 130
+OK, UNEXPECTED, WRONG_INPUT, NO_TREE, UNVERIFIED, DISAGREEMENT, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
 
 FIT_EXIT_CODES = """\b
 Exit codes:
     0  done (also when Ctrl-C ended the solve early: the best tree is shown, its stop is "interrupted")
-    1  something unexpected
-    2  wrong usage, data that cannot be used, or a target that cannot be written; the message says what to do
+    1  something unexpected; or the solver broke down without an answer
+    2  wrong usage, data that cannot be used, a target that cannot be written, or a solver that is not here, does not
+       take this model, or has a licence too small for it; the message says what to do
     3  no tree: the model has no solution
     4  a tree, but unverified: the solver's answer did not hold outside the solver
   130  interrupted (Ctrl-C) outside the solve"""
@@ -43,6 +44,14 @@ Exit codes:
     0  done
     1  something unexpected
     2  wrong usage, data that cannot be used, or a target that cannot be written; the message says what to do
+  130  interrupted (Ctrl-C)"""
+
+SOLVER_EXIT_CODES = """\b
+Exit codes:
+    0  done
+    1  something unexpected
+    2  wrong usage, data that cannot be used, or a solver that is not here, does not take this model, or has a licence
+       too small for it; the message says what to do
   130  interrupted (Ctrl-C)"""
 
 FORMULATIONS = NAMES
@@ -101,11 +110,11 @@ OUTPUT_ERRORS = (errno.ENOSPC, errno.EIO, errno.EFBIG, errno.EBADF)
 
 
 def _failed(error: Exception) -> int:
-    from ..errors import OctsvmError
+    from ..errors import EngineFailed, OctsvmError
 
     if isinstance(error, OctsvmError):
         say(f"Error: {error}")
-        return WRONG_INPUT
+        return UNEXPECTED if isinstance(error, EngineFailed) else WRONG_INPUT
     if isinstance(error, MemoryError):
         say(
             "Error: there is not enough memory for this model. Take a lower --depth or fewer rows; octsvm size tells "
@@ -265,11 +274,11 @@ def built_in() -> Sequence[str]:
 
 
 def solver_names() -> Sequence[str]:
-    """Names of the solver table, as far as it can be read."""
+    """What --solver takes: "auto", and the names of the solver table as far as it can be read."""
     from .. import solvers
 
     try:
-        return tuple(solvers.table())
+        return (solvers.AUTO, *solvers.table())
     except Exception:  # a completion has nowhere to complain
         return ()
 
@@ -341,6 +350,35 @@ formulation_options = _all(
     ]
 )  # fmt: skip
 
+SOLVER = Suggested("solver", solver_names)
+
+
+class NativeOption(click.ParamType):
+    """``name=value``: an option of the solver's own."""
+
+    name = "name=value"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, Any]:
+        """The name, and the value as an int, a float, a bool or a text."""
+        if isinstance(value, tuple):
+            return value
+        name, sign, text = str(value).partition("=")
+        name, text = name.strip(), text.strip()
+        if not sign or not name:
+            self.fail(f"{value!r} should be the solver's own name of an option, =, and a value.", param, ctx)
+        for kind in (int, float):
+            with contextlib.suppress(ValueError):
+                return name, kind(text)
+        return name, {"true": True, "false": False}.get(text.lower(), text)
+
+
+native_options = click.option(
+    "--options", "native", multiple=True, type=NativeOption(), metavar="NAME=VALUE",
+    help="An option of the solver's own, by its own name; may be repeated.",
+)  # fmt: skip
+
 scale_option = click.option(
     "--no-scale", is_flag=True, help="Take the features as they are (in [0, 1], except for oct)."
 )
@@ -358,6 +396,24 @@ def params_of(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 # -- tables and files ---------------------------------------------------------------------------------------------
+
+
+def build(data: Table, options: Mapping[str, Any], start: Tree | None = None) -> Any:
+    """The model of a table; what the toolkit says about the data is said with the table's name."""
+    import octsvm
+
+    with spoken_warnings():
+        try:
+            return octsvm.build(
+                options["formulation"],
+                data.X,
+                data.y,
+                scale=not options["no_scale"],
+                start=start,
+                **params_of(options),
+            )
+        except octsvm.InvalidData as error:
+            raise octsvm.InvalidData(advice(data, str(error), data.y)) from None
 
 
 def load(name: str, options: Mapping[str, Any]) -> Table:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-import math
 import re
-import sys
-import threading
-import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from . import _shared as shared
+from ._progress import Shown
 from ._shared import NO_TREE, OK, UNVERIFIED, say
 
 if TYPE_CHECKING:
@@ -61,9 +58,10 @@ class _WorkLimit(click.ParamType):
     default="highs",
     show_default=True,
     metavar="NAME",
-    type=shared.Suggested("solver", shared.solver_names),
-    help="A name of the solver table.",
+    type=shared.SOLVER,
+    help="A name of the solver table (octsvm solvers lists it), auto, or neos:NAME.",
 )
+@shared.native_options
 @click.option("--time-limit", type=float, metavar="SECONDS", help="Wall-clock limit.  [default: 60]")
 @click.option(
     "--work-limit",
@@ -99,7 +97,8 @@ def fit(table: str, **options: Any) -> int:
     Examples:
       octsvm fit breast_cancer --depth 1 --time-limit 30
       octsvm fit iris --formulation oct --alpha 0.5
-      octsvm fit iris --against-rest versicolor --depth 1
+      octsvm fit iris --against-rest versicolor --depth 1 --solver auto
+      octsvm fit iris --formulation oct --depth 1 --options mip_heuristic_effort=0.2
       octsvm fit measurements.csv --label species --test-size 0.3 --flip 0.1 --out tree.json
 
     Progress goes to stderr. The summary, or with --json one JSON object, goes to stdout; row numbers in it count the
@@ -156,9 +155,11 @@ def _fit(data: Table, rows: tuple[Any, Any], options: Mapping[str, Any], asked: 
         for name in ("time_limit", "work_limit", "gap", "threads", "log", "strategy")
         if options[name] is not None
     }
+    if options["native"]:
+        limits["options"] = dict(options["native"])
     if options["start"] is not None:
         limits["start"] = shared.read_tree(options["start"])
-    shown = _Shown(quiet=options["quiet"])
+    shown = Shown(quiet=options["quiet"])
     shown.line(
         f"{options['formulation']} on {data.name}: {len(train)} rows to train on, {len(test)} to test on, "
         f"{X.shape[1]} features" + (f", {len(flipped)} labels flipped" if options["flip"] else "")
@@ -281,67 +282,3 @@ def text_of(data: Table, result: Result, report: Mapping[str, Any]) -> str:
         parts.append(text)
     parts += ["", str(result.tree)]
     return "\n".join(parts)
-
-
-class _Shown:
-    """Progress on stderr: one line that changes on a terminal, else a new line when there is news."""
-
-    def __init__(self, quiet: bool) -> None:
-        self.quiet = quiet
-        self.terminal = not quiet and sys.stderr is not None and sys.stderr.isatty()
-        self.began = time.monotonic()
-        self.last: Progress | None = None
-        self.written = -math.inf
-        self.said: tuple[float, float] | None = None
-        self.width = 0
-        self._done = threading.Event()
-        self._ticker: threading.Thread | None = None
-
-    def line(self, text: str) -> None:
-        """One line of its own."""
-        if not self.quiet:
-            say(text)
-
-    def update(self, progress: Progress) -> None:
-        """Take news from the solve; never asks it to stop."""
-        self.last = progress
-        if self.quiet or self.terminal:
-            return
-        now = time.monotonic()
-        news = (progress.incumbent, progress.bound)
-        if news != self.said and now - self.written >= 1.0:
-            self.said, self.written = news, now
-            say(self._state())
-
-    def _state(self) -> str:
-        seconds = time.monotonic() - self.began
-        p = self.last
-        if p is None:
-            return f"{seconds:7.1f} s  building the model"
-        from ..bridges import relative_gap
-
-        if math.isfinite(p.incumbent):
-            tree = f"incumbent {p.incumbent:.6g}"
-            gap = f"{relative_gap(p.incumbent, p.bound):.2%}"
-        else:
-            tree, gap = "no tree yet", "-"
-        return f"{seconds:7.1f} s  {tree}  bound {p.bound:.6g}  gap {gap}  rounds {p.rounds}  nodes {p.nodes}"
-
-    def _tick(self) -> None:
-        while not self._done.wait(0.3):
-            text = self._state()
-            click.echo("\r" + text.ljust(self.width), err=True, nl=False)
-            self.width = len(text)
-
-    def __enter__(self) -> _Shown:
-        if self.terminal:
-            self._ticker = threading.Thread(target=self._tick, daemon=True)
-            self._ticker.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._done.set()
-        if self._ticker is not None:
-            self._ticker.join()
-            if self.width:
-                say("")

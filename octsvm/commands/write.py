@@ -53,18 +53,7 @@ def write(table: str, **options: Any) -> int:
     shared.require_writable(out)
     data = shared.load(table, options)
     start = None if options["start"] is None else shared.read_tree(options["start"])
-    with shared.spoken_warnings():
-        try:
-            model = octsvm.build(
-                options["formulation"],
-                data.X,
-                data.y,
-                scale=not options["no_scale"],
-                start=start,
-                **shared.params_of(options),
-            )
-        except octsvm.InvalidData as error:
-            raise octsvm.InvalidData(shared.advice(data, str(error), data.y)) from None
+    model = shared.build(data, options, start)
     problem = classify(model)
     written = octsvm.write(model, out, compact=options["compact"], sidecar=not options["no_sidecar"])
     files = [str(p) for p in export.files_of(written)]
