@@ -298,6 +298,8 @@ def solve(
         if log.bound is not None:
             bound = max(bound, log.bound / scale)
         stop = answer.stop
+        if stop in ("unbounded", "inf_or_unbd"):
+            x, bound = None, -np.inf
         if stop == "interrupted" and late and not asked and not pressed:
             stop = "time_limit"
         if stop == "infeasible":

@@ -32,6 +32,7 @@ from .program import Array, Limits, LinearProgram, Outcome, Watch
 
 ASL_STOPS = ((100, "optimal"), (200, "numeric"), (300, "infeasible"), (400, "unbounded"), (500, "time_limit"))
 ASL_INTERRUPTED = 422
+LIMITS = ("time_limit", "node_limit", "error")
 
 
 def solve(
@@ -78,13 +79,9 @@ def solve(
             _option_file(spec, used, left, folder)
         code, killed, pressed, asked = _run(spec, argv, folder, limits, began, log, watch)
         late = time.monotonic() > began + limits.seconds
-        for pattern in [spec.log.refused] if spec.log.refused and own else []:
-            for line in log.tail(10**6):
-                if re.search(pattern, line):
-                    raise InvalidParameter(
-                        f"{spec.title} does not take an option: {line}. See its manual for names and values."
-                    )
         found, trouble = _answer(spec, values["solution"])
+        if own:
+            _check_refused(spec, own, log, found is None and not (killed or pressed or asked))
     except OSError as error:
         raise OutputNotWritable(
             f"A file for {spec.title} cannot be written: {error.strerror or error}. TMPDIR names another folder for "
@@ -122,6 +119,8 @@ def solve(
                 failure += ". The end of its log: " + " / ".join(lines)
     elif stop == "interrupted" and late and not (asked or pressed):
         stop = "time_limit"
+    elif (asked or pressed) and stop in LIMITS:
+        stop = "interrupted"  # a program has few words for why it ended early
     if stop == "infeasible":
         bound = np.inf
     return Outcome(
@@ -178,7 +177,9 @@ def _values(
         "gap": repr(float(limits.gap)),
         "gap_abs": "1e-09",
         "threads": str(limits.threads),
+        "more_threads": str(limits.threads) if limits.threads > 1 else None,
         "seed": str(limits.seed % (2**31 - 1)),
+        "seed_above_zero": str(limits.seed % (2**31 - 1) + 1),
         "node_limit": None if limits.nodes is None else str(limits.nodes),
         "work_limit": None if limits.work is None else repr(limits.work),
         "feasibility_tolerance": repr(spec.tolerances.feasibility),
@@ -277,6 +278,22 @@ def _run(
         with contextlib.suppress(OSError, ValueError):
             process.stdout.close()  # type: ignore[union-attr]
     return code, killed, pressed, asked
+
+
+def _check_refused(spec: SolverSpec, own: dict[str, Any], log: EngineLog, died: bool) -> None:
+    """Whether the log refuses an option of the caller's: in the entry's words, or by name where there is no answer.
+
+    Raises
+    ------
+    InvalidParameter
+    """
+    for line in log.tail(10**6):
+        if (spec.log.refused and re.search(spec.log.refused, line)) or (
+            died and any(name in line for name in own)
+        ):
+            raise InvalidParameter(
+                f"{spec.title} does not take an option: {line}. See its manual for names and values."
+            )
 
 
 def _answer(spec: SolverSpec, path: str) -> tuple[SolutionFile | None, str]:

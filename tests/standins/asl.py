@@ -86,6 +86,8 @@ def main(name: str) -> int:
     if model_path.suffix != ".nl":
         model_path = model_path.with_suffix(".nl")
     columns, rows = columns_and_rows(model_path)
+    say(f"{name} (a stand-in) -- reads AMPL models")
+    say(f"Problem has {columns} columns and {rows} rows")
     used = options(name)
     model = Model()
     model.hideOutput(True)
