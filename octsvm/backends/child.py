@@ -98,15 +98,19 @@ class _Process:
         home = str(Path(__file__).resolve().parents[2])
         path = os.pathsep.join(p for p in (home, os.environ.get("PYTHONPATH", "")) if p)
         self.messages: queue.Queue[tuple[Any, ...]] = queue.Queue()
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", f"{__package__}.worker"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            cwd=self.folder,
-            env=os.environ | {"PYTHONPATH": path},
-            start_new_session=True,
-        )
+        try:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", f"{__package__}.worker"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                cwd=self.folder,
+                env=os.environ | {"PYTHONPATH": path},
+                start_new_session=True,
+            )
+        except BaseException:
+            discard(self.folder)
+            raise
         self._threads = [
             threading.Thread(target=self._read, daemon=True),
             threading.Thread(target=log.drain, args=(self.process.stderr,), daemon=True),
@@ -208,7 +212,12 @@ def solve(
     killed = False
     job = job_for(program, spec, limits, scale, None if nl is None else nl.path)
 
-    def back(x: Array) -> Array:
+    width = program.n if nl is None else len(nl.columns)
+
+    def point_of(x: Any) -> Array | None:
+        """A point in the columns of the program; None for what cannot be one."""
+        if not isinstance(x, np.ndarray) or x.shape != (width,) or not np.isfinite(x).all():
+            return None
         if nl is None:
             return x
         out = np.clip(np.zeros(program.n), program.low, program.high)
@@ -229,8 +238,8 @@ def solve(
         elif kind == "ready":
             startup = time.monotonic() - began
         elif kind == "point":
-            point = back(message[1])
-            value = program.objective(point)
+            point = point_of(message[1])
+            value = np.inf if point is None else program.objective(point)
             if value < best_objective:
                 best, best_objective = point, value
                 tell(point)
@@ -286,9 +295,11 @@ def solve(
         "version": version[0],
     }
     if answer is not None:
-        x = best
-        if answer.x is not None:
-            given = back(answer.x)
+        x, failure = best, ""
+        given = point_of(answer.x)
+        if answer.x is not None and given is None:
+            failure = f"{spec.title} answered with something that is no point of the model, and it was dropped"
+        if given is not None:
             if best is None or program.objective(given) <= best_objective + 1e-9 * max(
                 1.0, abs(best_objective)
             ):
@@ -311,6 +322,7 @@ def solve(
             bound,
             max(nodes, answer.nodes, log.nodes),
             native=answer.native,
+            failure="; ".join(text for text in (failure, log.trouble) if text),
             **common,
         )
     if log.bound is not None:

@@ -13,6 +13,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -32,6 +33,19 @@ from .program import Array, Limits, LinearProgram, Outcome, Watch
 
 ASL_STOPS = ((100, "optimal"), (200, "numeric"), (300, "infeasible"), (400, "unbounded"), (500, "time_limit"))
 ASL_INTERRUPTED = 422
+# Runs a program that is killed when this process dies (Linux): its group is its own, so that nothing else would reach it.
+LAUNCHER = """
+import ctypes, os, signal, sys
+signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+if os.getppid() != int(sys.argv[1]):
+    os._exit(3)
+try:
+    os.execv(sys.argv[2], sys.argv[2:])
+except OSError as error:
+    print(f"{sys.argv[2]} could not be started: {error.strerror}", flush=True)
+    os._exit(127)
+"""
 LIMITS = ("time_limit", "node_limit", "error")
 
 
@@ -62,8 +76,9 @@ def solve(
             f"{spec.title} has no way to take options of your own here ({', '.join(own)})."
         )
     log = EngineLog(spec, limits.log)
-    folder = Path(tempfile.mkdtemp(prefix="octsvm-"))
+    folder = None
     try:
+        folder = Path(tempfile.mkdtemp(prefix="octsvm-"))
         model = _model_file(program, spec, scale, folder, nl)
         used = settings(spec, limits, own)
         start_state = ""
@@ -89,7 +104,8 @@ def solve(
         ) from None
     finally:
         log.close()
-        discard(folder)
+        if folder is not None:
+            discard(folder)
     x = None
     stop, native = "error", ""
     if found is not None:
@@ -123,6 +139,9 @@ def solve(
         stop = "interrupted"  # a program has few words for why it ended early
     if stop == "infeasible":
         bound = np.inf
+    elif stop in ("unbounded", "inf_or_unbd"):
+        bound = -np.inf
+    failure = "; ".join(text for text in (failure, log.trouble) if text)
     return Outcome(
         stop,
         x,
@@ -224,6 +243,8 @@ def _run(
 ) -> tuple[int | None, bool, bool, bool]:
     """Run it to its end: exit code; whether it was killed; whether Ctrl-C, or ``watch``, asked it to stop."""
     env = os.environ | {key: expand(value) for key, value in spec.env.items()}
+    if sys.platform == "linux":
+        argv = [sys.executable, "-I", "-S", "-c", LAUNCHER, str(os.getpid()), *argv]
     try:
         process = subprocess.Popen(
             argv,
@@ -236,8 +257,8 @@ def _run(
         )
     except OSError as error:
         raise EngineFailed(
-            f"{spec.title} could not be started ({argv[0]}): {error.strerror or error}. See whether it runs by itself, "
-            f"or get it anew: {spec.install}."
+            f"{spec.title} could not be started: {error.strerror or error}. See whether it runs by itself, or get it anew: "
+            f"{spec.install}."
         ) from None
     reader = threading.Thread(target=log.drain, args=(process.stdout,), daemon=True)
     reader.start()

@@ -283,6 +283,7 @@ def solve(
         start=log.start,
         native=h.modelStatusToString(h.getModelStatus()),
         version=version(),
+        failure=log.trouble,
     )
 
 
