@@ -134,7 +134,9 @@ def costs(seed: int) -> dict[str, Any]:
 def tree_model(seed: int, n: int, p: int, depth: int = 1, **more: Any) -> pyo.ConcreteModel:
     """An OCTSVM on :func:`data` with :func:`costs`."""
     X, y = data(seed, n, p)
-    return octsvm.build("octsvm", X, y, scale=False, **({"depth": depth, "mu_svm": 1e-3} | costs(seed) | more))
+    return octsvm.build(
+        "octsvm", X, y, scale=False, **({"depth": depth, "mu_svm": 1e-3} | costs(seed) | more)
+    )
 
 
 def skip_absent(entry: Entry) -> None:

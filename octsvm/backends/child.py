@@ -298,12 +298,12 @@ def solve(
         x, failure = best, ""
         given = point_of(answer.x)
         if answer.x is not None and given is None:
-            failure = f"{spec.title} answered with something that is no point of the model, and it was dropped"
-        if given is not None:
-            if best is None or program.objective(given) <= best_objective + 1e-9 * max(
-                1.0, abs(best_objective)
-            ):
-                x = given
+            failure = (
+                f"{spec.title} answered with something that is no point of the model, and it was dropped"
+            )
+        worst = best_objective + 1e-9 * max(1.0, abs(best_objective))
+        if given is not None and (best is None or program.objective(given) <= worst):
+            x = given
         if abs(answer.bound) < 1e19:
             bound = max(bound, answer.bound / scale)
         if log.bound is not None:

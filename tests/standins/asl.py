@@ -56,7 +56,9 @@ def options(name: str) -> dict[str, str]:
     for line in path.read_text().splitlines() if path.is_file() else []:
         key, _, value = line.strip().partition(" ")
         if key not in OPTIONS[name]:
-            say(f'Read Option: "{key}". It is not a valid option. Please check the list of available options.')
+            say(
+                f'Read Option: "{key}". It is not a valid option. Please check the list of available options.'
+            )
             if name == "couenne":
                 os.abort()
             raise SystemExit(0)

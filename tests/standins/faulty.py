@@ -57,7 +57,12 @@ def solve(job: Any, reporter: Any) -> Answer:
     if fault in ("garbage", "cut off"):
         for number in range(3, 12):
             try:
-                os.write(number, b"\xff\xfe rubbish" * 50 if fault == "garbage" else b"\x00\x10\x00\x00\x00\x00\x00\x00abc")
+                os.write(
+                    number,
+                    b"\xff\xfe rubbish" * 50
+                    if fault == "garbage"
+                    else b"\x00\x10\x00\x00\x00\x00\x00\x00abc",
+                )
             except OSError:
                 continue
         os._exit(0)
