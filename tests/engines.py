@@ -142,4 +142,4 @@ def tree_model(seed: int, n: int, p: int, depth: int = 1, **more: Any) -> pyo.Co
 def skip_absent(entry: Entry) -> None:
     """Skip, visibly, what is not installed."""
     if entry.absent:
-        pytest.skip(f"{entry.name} is not installed ({entry.spec.install})" if entry.spec else entry.name)
+        pytest.skip(f"{entry.name} is not installed; {solvers.get(entry.name).install}")

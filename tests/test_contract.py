@@ -42,6 +42,7 @@ from octsvm.translation import compile_program
 
 POINTS: dict[int, list[Entry]] = {}
 LIMITED = 2.0
+STREAMS = ("highs", "gurobi", "cplex", "xpress", "scip", "shot")  # report points and bounds while they run
 LATE = 2.0  # seconds past the limit by which every engine must be back
 
 
@@ -366,7 +367,7 @@ def test_a_callback_and_ctrl_c_end_it_with_the_incumbent(entry: Entry) -> None:
         stderr=subprocess.PIPE,
         text=True,
     )
-    streams = entry.spec.backend in ("highs", "child") and entry.spec.start.passes != "none"
+    streams = entry.name in STREAMS
     bounds: list[float] = []
 
     def stop(progress: octsvm.Progress) -> bool:
@@ -556,6 +557,20 @@ def raw(name: str, model: pyo.ConcreteModel, size: float, options: dict[str, Any
         return engine.solve(Limits(30, 1e-4, None, 1, 0, 1e-6, size, options=options))
     finally:
         engine.close()
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_points_are_seen_while_the_engine_runs(name: str) -> None:
+    engines.skip_absent(Entry(name))
+    model, optimum = small("octsvm", 7)
+    seen: list[octsvm.Progress] = []
+    result = solve(name, model, callback=lambda p: seen.append(p) and False)
+    first = seen[0].incumbent
+    assert first > 1.01 * optimum
+    during = [p.incumbent for p in seen if p.rounds == 0]
+    assert min(during) < first * (1 - 1e-3)
+    assert min(during) >= optimum * (1 - 1e-3)
+    assert result.trace[-1].incumbent == pytest.approx(optimum, rel=1e-4)
 
 
 ALGORITHMS = ["B-OA", "B-Hyb", pytest.param("B-BB", marks=pytest.mark.slow)]
