@@ -405,7 +405,7 @@ def test_two_solves_in_one_process_with_other_threads(entry: Entry) -> None:
 @point(13)
 def test_the_same_seed_gives_the_same_tree(entry: Entry) -> None:
     model, _ = small("octsvm", 1)
-    one, two = (solve(entry, model, seed=5) for _ in range(2))
+    one, two = (solve(entry, model, seed=2**40 + 5) for _ in range(2))
     assert one.tree.to_json() == two.tree.to_json()
     assert (one.objective, one.nodes, one.bound) == (two.objective, two.nodes, two.bound)
 
@@ -557,6 +557,36 @@ def raw(name: str, model: pyo.ConcreteModel, size: float, options: dict[str, Any
         return engine.solve(Limits(30, 1e-4, None, 1, 0, 1e-6, size, options=options))
     finally:
         engine.close()
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=str)
+def test_options_by_the_solvers_own_names_win_over_ours(entry: Entry) -> None:
+    own = entry.spec.native("time_limit")
+    if own is None:
+        pytest.skip("its limit is an argument, and comes before the caller's own options")
+    model = hard()
+    octsvm.plan(model, entry.name)
+    began = time.monotonic()
+    result = solve(entry, model, time_limit=60, options={own: 1.0})
+    assert time.monotonic() - began < 20
+    assert result.stop == "time_limit"
+    if entry.spec.native("gap") == "MIPGap":
+        assert (
+            solve(entry, small("octsvm", 0)[0], options={"MIPGap": 0.25}).engine["options"]["MIPGap"] == 0.25
+        )
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=str)
+def test_a_limit_of_nodes_is_honoured_or_refused(entry: Entry) -> None:
+    model = engines.tree_model(0, 20, 3, c1=1.0, c2=1.0, c3=0.1)
+    if not entry.spec.takes("node_limit"):
+        with pytest.raises(octsvm.InvalidParameter, match="no such limit"):
+            solve(entry, model, work_limit={"nodes": 3})
+        return
+    result = solve(entry, model, work_limit={"nodes": 3}, time_limit=60)
+    assert result.stop == "work_limit"
+    assert result.seconds < 30
+    assert 0 <= result.bound <= result.objective
 
 
 @pytest.mark.parametrize("name", STREAMS)

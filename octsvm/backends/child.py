@@ -23,7 +23,7 @@ import numpy as np
 from ..errors import EngineFailed, InvalidParameter, LicenseTooSmall, UnsupportedProblem
 from ..solvers import Option, SolverSpec
 from .engine_log import EngineLog, discard
-from .program import Array, Limits, LinearProgram, Outcome, QuadraticForm, Watch
+from .program import SEEDS, Array, Limits, LinearProgram, Outcome, QuadraticForm, Watch
 from .protocol import Answer, Job, read_message, write_message
 
 PATIENCE = 0.4  # seconds past the limit after which a solve is told to stop
@@ -38,7 +38,7 @@ def settings(spec: SolverSpec, limits: Limits, own: dict[str, Any]) -> dict[str,
         "gap": float(limits.gap),
         "gap_abs": 1e-9,
         "threads": int(limits.threads),
-        "seed": int(limits.seed) % (2**31 - 1),
+        "seed": int(limits.seed) % SEEDS,
         "node_limit": limits.nodes,
         "work_limit": limits.work,
         "feasibility_tolerance": spec.tolerances.feasibility,
@@ -57,6 +57,12 @@ def settings(spec: SolverSpec, limits: Limits, own: dict[str, Any]) -> dict[str,
     return out | own
 
 
+def own_limit(limits: Limits, name: str) -> float:
+    """The seconds of these limits, or fewer where the caller's own options ask for fewer by the solver's name."""
+    own = limits.options.get(name)
+    return min(limits.seconds, float(own)) if isinstance(own, (int, float)) else limits.seconds
+
+
 def job_for(program: LinearProgram, spec: SolverSpec, limits: Limits, scale: float, nl: Path | None) -> Job:
     """The job of one solve; the objective is multiplied by ``scale``."""
 
@@ -65,6 +71,7 @@ def job_for(program: LinearProgram, spec: SolverSpec, limits: Limits, scale: flo
 
     arrays = nl is None
     A = program.A
+    time_option = spec.native("time_limit") or ""
     return Job(
         adapter=spec.adapter,
         cost=program.cost * scale,
@@ -84,8 +91,8 @@ def job_for(program: LinearProgram, spec: SolverSpec, limits: Limits, scale: flo
         nl="" if nl is None else str(nl),
         settings=settings(spec, limits, dict(limits.options)),
         own_options=tuple(limits.options),
-        deadline=time.monotonic() + limits.seconds,
-        time_option=spec.native("time_limit") or "",
+        deadline=time.monotonic() + own_limit(limits, time_option),
+        time_option=time_option,
         parent=os.getpid(),
     )
 

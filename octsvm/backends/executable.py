@@ -26,10 +26,10 @@ import numpy as np
 from ..errors import EngineFailed, InvalidParameter, InvalidSolutionFile, OutputNotWritable
 from ..solution_files import SolutionFile, read
 from ..solvers import SolverSpec, expand
-from .child import GRACE, PATIENCE, TAIL, death, settings
+from .child import GRACE, PATIENCE, TAIL, death, own_limit, settings
 from .engine_log import EngineLog, discard
 from .mps import write_model
-from .program import Array, Limits, LinearProgram, Outcome, Watch
+from .program import SEEDS, Array, Limits, LinearProgram, Outcome, Watch
 
 ASL_STOPS = ((100, "optimal"), (200, "numeric"), (300, "infeasible"), (400, "unbounded"), (500, "time_limit"))
 ASL_INTERRUPTED = 422
@@ -91,7 +91,7 @@ def solve(
         values = _values(spec, limits, model, folder, start_file, left)
         argv = _arguments(spec, values, own)
         if spec.option_file is not None:
-            _option_file(spec, used, left, folder)
+            _option_file(spec, used, min(left, own_limit(limits, spec.native("time_limit") or "")), folder)
         code, killed, pressed, asked = _run(spec, argv, folder, limits, began, log, watch)
         late = time.monotonic() > began + limits.seconds
         found, trouble = _answer(spec, values["solution"])
@@ -197,8 +197,8 @@ def _values(
         "gap_abs": "1e-09",
         "threads": str(limits.threads),
         "more_threads": str(limits.threads) if limits.threads > 1 else None,
-        "seed": str(limits.seed % (2**31 - 1)),
-        "seed_above_zero": str(limits.seed % (2**31 - 1) + 1),
+        "seed": str(limits.seed % SEEDS),
+        "seed_above_zero": str(limits.seed % SEEDS + 1),
         "node_limit": None if limits.nodes is None else str(limits.nodes),
         "work_limit": None if limits.work is None else repr(limits.work),
         "feasibility_tolerance": repr(spec.tolerances.feasibility),
