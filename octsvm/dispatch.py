@@ -218,12 +218,16 @@ def solve_from(
             )
         attempt.rounds.notes[:0] = passed_over
         try:
-            result = _Outcome(model, form, info, attempt, start_tree).result(began, deadline, gap)
+            result = _Outcome(model, form, info, attempt, start_tree, before).result(began, deadline, gap)
         except (
             KeyboardInterrupt
         ):  # the second one, while the answer is being checked: finish with what there is
             attempt = replace(attempt, stop="interrupted")
-            result = _Outcome(model, form, info, attempt, start_tree).result(began, deadline, gap)
+            result = _Outcome(model, form, info, attempt, start_tree, before).result(began, deadline, gap)
+        used = set(attempt.program.position)
+        for key, (var, value) in before.items():
+            if var.value is None and key not in used:
+                var.set_value(value, skip_validation=True)  # in no row: nothing that was solved concerns it
     except BaseException:
         for var, value in before.values():
             var.set_value(value, skip_validation=True)
@@ -351,7 +355,9 @@ class _Outcome:
         info: ModelInfo | None,
         attempt: _Attempt,
         start: Tree | None,
+        before: Mapping[int, tuple[Any, float | None]],
     ) -> None:
+        self.before = before
         self.model, self.form, self.info, self.attempt, self.start = model, form, info, attempt, start
         self.program, self.rounds, self.stop = attempt.program, attempt.rounds, attempt.stop
         self.notes: list[str] = list(attempt.rounds.notes)
@@ -434,8 +440,9 @@ class _Outcome:
 
     def _load(self, x: Array) -> None:
         for var in self.model.component_data_objects(pyo.Var):
-            if var.value is None:
-                var.set_value(0.0, skip_validation=True)  # stands in no row: any value will do
+            if var.value is None:  # stands in no row: any value will do, and its own is best
+                _, own = self.before.get(id(var), (var, None))
+                var.set_value(0.0 if own is None else own, skip_validation=True)
         for var, value, integer in zip(
             self.program.columns, x.tolist(), self.program.integer.tolist(), strict=True
         ):

@@ -64,6 +64,8 @@ def limited(name: str) -> bool:
         )
     except OctsvmError:
         return True
+    if out.stop == "interrupted":
+        raise KeyboardInterrupt  # Ctrl-C was meant for the caller's solve, and says nothing about a licence
     return out.stop != "optimal"
 
 

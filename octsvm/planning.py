@@ -16,7 +16,7 @@ from .solvers import INTERFACES, SolverSpec
 
 CONES = {
     "quadratic": "cones as quadratic rows",
-    "perspective": "cones in perspective form v'v/(u + 1e-6) <= k²u",
+    "perspective": "cones in perspective form v'v/(u + 1e-5) <= k²u",
     "norm": "cones as smoothed norms",
     "none": "no cones",
 }
@@ -235,7 +235,7 @@ def _rewritten(problem: ProblemClass, spec: SolverSpec, native: bool) -> tuple[s
     if not native:
         return ("cones and squares as linear rows, refined until bound and tree meet (outer approximation)",)
     if problem.cones and spec.format in ("nl",) and spec.cone_form in ("perspective", "norm"):
-        return (f"{CONES[spec.cone_form]}, a relaxation by less than 1e-6",)
+        return (f"{CONES[spec.cone_form]}, a relaxation by at most 5e-6 of u",)
     return ()
 
 

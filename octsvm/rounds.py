@@ -281,6 +281,8 @@ class Rounds:
             # Points seen on the way use the engine's tolerances; only polished ones stand.
             seen, claim, _ = self.best, self.objective, self.own
             self.best, self.objective, self.own = checked
+            if out.stop in ("unbounded", "inf_or_unbd"):
+                return out.stop  # a point of an unbounded model is worth nothing
             if out.stop == "infeasible":
                 if self.best is None:
                     return "infeasible"

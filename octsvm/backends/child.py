@@ -23,7 +23,7 @@ import numpy as np
 from ..errors import EngineFailed, InvalidParameter, LicenseTooSmall, UnsupportedProblem
 from ..solvers import Option, SolverSpec
 from .engine_log import EngineLog, discard
-from .program import Array, Limits, LinearProgram, Outcome, QuadraticForm, Watch
+from .program import SEEDS, Array, Limits, LinearProgram, Outcome, QuadraticForm, Watch
 from .protocol import Answer, Job, read_message, write_message
 
 PATIENCE = 0.4  # seconds past the limit after which a solve is told to stop
@@ -38,7 +38,7 @@ def settings(spec: SolverSpec, limits: Limits, own: dict[str, Any]) -> dict[str,
         "gap": float(limits.gap),
         "gap_abs": 1e-9,
         "threads": int(limits.threads),
-        "seed": int(limits.seed) % (2**31 - 1),
+        "seed": int(limits.seed) % SEEDS,
         "node_limit": limits.nodes,
         "work_limit": limits.work,
         "feasibility_tolerance": spec.tolerances.feasibility,
@@ -57,6 +57,12 @@ def settings(spec: SolverSpec, limits: Limits, own: dict[str, Any]) -> dict[str,
     return out | own
 
 
+def own_limit(limits: Limits, name: str) -> float:
+    """The seconds of these limits, or fewer where the caller's own options ask for fewer by the solver's name."""
+    own = limits.options.get(name)
+    return min(limits.seconds, float(own)) if isinstance(own, (int, float)) else limits.seconds
+
+
 def job_for(program: LinearProgram, spec: SolverSpec, limits: Limits, scale: float, nl: Path | None) -> Job:
     """The job of one solve; the objective is multiplied by ``scale``."""
 
@@ -65,6 +71,7 @@ def job_for(program: LinearProgram, spec: SolverSpec, limits: Limits, scale: flo
 
     arrays = nl is None
     A = program.A
+    time_option = spec.native("time_limit") or ""
     return Job(
         cost=program.cost * scale,
         offset=program.offset * scale,
@@ -83,8 +90,8 @@ def job_for(program: LinearProgram, spec: SolverSpec, limits: Limits, scale: flo
         nl="" if nl is None else str(nl),
         settings=settings(spec, limits, dict(limits.options)),
         own_options=tuple(limits.options),
-        deadline=time.monotonic() + limits.seconds,
-        time_option=spec.native("time_limit") or "",
+        deadline=time.monotonic() + own_limit(limits, time_option),
+        time_option=time_option,
     )
 
 
@@ -96,15 +103,19 @@ class _Process:
         home = str(Path(__file__).resolve().parents[2])
         path = os.pathsep.join(p for p in (home, os.environ.get("PYTHONPATH", "")) if p)
         self.messages: queue.Queue[tuple[Any, ...]] = queue.Queue()
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", f"{__package__}.worker", adapter, str(os.getpid())],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            cwd=self.folder,
-            env=os.environ | {"PYTHONPATH": path},
-            start_new_session=True,
-        )
+        try:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", f"{__package__}.worker", adapter, str(os.getpid())],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                cwd=self.folder,
+                env=os.environ | {"PYTHONPATH": path},
+                start_new_session=True,
+            )
+        except BaseException:
+            discard(self.folder)
+            raise
         self._threads = [
             threading.Thread(target=self._read, daemon=True),
             threading.Thread(target=log.drain, args=(self.process.stderr,), daemon=True),
@@ -206,7 +217,12 @@ def solve(
     killed = False
     job = job_for(program, spec, limits, scale, None if nl is None else nl.path)
 
-    def back(x: Array) -> Array:
+    width = program.n if nl is None else len(nl.columns)
+
+    def point_of(x: Any) -> Array | None:
+        """A point in the columns of the program; None for what cannot be one."""
+        if not isinstance(x, np.ndarray) or x.shape != (width,) or not np.isfinite(x).all():
+            return None
         if nl is None:
             return x
         out = np.clip(np.zeros(program.n), program.low, program.high)
@@ -226,8 +242,8 @@ def solve(
             version[0] = message[1]
             startup = time.monotonic() - began
         elif kind == "point":
-            point = back(message[1])
-            value = program.objective(point)
+            point = point_of(message[1])
+            value = np.inf if point is None else program.objective(point)
             if value < best_objective:
                 best, best_objective = point, value
                 tell(point)
@@ -283,18 +299,22 @@ def solve(
         "version": version[0],
     }
     if answer is not None:
-        x = best
-        if answer.x is not None:
-            given = back(answer.x)
-            if best is None or program.objective(given) <= best_objective + 1e-9 * max(
-                1.0, abs(best_objective)
-            ):
-                x = given
+        x, failure = best, ""
+        given = point_of(answer.x)
+        if answer.x is not None and given is None:
+            failure = (
+                f"{spec.title} answered with something that is no point of the model, and it was dropped"
+            )
+        worst = best_objective + 1e-9 * max(1.0, abs(best_objective))
+        if given is not None and (best is None or program.objective(given) <= worst):
+            x = given
         if abs(answer.bound) < 1e19:
             bound = max(bound, answer.bound / scale)
         if log.bound is not None:
             bound = max(bound, log.bound / scale)
         stop = answer.stop
+        if stop in ("unbounded", "inf_or_unbd"):
+            x, bound = None, -np.inf
         if stop == "interrupted" and late and not asked and not pressed:
             stop = "time_limit"
         if stop == "infeasible":
@@ -306,6 +326,7 @@ def solve(
             bound,
             max(nodes, answer.nodes, log.nodes),
             native=answer.native,
+            failure="; ".join(text for text in (failure, log.trouble) if text),
             **common,
         )
     if log.bound is not None:

@@ -16,6 +16,7 @@ from typing import Any, BinaryIO
 from ..solvers import SolverSpec
 
 KEPT = 400  # lines
+LONGEST = 1 << 16  # bytes of a line; what is longer is cut into several
 
 
 class EngineLog:
@@ -32,12 +33,14 @@ class EngineLog:
         The reason that the log names, else empty.
     version : str
         The program's, where the log names it.
+    trouble : str
+        Why it could not be passed on to the end, for a user; else empty.
     """
 
     def __init__(self, spec: SolverSpec, target: Any) -> None:
         self.bound: float | None = None
         self.nodes = 0
-        self.start = self.stop = self.version = ""
+        self.start = self.stop = self.trouble = self.version = ""
         self._spec, self._lines = spec, collections.deque[str](maxlen=KEPT)
         self._console = target is True
         self._file: Any = None
@@ -59,10 +62,12 @@ class EngineLog:
         self._lock = threading.Lock()
 
     def drain(self, stream: BinaryIO) -> None:
-        """Read ``stream`` to its end."""
+        """Read ``stream`` to its end; an engine whose pipe is not read would stand still."""
         try:
-            for raw in iter(stream.readline, b""):
-                self.line(raw.decode("utf-8", errors="replace").rstrip("\r\n"))
+            for raw in iter(lambda: stream.readline(LONGEST), b""):
+                text = raw.decode("utf-8", errors="replace").rstrip("\r\n")
+                with contextlib.suppress(Exception):  # a logging handler of the user's own may raise anything
+                    self.line(text)
         except (OSError, ValueError):
             pass
 
@@ -83,10 +88,14 @@ class EngineLog:
                 try:
                     self._file.write(text + "\n")
                     self._file.flush()
-                except OSError:  # a full disk costs the log, not the solve
+                except OSError as error:  # a full disk costs the log, not the solve
+                    self.trouble = f"the log is not complete: {error.strerror or error}"
                     self._file = None
             if self._console:
-                print(text, file=sys.__stdout__ or sys.stdout, flush=True)
+                try:
+                    print(text, file=sys.__stdout__ or sys.stdout, flush=True)
+                except (OSError, ValueError):  # the console is gone
+                    self._console = False
         self._logger.debug("%s", text)
 
     def _note(self, kind: str, found: re.Match[str]) -> None:

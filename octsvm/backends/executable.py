@@ -13,6 +13,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -25,13 +26,27 @@ import numpy as np
 from ..errors import EngineFailed, InvalidParameter, InvalidSolutionFile, OutputNotWritable
 from ..solution_files import SolutionFile, read
 from ..solvers import SolverSpec, expand
-from .child import GRACE, PATIENCE, TAIL, death, settings
+from .child import GRACE, PATIENCE, TAIL, death, own_limit, settings
 from .engine_log import EngineLog, discard
 from .mps import write_model
-from .program import Array, Limits, LinearProgram, Outcome, Watch
+from .program import SEEDS, Array, Limits, LinearProgram, Outcome, Watch
 
 ASL_STOPS = ((100, "optimal"), (200, "numeric"), (300, "infeasible"), (400, "unbounded"), (500, "time_limit"))
 ASL_INTERRUPTED = 422
+# Runs a program that is killed when this process dies (Linux): its group is its own, so that nothing else would reach it.
+LAUNCHER = """
+import ctypes, os, signal, sys
+signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+if os.getppid() != int(sys.argv[1]):
+    os._exit(3)
+try:
+    os.execv(sys.argv[2], sys.argv[2:])
+except OSError as error:
+    print(f"{sys.argv[2]} could not be started: {error.strerror}", flush=True)
+    os._exit(127)
+"""
+LIMITS = ("time_limit", "node_limit", "error")
 
 
 def solve(
@@ -61,8 +76,9 @@ def solve(
             f"{spec.title} has no way to take options of your own here ({', '.join(own)})."
         )
     log = EngineLog(spec, limits.log)
-    folder = Path(tempfile.mkdtemp(prefix="octsvm-"))
+    folder = None
     try:
+        folder = Path(tempfile.mkdtemp(prefix="octsvm-"))
         model = _model_file(program, spec, scale, folder, nl)
         used = settings(spec, limits, own)
         start_state = ""
@@ -75,16 +91,12 @@ def solve(
         values = _values(spec, limits, model, folder, start_file, left)
         argv = _arguments(spec, values, own)
         if spec.option_file is not None:
-            _option_file(spec, used, left, folder)
+            _option_file(spec, used, min(left, own_limit(limits, spec.native("time_limit") or "")), folder)
         code, killed, pressed, asked = _run(spec, argv, folder, limits, began, log, watch)
         late = time.monotonic() > began + limits.seconds
-        for pattern in [spec.log.refused] if spec.log.refused and own else []:
-            for line in log.tail(10**6):
-                if re.search(pattern, line):
-                    raise InvalidParameter(
-                        f"{spec.title} does not take an option: {line}. See its manual for names and values."
-                    )
         found, trouble = _answer(spec, values["solution"])
+        if own:
+            _check_refused(spec, own, log, found is None and not (killed or pressed or asked))
     except OSError as error:
         raise OutputNotWritable(
             f"A file for {spec.title} cannot be written: {error.strerror or error}. TMPDIR names another folder for "
@@ -92,7 +104,8 @@ def solve(
         ) from None
     finally:
         log.close()
-        discard(folder)
+        if folder is not None:
+            discard(folder)
     x = None
     stop, native = "error", ""
     if found is not None:
@@ -122,8 +135,13 @@ def solve(
                 failure += ". The end of its log: " + " / ".join(lines)
     elif stop == "interrupted" and late and not (asked or pressed):
         stop = "time_limit"
+    elif (asked or pressed) and stop in LIMITS:
+        stop = "interrupted"  # a program has few words for why it ended early
     if stop == "infeasible":
         bound = np.inf
+    elif stop in ("unbounded", "inf_or_unbd"):
+        bound = -np.inf
+    failure = "; ".join(text for text in (failure, log.trouble) if text)
     return Outcome(
         stop,
         x,
@@ -179,7 +197,9 @@ def _values(
         "gap": repr(float(limits.gap)),
         "gap_abs": "1e-09",
         "threads": str(limits.threads),
-        "seed": str(limits.seed % (2**31 - 1)),
+        "more_threads": str(limits.threads) if limits.threads > 1 else None,
+        "seed": str(limits.seed % SEEDS),
+        "seed_above_zero": str(limits.seed % SEEDS + 1),
         "node_limit": None if limits.nodes is None else str(limits.nodes),
         "work_limit": None if limits.work is None else repr(limits.work),
         "feasibility_tolerance": repr(spec.tolerances.feasibility),
@@ -224,6 +244,8 @@ def _run(
 ) -> tuple[int | None, bool, bool, bool]:
     """Run it to its end: exit code; whether it was killed; whether Ctrl-C, or ``watch``, asked it to stop."""
     env = os.environ | {key: expand(value) for key, value in spec.env.items()}
+    if sys.platform == "linux":
+        argv = [sys.executable, "-I", "-S", "-c", LAUNCHER, str(os.getpid()), *argv]
     try:
         process = subprocess.Popen(
             argv,
@@ -236,8 +258,8 @@ def _run(
         )
     except OSError as error:
         raise EngineFailed(
-            f"{spec.title} could not be started ({argv[0]}): {error.strerror or error}. See whether it runs by itself, "
-            f"or get it anew: {spec.install}."
+            f"{spec.title} could not be started: {error.strerror or error}. See whether it runs by itself, or get it anew: "
+            f"{spec.install}."
         ) from None
     reader = threading.Thread(target=log.drain, args=(process.stdout,), daemon=True)
     reader.start()
@@ -278,6 +300,22 @@ def _run(
         with contextlib.suppress(OSError, ValueError):
             process.stdout.close()  # type: ignore[union-attr]
     return code, killed, pressed, asked
+
+
+def _check_refused(spec: SolverSpec, own: dict[str, Any], log: EngineLog, died: bool) -> None:
+    """Whether the log refuses an option of the caller's: in the entry's words, or by name where there is no answer.
+
+    Raises
+    ------
+    InvalidParameter
+    """
+    for line in log.tail(10**6):
+        if (spec.log.refused and re.search(spec.log.refused, line)) or (
+            died and any(name in line for name in own)
+        ):
+            raise InvalidParameter(
+                f"{spec.title} does not take an option: {line}. See its manual for names and values."
+            )
 
 
 def _answer(spec: SolverSpec, path: str) -> tuple[SolutionFile | None, str]:

@@ -18,7 +18,7 @@ import numpy as np
 from ..errors import EngineFailed, InvalidParameter
 from ..solvers import SolverSpec
 from .engine_log import EngineLog
-from .program import Array, Limits, LinearProgram, Outcome, Row, Watch
+from .program import SEEDS, Array, Limits, LinearProgram, Outcome, Row, Watch
 
 GRACE = 1.0  # seconds past the limit after which a solve is told to stop; twice that, and it is left behind
 
@@ -87,12 +87,9 @@ def _native(program: LinearProgram, spec: SolverSpec, limits: Limits, scale: flo
         _set(h, name, value)
     _set(h, options["time_limit"], float(max(0.0, limits.seconds)))
     _set(h, options["threads"], int(limits.threads))
-    _set(h, options["seed"], int(limits.seed) % (2**31 - 1))
+    _set(h, options["seed"], int(limits.seed) % SEEDS)
     _set(h, options["feasibility_tolerance"], spec.tolerances.feasibility if not relax else 1e-9)
     _set(h, options["integrality_tolerance"], limits.integrality)
-    if not relax:
-        for name, value in limits.options.items():
-            _set(h, name, value)
     if h.passModel(lp) == highspy.HighsStatus.kError:
         raise EngineFailed(
             "HiGHS refused the model's matrix; please report this with the model's .mps file (octsvm.write)."
@@ -180,6 +177,8 @@ def solve(
     _set(h, spec.native("gap_abs"), 1e-9)
     if limits.nodes is not None:
         _set(h, spec.native("node_limit"), int(limits.nodes))
+    for name, value in limits.options.items():
+        _set(h, name, value)
     log = EngineLog(spec, limits.log)
     _set(h, "output_flag", True)
     h.cbLogging.subscribe(lambda event: log.text(event.message))
@@ -283,6 +282,7 @@ def solve(
         start=log.start,
         native=h.modelStatusToString(h.getModelStatus()),
         version=version(),
+        failure=log.trouble,
     )
 
 

@@ -16,6 +16,7 @@ from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler
 from ..formulations.blocks.rows import uncollected
 
 Array = NDArray[np.float64]
+SEEDS = 2_000_000_000  # larger ones are refused by some engines; ours are taken modulo this
 
 
 class Row(NamedTuple):

@@ -43,9 +43,10 @@ def solve(job: Job, reporter: Reporter) -> Answer:
     try:
         solver = casadi.nlpsol("engine", PLUGIN, problem, options)
     except RuntimeError as error:
-        text = str(error)
-        if "option" in text.lower():
-            raise Refused("option", text.strip().splitlines()[-1]) from None
+        lines = [line.strip() for line in str(error).splitlines() if "option" in line.lower()]
+        if lines:
+            named = [line for line in lines if any(name in line for name in job.own_options)]
+            raise Refused("option", (named or [f"{', '.join(job.own_options)} ({lines[0]})"])[0]) from None
         raise
     reporter.ready()
     out = solver(x0=builder.x_init, lbx=builder.x_lb, ubx=builder.x_ub, lbg=builder.g_lb, ubg=builder.g_ub)

@@ -81,11 +81,11 @@ def _solve(job: Job, reporter: Reporter) -> Answer:
     model = cplex.Cplex("model.mps")
     if job.quadratic_cost is not None:
         # CPLEX halves the matrix of its objective, and wants both halves of what is off the diagonal.
-        entries: dict[tuple[int, int], float] = {}
+        rows: list[dict[int, float]] = [{} for _ in range(job.n)]
         for i, j, c in zip(*(part.tolist() for part in job.quadratic_cost), strict=True):
-            for pair in ((i, j), (j, i)):
-                entries[pair] = entries.get(pair, 0.0) + c
-        model.objective.set_quadratic_coefficients([(i, j, v) for (i, j), v in entries.items()])
+            for a, b in ((i, j), (j, i)):
+                rows[a][b] = rows[a].get(b, 0.0) + c
+        model.objective.set_quadratic([cplex.SparsePair(list(row), list(row.values())) for row in rows])
     for first, second, coef, at, value, low, high in job.quadratic_rows:
         for side, sense in ((low, "G"), (high, "L")):
             if np.isfinite(side):

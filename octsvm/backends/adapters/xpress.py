@@ -78,10 +78,18 @@ def _solve(job: Job, reporter: Reporter) -> Answer:
 
     def improved(problem: Any, _: Any) -> None:
         reporter.point(problem.getCallbackSolution())
-        reporter.bound(problem.attributes.bestbound, int(problem.attributes.nodes))
+        moved(problem, None)
+
+    told = [0.0]
+
+    def moved(problem: Any, _: Any, *more: Any) -> None:
+        if time.monotonic() > told[0] + 0.1:
+            told[0] = time.monotonic()
+            reporter.bound(problem.attributes.bestbound, int(problem.attributes.nodes))
 
     if mixed:
         model.addIntsolCallback(improved, None, 0)
+        model.addMiplogCallback(moved, None, 0)
     reporter.on_stop(lambda: model.interrupt(xp.StopType.USER))
     model.setControl(job.time_option, max(1e-3, job.deadline - time.monotonic()))
     reporter.ready()

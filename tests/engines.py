@@ -1,0 +1,145 @@
+"""What the tests of the engines share: every entry of the solver table, stand-ins for programs that are not here, and
+a check that a model comes back as it was."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import os
+import shutil
+import stat
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyomo.environ as pyo
+import pytest
+
+import octsvm
+from octsvm import solvers
+
+STANDINS = Path(__file__).parent / "standins"
+STOOD_IN = ("couenne", "bonmin")  # programs whose AMPL protocol the stand-in speaks
+REAL = {name: shutil.which(name) for name in STOOD_IN}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An entry of the solver table, and whether a stand-in plays its program."""
+
+    name: str
+    stand_in: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.name}-stand-in" if self.stand_in else self.name
+
+    @property
+    def spec(self) -> solvers.SolverSpec:
+        """Its entry in the table; of a program played by a stand-in, that of the program."""
+        found = solvers.get(self.name)
+        return found if self.stand_in or found.version else solvers.require(self.name)
+
+    @property
+    def absent(self) -> bool:
+        """Whether neither it nor a stand-in of ours is here."""
+        return not self.stand_in and solvers.get(self.name).version is None
+
+
+def entries() -> list[Entry]:
+    """Every entry of the table; those of :data:`STOOD_IN` by their stand-in too."""
+    out = []
+    for name in solvers.table():
+        if name not in STOOD_IN or REAL[name]:
+            out.append(Entry(name))
+        if name in STOOD_IN:
+            out.append(Entry(name, stand_in=True))
+    return out
+
+
+ENTRIES = entries()
+
+
+def make_stand_ins(folder: Path) -> Path:
+    """Programs called couenne and bonmin in ``folder``."""
+    folder.mkdir(exist_ok=True)
+    for name in STOOD_IN:
+        path = folder / name
+        path.write_text(
+            f"#!{sys.executable}\nimport sys\nsys.path.insert(0, {str(STANDINS)!r})\n"
+            f"import asl\nraise SystemExit(asl.main({name!r}))\n"
+        )
+        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return folder
+
+
+@contextlib.contextmanager
+def on_path(folder: Path) -> Iterator[None]:
+    """``folder`` first on PATH."""
+    before = os.environ["PATH"]
+    os.environ["PATH"] = f"{folder}{os.pathsep}{before}"
+    try:
+        yield
+    finally:
+        os.environ["PATH"] = before
+
+
+def fingerprint(model: pyo.ConcreteModel) -> tuple[str, int]:
+    """A hash of everything but the values of variables, and the number of components."""
+    kept = [(v, v.value, v.stale) for v in model.component_data_objects(pyo.Var)]
+    for var, _, _ in kept:
+        var.set_value(None)
+    text = io.StringIO()
+    model.pprint(ostream=text)
+    for var, value, stale in kept:
+        var.set_value(value, skip_validation=True)
+        var.stale = stale
+    count = sum(1 for _ in model.component_objects(descend_into=True))
+    return hashlib.sha256(text.getvalue().encode()).hexdigest(), count
+
+
+def solve(entry: Entry | str, model: pyo.ConcreteModel, **options: Any) -> octsvm.Result:
+    """octsvm.solve, and the check that the model is as it was, whatever came of it."""
+    before = fingerprint(model)
+    try:
+        return octsvm.solve(model, solver=entry if isinstance(entry, str) else entry.name, **options)
+    finally:
+        assert fingerprint(model) == before, "the model was changed"
+
+
+def data(seed: int, n: int, p: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows in [0, 1] on two sides of a line, about every fifth with the other label; both classes are there."""
+    rng = np.random.default_rng([7103, seed])
+    X = rng.random((n, p))
+    y = np.where(X @ rng.uniform(0.5, 1.5, p) > p / 2, 1, -1)
+    y[rng.random(n) < 0.2] *= -1
+    if len(set(y.tolist())) == 1:
+        y[0] *= -1
+    return X, y
+
+
+def costs(seed: int) -> dict[str, Any]:
+    """Costs that make splits pay in about half of the instances."""
+    rng = np.random.default_rng([7104, seed])
+    return {
+        "c1": float(rng.choice([1.0, 5.0, 20.0])),
+        "c2": float(rng.choice([0.6, 3.0, 15.0])),
+        "c3": float(rng.choice([0.01, 0.1, 0.4])),
+    }
+
+
+def tree_model(seed: int, n: int, p: int, depth: int = 1, **more: Any) -> pyo.ConcreteModel:
+    """An OCTSVM on :func:`data` with :func:`costs`."""
+    X, y = data(seed, n, p)
+    return octsvm.build(
+        "octsvm", X, y, scale=False, **({"depth": depth, "mu_svm": 1e-3} | costs(seed) | more)
+    )
+
+
+def skip_absent(entry: Entry) -> None:
+    """Skip, visibly, what is not installed."""
+    if entry.absent:
+        pytest.skip(f"{entry.name} is not installed; {solvers.get(entry.name).install}")
