@@ -313,9 +313,8 @@ def test_a_size_on_which_an_engine_has_crashed_before() -> None:
     X = rng.random((67, 13))
     y = octsvm.flip_labels(np.where(X.sum(axis=1) > 6.5, 1, -1), 0.2, 0)
     m = octsvm.build("octsvm", X, y, depth=2)
-    began = time.monotonic()
     result = engines.solve("scip", m, time_limit=8)
-    assert time.monotonic() - began < 11
+    assert result.seconds < 10
     assert result.tree is not None
     assert result.status in ("feasible", "fallback")
     assert result.stop == "time_limit" or any("broke down" in note for note in result.notes)

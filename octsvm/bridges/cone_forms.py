@@ -8,8 +8,9 @@ Two convex, differentiable forms:
                                             as u(u + ε) <= (u + ε/2)²
     norm          √(v'v + ε²) - ε <= κu     since √(a² + ε²) - ε <= a for a = ‖v‖; and it asks for κu >= ‖v‖ - ε
 
-with ε = 1e-5 in the first (of 12 models whose best tree has u = 0, where its curvature is 1/ε, Bonmin broke down on four
-with ε = 1e-6, and with 1e-4 it called wrong values optimal on some), and ε = 1e-6 in the second.
+with ε = 1e-5 in the first and 1e-6 in the second. At u = 0 the first has curvature 1/ε: with ε = 1e-6 Bonmin (B-OA and
+B-Hyb) broke down on two of four models of 10 to 12 rows, with 1e-5 on none; with 1e-4 its B-Hyb called a wrong value
+optimal on one of eight smaller ones.
 
 Both admit every point of the cone, so that a bound holds; a point is made one of the cone by raising u, or, where u is
 binary, only taken as far as its integers go.
