@@ -18,6 +18,13 @@ arguments, never by their names. Any of them can be used in a model of your own,
 
 from .assignment import add_leaf_assignment, add_level_assignment
 from .extras import add_feature_budget, add_relabelling_cap
+from .flow import (
+    add_cut_splits,
+    add_flow_routing,
+    add_group_assignment,
+    add_group_leaf_labels,
+    add_subtree_bounds,
+)
 from .hinge import add_hinge, add_product_hinge
 from .leaf_label import add_counted_leaf_labels, add_leaf_labels
 from .margin import SecondOrderCone, SquaredNorm, add_margin, add_squared_margin
@@ -27,6 +34,11 @@ from .split import add_axis_splits, add_hyperplanes, add_oblique_splits, add_pru
 from .topology import Topology, add_topology
 
 __all__ = [
+    "add_subtree_bounds",
+    "add_group_leaf_labels",
+    "add_group_assignment",
+    "add_flow_routing",
+    "add_cut_splits",
     "SecondOrderCone",
     "SquaredNorm",
     "Topology",
