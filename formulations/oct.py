@@ -167,10 +167,10 @@ def build(data: Data, params: OCTParams, upper_bound: float = np.inf) -> pyo.Con
         assignment = add_group_assignment(m, topology, groups.of_row, n_min)
         add_flow_routing(m, topology, splits, assignment, groups.position, groups.n_values)
         labels = add_group_leaf_labels(m, topology, assignment, groups.weight)
-        _leafy.add_objective(m, data, params, sum(splits.d[t] for t in topology.tree.branch))
-        if params.depth:
-            bounds = root_bounds(groups, params, n_min, factor)
-            add_subtree_bounds(m, topology, splits, labels, bounds, factor, params.alpha)
+        bounds = root_bounds(groups, params, n_min, factor)
+        block = add_subtree_bounds(m, topology, splits, labels, bounds, factor, params.alpha)
+        m.cost = pyo.Expression(expr=block.total, doc="Σ_t L_t + α · complexity")
+        m.objective = pyo.Objective(expr=m.cost, doc="errors and complexity")
         m.info = ModelInfo("oct", params, data, structure=structure(m))
         return m
     splits = add_axis_splits(m, topology, data.p, levels.constant)
@@ -193,7 +193,11 @@ def groups_of(data: Data, levels: _Levels | None = None) -> subtrees.Groups:
 def root_bounds(groups: subtrees.Groups, params: OCTParams, n_min: int, factor: float) -> subtrees.RootBounds:
     """The numbers of ``subtree_bounds``: exact for depth 1 and, within the limit of work, for depth 2 and 3."""
     search = subtrees.Search(params.alpha, n_min, WORK)
-    return search.root(subtrees.Table.whole(groups, factor), params.depth, stepwise=True)
+    table = subtrees.Table.whole(groups, factor)
+    if not params.depth:
+        found = search.leaf(table)
+        return subtrees.RootBounds([], [], found.sized, found)
+    return search.root(table, params.depth, stepwise=True)
 
 
 def _cut(levels: _Levels, j: int, b: float) -> int:
@@ -295,6 +299,11 @@ def embed(model: pyo.ConcreteModel, tree: AxisTree, relabelled: BoolArray | None
         groups = groups_of(data, levels)
         _embed_cuts(model, tree.feature, cuts, groups)
         _leafy.embed_leaves(model, info, path, tree.label, n_min, groups.first_row)
+        bounds = model.component("subtree_bounds")
+        if bounds is not None:
+            bounds.total.set_value(
+                evaluate(tree, data.X_original, data.y, params, data.weights).objective, skip_validation=True
+            )
         return tree
     _leafy.embed_leaves(model, info, path, tree.label, n_min)
     if hasattr(model.routing, "g"):

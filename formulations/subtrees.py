@@ -19,6 +19,7 @@ bound of its own, whether it was looked at or not.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -166,12 +167,22 @@ class Search:
         α.
     n_min : int
         N_min.
-    limit : int
+    limit : float
         How many cumulative sums may be taken: results repeat, as they would not under a time limit.
+    stop : callable, optional
+        Asked in every round whether to stop.
     """
 
-    def __init__(self, split: float, n_min: int, limit: float) -> None:
+    def __init__(
+        self, split: float, n_min: int, limit: float, stop: Callable[[], bool] = lambda: False
+    ) -> None:
         self.split, self.n_min, self.limit, self.work = float(split), n_min, limit, 0
+        self._stop, self._stopped = stop, False
+
+    def over(self) -> bool:
+        """Whether the search is to end."""
+        self._stopped = self._stopped or self.work > self.limit or self._stop()
+        return self._stopped
 
     def leaf(self, table: Table) -> Found:
         """Depth 0."""
@@ -271,12 +282,12 @@ class Search:
             goal = min(upper, target, level)
             total = self.split + np.maximum(A, own[0]) + np.maximum(C, own[1])
             open_ = real & (total < goal - CLOSE * abs(goal)) & (tried < goal)
-            if self.work > self.limit:
-                break
             if not open_.any():
                 if goal < min(upper, target):
                     level = 2 * level if level > 0 else np.inf
                     continue
+                break
+            if self.over():
                 break
             j, v = self._best_single(table, open_) if first else _middles(open_)
             first = False
@@ -295,7 +306,7 @@ class Search:
                 cell = (int(j[k]), int(v[k]))
                 goal = min(upper, target, level)
                 tried[cell] = goal
-                if self.work > self.limit:
+                if self._stopped:
                     break
                 one = self.subtree(table.part(lefts[k]), depth - 1, goal - self.split - C[cell])
                 A[cell], own[0][cell] = max(A[cell], one.free), one.sized

@@ -229,44 +229,71 @@ def add_subtree_bounds(
     error: float,
     alpha: float,
 ) -> pyo.Block:
-    """Add ``model.subtree_bounds``: each side of the root costs at least what is known for its cut.
+    """Add ``model.subtree_bounds``: each side of the root, and the whole tree, cost at least what is known of them.
 
-    Needs: ``topology``, cut ``splits``, ``leaf_label`` with L_t. Data: ``bounds`` holds numbers A_jv and C_jv, such
+    Needs: ``topology``, cut ``splits``, ``leaf_label`` with L_t. Data: ``bounds`` holds numbers A_jv and C_jv such
     that no tree whose root splits on feature j at cut v costs less than A_jv in its left and C_jv in its right
-    subtree, and C_0, which an unsplit tree costs at least; ``error`` is the cost of an error, ``alpha`` α.
+    subtree, C_0 that no tree without a split costs less than, and B for all trees; ``error`` is the cost of an error,
+    ``alpha`` α.
 
         error·Σ_{t left of 1} L_t + α Σ_{m left of 1} d_m   >= Σ_j Σ_v (A_jv - A_j,v-1) u_1jv
         error·Σ_{t right of 1} L_t + α Σ_{m right of 1} d_m >= C_0 (1 - d_1) + Σ_j Σ_v (C_jv - C_j,v-1) u_1jv
+        total = error·Σ_t L_t + α Σ_m d_m,          total >= B                       with A_j0 = C_j0 = 0
 
-    with A_j0 = C_j0 = 0. *Valid at every tree of the model:* where the root splits on feature j at cut v, u_1j1 to u_1jv are 1 and
-    all other u_1 are 0, so the sums telescope to A_jv and C_jv, and the left sides are what the two subtrees cost.
-    Where it does not split, no node does (d_t <= d_p(t)): all u are 0, the right sides are 0 and C_0, and every row is in a
-    leaf on the right. Nothing else of the model is used, so the rows hold with any rows of your own, too. Numbers above the cost of a known
-    tree are lowered to it: a smaller bound is one as well, and there is no use for more.
+    *Valid at every tree of the model.* Where the root splits on feature j at cut v, u_1j1 to u_1jv are 1 and all other
+    u_1 are 0: the sums telescope to A_jv and C_jv, and the left sides are what the two subtrees cost. Where it does not split,
+    no node does (d_t <= d_p(t)): all u are 0, the right sides are 0 and C_0, and all rows are in one leaf on the right. Nothing else of the
+    model is used, so the rows hold with any rows of your own, too. Numbers above the cost of a known tree are lowered
+    to it: a smaller bound is one as well, and more is of no use. ``total`` is for the objective: engines know its
+    bound before they solve anything.
 
-    Source: ours; the numbers are those of :mod:`~octsvm.formulations.subtrees`, found outside the engine. **differs:** not
-    in the papers. Size: 2 rows (none with D = 0), with a nonzero for each cut where the bound changes.
+    Source: ours; the numbers are those of :mod:`~octsvm.formulations.subtrees`, found outside the engine.
+    **differs:** not in the papers. Size: 1 variable and 3 rows (1 row with D = 0); beside L and d a nonzero for each cut
+    where the bound changes.
     """
     tree = topology.tree
-    block = model.subtree_bounds = pyo.Block(doc="least costs of the two sides of the root, by its cut")
-    if not tree.depth:
-        return block
+    block = model.subtree_bounds = pyo.Block(doc="least costs of the tree and the two sides of the root")
     most = bounds.found.upper
+    least = min(bounds.found.sized, most)
+    block.total = pyo.Var(bounds=(least, None), doc="errors and complexity")
+    _least_cost(block, "whole", tree.leaf, tree.branch, [block.total], [-1.0], (0.0, 0.0), labels, splits, error, alpha)
     for name, child, table in (("left", 2, bounds.left), ("right", 3, bounds.right)):
-        below = tree.leaves_below(child)
-        inner = [t for t in tree.branch if t > 1 and t >> (t.bit_length() - 2) == child]
-        coefs = [error] * len(below) + ([alpha] * len(inner) if alpha else [])
-        variables = [labels.L[t] for t in below] + ([splits.d[t] for t in inner] if alpha else [])
-        low = 0.0
+        if not tree.depth:
+            break
+        variables, coefs, low = [], [], 0.0
         if child == 3 and bounds.unsplit:
             low = bounds.unsplit
-            coefs.append(low)
-            variables.append(splits.d[1])
+            variables, coefs = [splits.d[1]], [low]
         for j, values in enumerate(table):
             steps = np.diff(np.minimum(values, most), prepend=0.0)
             for v in np.flatnonzero(steps).tolist():
                 coefs.append(-float(steps[v]))
                 variables.append(at_or_above(splits, 1, j, v + 1))
-        row = pyo.Constraint(rule=(low, linear(coefs, variables), None), doc=f"least cost on the {name} of the root")
-        block.add_component(name, row)
+        inner = [t for t in tree.branch if t > 1 and t >> (t.bit_length() - 2) == child]
+        sides = (low, None)
+        _least_cost(
+            block, name, tree.leaves_below(child), inner, variables, coefs, sides, labels, splits, error, alpha
+        )
     return block
+
+
+def _least_cost(
+    block: pyo.Block,
+    name: str,
+    leaves: Any,
+    nodes: Any,
+    variables: list[Any],
+    coefs: list[float],
+    sides: tuple[float, float | None],
+    labels: pyo.Block,
+    splits: pyo.Block,
+    error: float,
+    alpha: float,
+) -> None:
+    """One row: errors in ``leaves``, splits of ``nodes`` and the given terms between ``sides``."""
+    priced = list(nodes) if alpha else []
+    body = linear(
+        [error] * len(leaves) + [alpha] * len(priced) + coefs,
+        [labels.L[t] for t in leaves] + [splits.d[t] for t in priced] + variables,
+    )
+    block.add_component(name, pyo.Constraint(rule=(sides[0], body, sides[1]), doc=f"least cost: {name}"))
