@@ -147,6 +147,8 @@ class ModelInfo:
         the formulation needs none.
     big_m : dict
         The largest big-M of each family of rows, for reports.
+    tree : Tree, optional
+        The best tree met while the model was built.
     structure : tuple of int
         What :func:`structure` says of the model as it was built.
     """
@@ -157,6 +159,7 @@ class ModelInfo:
     upper_bound: float = np.inf
     big_m: Mapping[str, float] = field(default_factory=dict)
     structure: tuple[int, ...] = ()
+    tree: Any = None
 
     def __deepcopy__(self, memo: dict[int, Any]) -> ModelInfo:
         return self

@@ -21,7 +21,7 @@ separate.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -171,7 +171,8 @@ def build(data: Data, params: OCTParams, upper_bound: float = np.inf) -> pyo.Con
         block = add_subtree_bounds(m, topology, splits, labels, bounds, factor, params.alpha)
         m.cost = pyo.Expression(expr=block.total, doc="Σ_t L_t + α · complexity")
         m.objective = pyo.Objective(expr=m.cost, doc="errors and complexity")
-        m.info = ModelInfo("oct", params, data, structure=structure(m))
+        known = tree_of(bounds.found, data, params.depth)
+        m.info = ModelInfo("oct", params, data, structure=structure(m), tree=known)
         return m
     splits = add_axis_splits(m, topology, data.p, levels.constant)
     assignment = add_leaf_assignment(m, topology, data.n, n_min)
@@ -198,6 +199,33 @@ def root_bounds(groups: subtrees.Groups, params: OCTParams, n_min: int, factor: 
         found = search.leaf(table)
         return subtrees.RootBounds([], [], found.sized, found)
     return search.root(table, params.depth, stepwise=True)
+
+
+def tree_of(found: subtrees.Found, data: Data, depth: int) -> AxisTree:
+    """The subtree that a search found, as a tree on ``data``."""
+    B = 2**depth - 1
+    feature, threshold = np.full(B, -1, dtype=np.int64), np.zeros(B)
+
+    def fill(t: int, sub: subtrees.Found | None, rows: BoolArray) -> None:
+        if sub is None or sub.feature < 0 or t > B:
+            return
+        column = data.X_original[:, sub.feature]
+        value = np.unique(column[rows])
+        feature[t - 1] = sub.feature
+        threshold[t - 1] = _between(value[sub.cut - 1], value[sub.cut])
+        left = column < threshold[t - 1]
+        fill(2 * t, sub.left, rows & left)
+        fill(2 * t + 1, sub.right, rows & ~left)
+
+    fill(1, found, np.ones(data.n, dtype=bool))
+    label = np.zeros(B + 1, dtype=np.int64)
+    tree = AxisTree(depth, data.classes, data.feature_names, data.scaling, feature, threshold, label)
+    return replace(tree, label=_leafy.leaf_labels(depth, tree._route(data.X_original), data))
+
+
+def _between(low: float, high: float) -> float:
+    middle = low + (high - low) / 2
+    return float(middle if middle > low else high)
 
 
 def _cut(levels: _Levels, j: int, b: float) -> int:
@@ -245,8 +273,7 @@ def _middle(value: FloatArray, position: IntArray, cut: int, left: BoolArray, ri
         return float(value[0])
     if high >= len(value):
         return float(np.nextafter(value[-1], np.inf))
-    middle = value[low] + (value[high] - value[low]) / 2
-    return float(middle if middle > value[low] else value[high])
+    return _between(value[low], value[high])
 
 
 def embed(model: pyo.ConcreteModel, tree: AxisTree, relabelled: BoolArray | None = None) -> AxisTree:

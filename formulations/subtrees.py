@@ -20,7 +20,7 @@ bound of its own, whether it was looked at or not.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -73,7 +73,8 @@ class Groups:
 class Found:
     """What is known of a subtree: opt >= ``free``, opt_N >= ``sized``, and one that costs ``upper``.
 
-    ``feature`` and ``cut`` are its first split, -1 and 0 where it has none.
+    ``feature`` and ``cut`` are its first split, -1 and 0 where it has none; the cut counts the values of the rows that
+    reach it. ``left`` and ``right`` are what is below, None for leaves.
     """
 
     free: float
@@ -81,6 +82,8 @@ class Found:
     upper: float
     feature: int = -1
     cut: int = 0
+    left: Found | None = None
+    right: Found | None = None
 
     @property
     def proved(self) -> bool:
@@ -270,7 +273,7 @@ class Search:
         real = (cuts >= 1) & (cuts < n_values[:, None])
         tried = np.full((p, M), -np.inf)
         best = unsplit if unsplit.upper < leaf.upper else leaf
-        feature, cut, upper = best.feature, best.cut, best.upper
+        feature, cut, upper, below_it = best.feature, best.cut, best.upper, (best.left, best.right)
         level = upper / 16 if stepwise and depth > 2 else np.inf
         first = True
         while True:
@@ -287,7 +290,7 @@ class Search:
                     level = 2 * level if level > 0 else np.inf
                     continue
                 break
-            if self.over():
+            if self.over() and depth > 1:
                 break
             j, v = self._best_single(table, open_) if first else _middles(open_)
             first = False
@@ -300,7 +303,7 @@ class Search:
                 cost = self.split + sides[1] + sides[3]
                 k = int(np.argmin(cost))
                 if cost[k] < upper:
-                    upper, feature, cut = float(cost[k]), int(j[k]), int(v[k])
+                    upper, feature, cut, below_it = float(cost[k]), int(j[k]), int(v[k]), (None, None)
                 continue
             for k in range(len(j)):
                 cell = (int(j[k]), int(v[k]))
@@ -317,7 +320,10 @@ class Search:
                 if one.proved and two.proved:
                     tried[cell] = np.inf
                 if self.split + one.upper + two.upper < upper:
-                    upper, (feature, cut) = self.split + one.upper + two.upper, cell
+                    upper, (feature, cut), below_it = self.split + one.upper + two.upper, cell, (one, two)
+        if depth == 2 and below_it == (None, None) and feature >= 0 and unsplit.upper > upper:
+            inside = table.position[:, feature] < cut
+            below_it = (self.subtree(table.part(inside), 1), self.subtree(table.part(~inside), 1))
         left, right = np.maximum(A, own[0]), np.maximum(C, own[1])
         free = min(leaf.free, unsplit.free, float((self.split + A + C)[real].min(initial=np.inf)))
         sized = min(leaf.sized, unsplit.sized, float((self.split + left + right)[real].min(initial=np.inf)))
@@ -325,7 +331,7 @@ class Search:
             [left[j, 1 : n_values[j]] for j in range(p)],
             [right[j, 1 : n_values[j]] for j in range(p)],
             leaf.sized,
-            Found(free, max(free, sized), upper, feature, cut),
+            Found(free, max(free, sized), upper, feature, cut, *below_it),
         )
 
     def _one_level_less(
@@ -337,7 +343,7 @@ class Search:
         if depth <= 3:
             return self.subtree(table, depth - 1, target)
         shallow = self.subtree(table, 2, target)  # the search of three levels would take all of the work
-        return Found(least, least, shallow.upper, shallow.feature, shallow.cut)
+        return replace(shallow, free=least, sized=least)
 
     def _best_single(self, table: Table, open_: BoolArray) -> tuple[IntArray, IntArray]:
         """The best single split of each feature: a good tree early closes many cuts."""

@@ -149,17 +149,18 @@ def solve_from(
             )
         has_start = False
         if form is not None and info is not None:
-            # Without a start the engine is handed the constant tree: big-M is built from its objective, and the
-            # incumbent is then never worse.
+            # Without a start the engine is handed the tree met in building, or the constant tree: big-M is built from
+            # its objective, and the incumbent is then never worse.
             certification.forget_own_values(model)
-            try:
-                seeded = certification.embed(
-                    model, form, form.constant_tree(info.data, info.params) if start is None else start
-                )
-                has_start, start_tree = True, seeded if start is not None else None
-            except TreeNotAdmitted:
-                if start is not None and not optional_start:
-                    raise  # the constant tree may break rows of the user's own, a start may not
+            for tree, known in _first_trees(form, info, start, optional_start):
+                try:
+                    seeded = certification.embed(model, form, tree)
+                except TreeNotAdmitted:
+                    if tree is start and not optional_start:
+                        raise  # the others may break rows of the user's own, a start may not
+                else:
+                    has_start, start_tree = True, seeded if known else None
+                    break
         program, rounds, stop = _run(
             model,
             problem,
@@ -198,6 +199,23 @@ def solve_from(
 
         warnings.warn(message, stacklevel=2)
     return result
+
+
+def _first_trees(
+    form: Formulation, info: ModelInfo, start: Tree | None, optional: bool
+) -> list[tuple[Tree, bool]]:
+    """Trees to begin with, the first that the model admits, and whether each is more than the constant tree."""
+    if start is not None and not optional:
+        return [(start, True)]
+
+    def cost(tree: Tree) -> float:
+        known = form.normalise(tree, info.data, info.params)
+        data = info.data
+        return form.evaluate(known, data.X_original, data.y, info.params, data.weights).objective
+
+    found = [tree for tree in (start, info.tree) if tree is not None]
+    constant = [(form.constant_tree(info.data, info.params), False)] if start is None else []
+    return [(tree, True) for tree in (sorted(found, key=cost) if len(found) > 1 else found)] + constant
 
 
 def _run(

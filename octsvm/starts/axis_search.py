@@ -97,22 +97,19 @@ class Search:
             return self.stump(rows) if depth else self.leaf(rows)
         search = subtrees.Search(self.costs.split, self.costs.n_min, np.inf, budget.spent)
         inside = np.bincount(self.groups.of_row[rows], minlength=len(self.groups.size)) > 0
-        return self._rebuilt(search, self.table.part(inside), rows, depth, budget)
+        best, found = self.stump(rows), self._told(search.subtree(self.table.part(inside), depth), rows)
+        return found if found.cost < best.cost else best
 
-    def _rebuilt(
-        self, search: subtrees.Search, table: subtrees.Table, rows: BoolArray, depth: int, budget: Budget
-    ) -> Subtree:
-        found = search.subtree(table, depth)
-        best = self.stump(rows)
-        if found.feature < 0 or found.upper >= best.cost:
-            return best
+    def _told(self, found: subtrees.Found | None, rows: BoolArray) -> Subtree:
+        leaf = self.leaf(rows)
+        if found is None or found.feature < 0:
+            return leaf
         j = found.feature
         values = np.unique(self.X[rows, j])
         threshold = middle(values[found.cut - 1], values[found.cut])
         left = rows & (self.X[:, j] < threshold)
-        one, two = (self.exact(side, depth - 1, budget) for side in (left, rows & ~left))
-        total = self.costs.split + one.cost + two.cost
-        return Subtree(total, best.label, j, threshold, one, two) if total < best.cost else best
+        one, two = self._told(found.left, left), self._told(found.right, rows & ~left)
+        return Subtree(self.costs.split + one.cost + two.cost, leaf.label, j, threshold, one, two)
 
     def below(self, rows: BoolArray, depth: int, budget: Budget) -> Subtree:
         """A good subtree of the given depth: exact up to two levels, the best few splits above."""
