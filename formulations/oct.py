@@ -320,7 +320,9 @@ def embed(model: pyo.ConcreteModel, tree: AxisTree, relabelled: BoolArray | None
             for k in range(data.p):
                 model.split.a[t, k].set_value(float(k == j))
             if by_cut:
-                cuts[t - 1] = 0 if j < 0 else max(cut, 1)  # no row lies below a first cut that leaves the left empty
+                cuts[t - 1] = (
+                    0 if j < 0 else max(cut, 1)
+                )  # no row lies below a first cut that leaves the left empty
     n_min = params.leaf_size(data.n)
     if by_cut:
         groups = groups_of(data, levels)

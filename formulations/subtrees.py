@@ -214,7 +214,7 @@ class Search:
             self.work += len(some) * p * G * K
             among = some[:, table.order]  # (c, p, G)
 
-            def below(values: FloatArray, among: BoolArray = among) -> FloatArray:
+            def below(values: FloatArray | IntArray, among: BoolArray = among) -> FloatArray:
                 sums = np.cumsum(values * among, axis=2)[:, :, :-1]
                 return np.asarray(sums.reshape(len(sums), -1)[:, table.ends])
 
@@ -240,9 +240,7 @@ class Search:
                 if self.n_min > 1:
                     here = counts if side == 0 else total_rows - counts
                     held = (rows[part] if side == 0 else all_rows - rows[part])[:, None]
-                    small = ((here > 0) & (here < self.n_min)) | (
-                        (here < held) & (held - here < self.n_min)
-                    )
+                    small = ((here > 0) & (here < self.n_min)) | ((here < held) & (held - here < self.n_min))
                     cost = np.where(small, np.inf, cost)
                 np.minimum(out[2 * side + 1][part], cost.min(axis=1), out=out[2 * side + 1][part])
         return tuple(out)
@@ -334,9 +332,7 @@ class Search:
             Found(free, max(free, sized), upper, feature, cut, *below_it),
         )
 
-    def _one_level_less(
-        self, table: Table, depth: int, target: float, leaf: Found, least: float
-    ) -> Found:
+    def _one_level_less(self, table: Table, depth: int, target: float, leaf: Found, least: float) -> Found:
         """A subtree of ``depth`` - 1 on all of the table: it bounds the cuts near the ends, and is a tree of its own."""
         if depth == 1:
             return leaf

@@ -35,18 +35,17 @@ from .split import add_axis_splits, add_hyperplanes, add_oblique_splits, add_pru
 from .topology import Topology, add_topology
 
 __all__ = [
-    "add_subtree_bounds",
-    "add_group_leaf_labels",
-    "add_group_assignment",
-    "add_flow_routing",
-    "add_cut_splits",
     "SecondOrderCone",
     "SquaredNorm",
     "Topology",
     "add_axis_routing",
     "add_axis_splits",
     "add_counted_leaf_labels",
+    "add_cut_splits",
     "add_feature_budget",
+    "add_flow_routing",
+    "add_group_assignment",
+    "add_group_leaf_labels",
     "add_hinge",
     "add_hyperplanes",
     "add_leaf_assignment",
@@ -62,5 +61,6 @@ __all__ = [
     "add_relabelling_cap",
     "add_side_routing",
     "add_squared_margin",
+    "add_subtree_bounds",
     "add_topology",
 ]

@@ -42,7 +42,9 @@ def add_cut_splits(model: pyo.ConcreteModel, topology: pyo.Block, n_values: IntA
     block.a = pyo.Var(branch, J, domain=pyo.Binary, doc="a_tj = 1: node t splits on feature j")
     block.d = pyo.Var(branch, domain=pyo.Binary, doc="d_t = 1: node t splits")
     higher = [(t, j, v) for t in branch for j in J for v in range(2, m[j])]
-    block.u = pyo.Var(higher, domain=pyo.Binary, doc="u_tjv = 1: node t splits on feature j at cut v or above")
+    block.u = pyo.Var(
+        higher, domain=pyo.Binary, doc="u_tjv = 1: node t splits on feature j at cut v or above"
+    )
     for j in J:
         if m[j] < 2:
             for t in branch:
@@ -85,6 +87,7 @@ def add_group_assignment(
     block.f = pyo.Var(G, leaf, domain=pyo.UnitInterval, doc="f_gt = 1: group g is in leaf t")
     block.l = pyo.Var(leaf, domain=pyo.Binary, doc="l_t = 1: leaf t is in use")
     block.z = pyo.Reference({(i, t): block.f[g, t] for i, g in enumerate(of_row.tolist()) for t in leaf})
+    block.z.doc = "z_it: another name of f_gt, g the group of row i"
     ones = [1.0] * len(leaf)
 
     @block.Constraint(G, doc="Σ_t f_gt = 1 (B&D 8)")
@@ -130,7 +133,9 @@ def add_flow_routing(
     G, m, place = range(len(position)), n_values.tolist(), position.tolist()
     lower = [t for t in tree.branch if t > 1]
     block = model.routing = pyo.Block(doc="flow from the root to the leaves")
-    block.q = pyo.Var(G, lower, domain=pyo.UnitInterval, doc="q_gm = 1: group g lies left of the cut of node m")
+    block.q = pyo.Var(
+        G, lower, domain=pyo.UnitInterval, doc="q_gm = 1: group g lies left of the cut of node m"
+    )
 
     def left_of_cut(g: int, t: int) -> list[Any]:
         return [at_or_above(splits, t, j, v + 1) for j, v in enumerate(place[g]) if v + 1 < m[j]]
@@ -256,7 +261,19 @@ def add_subtree_bounds(
     most = bounds.found.upper
     least = min(bounds.found.sized, most)
     block.total = pyo.Var(bounds=(least, None), doc="errors and complexity")
-    _least_cost(block, "whole", tree.leaf, tree.branch, [block.total], [-1.0], (0.0, 0.0), labels, splits, error, alpha)
+    _least_cost(
+        block,
+        "whole",
+        tree.leaf,
+        tree.branch,
+        [block.total],
+        [-1.0],
+        (0.0, 0.0),
+        labels,
+        splits,
+        error,
+        alpha,
+    )
     for name, child, table in (("left", 2, bounds.left), ("right", 3, bounds.right)):
         if not tree.depth:
             break
@@ -272,7 +289,17 @@ def add_subtree_bounds(
         inner = [t for t in tree.branch if t > 1 and t >> (t.bit_length() - 2) == child]
         sides = (low, None)
         _least_cost(
-            block, name, tree.leaves_below(child), inner, variables, coefs, sides, labels, splits, error, alpha
+            block,
+            name,
+            tree.leaves_below(child),
+            inner,
+            variables,
+            coefs,
+            sides,
+            labels,
+            splits,
+            error,
+            alpha,
         )
     return block
 
