@@ -21,6 +21,7 @@ separate.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -146,10 +147,17 @@ def _levels(data: Data, variant: str) -> _Levels:
 
 
 @uncollected
-def build(data: Data, params: OCTParams, upper_bound: float = np.inf) -> pyo.ConcreteModel:
+def build(
+    data: Data,
+    params: OCTParams,
+    upper_bound: float = np.inf,
+    stop: Callable[[], bool] = lambda: False,
+) -> pyo.ConcreteModel:
     """Build OCT on ``data``.
 
     Source: Bertsimas & Dunn (2017), (24); the paper's Section 2 for the objective. ``upper_bound`` is not needed.
+    ``stop`` is asked in between whether the search for the bounds of "flow" is to end before its work is done; the model
+    is then as exact, and its bounds are lower.
 
     Raises
     ------
@@ -167,12 +175,12 @@ def build(data: Data, params: OCTParams, upper_bound: float = np.inf) -> pyo.Con
         assignment = add_group_assignment(m, topology, groups.of_row, n_min)
         add_flow_routing(m, topology, splits, assignment, groups.position, groups.n_values)
         labels = add_group_leaf_labels(m, topology, assignment, groups.weight)
-        bounds = root_bounds(groups, params, n_min, factor)
+        bounds = root_bounds(groups, params, n_min, factor, stop)
         block = add_subtree_bounds(m, topology, splits, labels, bounds, factor, params.alpha)
         m.cost = pyo.Expression(expr=block.total, doc="Σ_t L_t + α · complexity")
         m.objective = pyo.Objective(expr=m.cost, doc="errors and complexity")
         known = tree_of(bounds.found, data, params.depth)
-        m.info = ModelInfo("oct", params, data, structure=structure(m), tree=known)
+        m.info = ModelInfo("oct", params, data, structure=structure(m), tree=known, least=block.total.lb)
         return m
     splits = add_axis_splits(m, topology, data.p, levels.constant)
     assignment = add_leaf_assignment(m, topology, data.n, n_min)
@@ -191,9 +199,15 @@ def groups_of(data: Data, levels: _Levels | None = None) -> subtrees.Groups:
     return subtrees.Groups.of(position, data.y, data.weights, data.K)
 
 
-def root_bounds(groups: subtrees.Groups, params: OCTParams, n_min: int, factor: float) -> subtrees.RootBounds:
+def root_bounds(
+    groups: subtrees.Groups,
+    params: OCTParams,
+    n_min: int,
+    factor: float,
+    stop: Callable[[], bool] = lambda: False,
+) -> subtrees.RootBounds:
     """The numbers of ``subtree_bounds``: exact for depth 1 and, within the limit of work, for depth 2 and 3."""
-    search = subtrees.Search(params.alpha, n_min, WORK)
+    search = subtrees.Search(params.alpha, n_min, WORK, stop)
     table = subtrees.Table.whole(groups, factor)
     if not params.depth:
         found = search.leaf(table)
@@ -489,4 +503,5 @@ FORMULATION = Formulation(
     improve=_leafy.with_majority_labels,
     require=require,
     variants=("flow", "rank", "bd"),
+    searches=True,
 )

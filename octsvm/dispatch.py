@@ -322,6 +322,8 @@ class _Outcome:
             return self._infeasible(began, solver)
         tree, evaluation, objective, source = found
         bound = self.rounds.bound
+        if certification.is_own(self.model):
+            bound = max(bound, self.info.least)  # the engine may not have come that far
         if objective > self.info.upper_bound * (1 + 1e-6):
             # The model holds the trees up to UB only, and the best may lie above.
             bound = min(bound, self.info.upper_bound)

@@ -177,7 +177,9 @@ def test_parameters_reach_the_model(table: Path) -> None:
 
 def test_limits_reach_the_solve() -> None:
     began = time.monotonic()
-    found = json.loads(run("fit", "wine", "-f", "oct", "--depth", 2, "--time-limit", 2, "--json").stdout)
+    found = json.loads(
+        run("fit", "wine", "-f", "oct", "--depth", 2, "--variant", "rank", "--time-limit", 2, "--json").stdout
+    )
     assert time.monotonic() - began < 6
     assert found["stop"] == "time_limit"
     found = json.loads(run("fit", "toy", "--depth", 1, "--work-limit", "rounds=1", "--json").stdout)
