@@ -744,9 +744,9 @@ def test_colours_on_a_terminal_only(
 @pytest.mark.parametrize(
     ("sign", "after", "again", "model"),
     [
-        ("rows to train", 0.0, None, "-f oct --depth 3"),  # the model is being built
-        ("incumbent", 0.0, None, "-f oct --depth 3"),
-        ("incumbent", 0.3, 0.05, "-f oct --depth 3"),  # pressed twice
+        ("rows to train", 0.0, None, "-f oct --depth 3 --variant rank"),  # the model is being built
+        ("incumbent", 0.0, None, "-f oct --depth 3 --variant rank"),
+        ("incumbent", 0.3, 0.05, "-f oct --depth 3 --variant rank"),  # pressed twice
         ("rows to train", 0.7, None, "--against-rest class_1 --depth 1"),
         ("incumbent", 1.0, None, "--against-rest class_1 --depth 1"),
     ],
