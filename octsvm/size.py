@@ -375,9 +375,9 @@ def _svm(m: _Count, name: str, params: Any, n: int, p: int, depth: int, zeros: _
 
 # Rows of the largest table proved optimal within half a minute of processor time, by formulation, norm and depth.
 # Tables of 5 features with one wrong label in ten, default costs, HiGHS 1.16 on one thread, the rows doubling from 10;
-# twice as many were not proved any more (oct at depth 2 took 36 s for 40 rows). benchmarks/provable.py measures it again.
+# twice as many were not proved any more (oct at depth 1 took 30.3 s for 5120). benchmarks/provable.py measures it again.
 PROVED: dict[tuple[str, str], dict[int, int]] = {
-    ("oct", ""): {1: 320, 2: 40, 3: 20},
+    ("oct", ""): {1: 2560, 2: 2560, 3: 160},
     ("oct_h", ""): {1: 80, 2: 40},
     ("re_svm", "l2"): {0: 20},
     ("re_svm", "l1"): {0: 40},
