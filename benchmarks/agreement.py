@@ -28,7 +28,7 @@ import octsvm  # noqa: E402
 REACHED = 1e-4  # relative: the default gap
 NOT_BELOW = 2e-6  # relative: what a feasibility tolerance of 1e-6 may leave
 VARIANTS: dict[str, list[dict[str, Any]]] = {
-    "oct": [{}, {"variant": "bd"}],
+    "oct": [{}, {"variant": "rank"}, {"variant": "bd"}],
     "oct_h": [{}],
     "re_svm": [{}, {"variant": "paper"}],
     "octsvm": [{}, {"variant": "paper"}],  # with mu_svm, which every instance gives

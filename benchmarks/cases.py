@@ -55,9 +55,19 @@ def _cases() -> list[Case]:
         Case("octsvm", "reference", octsvm, 172, 60, D2, (*MODEL, "limit")),
         Case("octsvm-l1", "reference", octsvm, 172, 60, {**D2, "norm": "l1"}),
         Case("octsvm-paper", "reference", octsvm, 172, 60, {**D2, "variant": "paper"}),
-        Case("iris", "peers", "oct", 150, 4, D2, ("build", "pyoptree", "odtlearn"), iris=True),
+        Case(
+            "iris",
+            "peers",
+            "oct",
+            150,
+            4,
+            {**D2, "variant": "rank"},
+            ("build", "pyoptree", "odtlearn"),
+            iris=True,
+        ),
     ]
     kinds: dict[str, tuple[str, dict[str, Any]]] = {
+        "oct-flow": ("oct", {**D2, "variant": "flow"}),
         "oct-rank": ("oct", {**D2, "variant": "rank"}),
         "oct-bd": ("oct", {**D2, "variant": "bd"}),
         "oct_h-splits": ("oct_h", D2),

@@ -20,7 +20,7 @@ import numpy as np
 import octsvm
 
 P, WRONG, SECONDS = 5, 0.1, 30.0
-ROWS = (10, 20, 40, 80, 160, 320, 640)
+ROWS = (10, 20, 40, 80, 160, 320, 640, 1280, 2560, 5120)
 CASES = {
     ("oct", ""): (1, 2, 3),
     ("oct_h", ""): (1, 2),

@@ -161,9 +161,16 @@ def require_leaf_sizes(depth: int, path: IntArray, n_min: int) -> IntArray:
 
 
 def embed_leaves(
-    model: pyo.ConcreteModel, info: ModelInfo, path: IntArray, label: IntArray, n_min: int
+    model: pyo.ConcreteModel,
+    info: ModelInfo,
+    path: IntArray,
+    label: IntArray,
+    n_min: int,
+    first_row: IntArray | None = None,
 ) -> None:
     """Set z, l, c and the error variables from each row's path and each leaf's class.
+
+    ``first_row (G,)`` is a row of each group, where errors are counted by groups of equal rows.
 
     Raises
     ------
@@ -188,6 +195,8 @@ def embed_leaves(
             block.c[k, t].set_value(float(used and label[t - first] == k))
         right = here & (data.y == label[t - first])
         block.L[t].set_value(float(data.weights[here].sum() - data.weights[right].sum()))
+        if hasattr(block, "r") and first_row is not None and block.r.dim() != 2:
+            continue
         if hasattr(block, "r"):
             for i in range(data.n):
                 block.r[i, t].set_value(float(right[i]))
@@ -201,6 +210,10 @@ def embed_leaves(
             for k in range(data.K):
                 block.N[k, t].set_value(float(totals[k]))
             block.N_all[t].set_value(float(data.weights[here].sum()))
+    if first_row is not None and hasattr(model.leaf_label, "r") and model.leaf_label.r.dim() != 2:
+        held = path[first_row, -1].tolist()
+        for (g, k, t), var in model.leaf_label.r.items():
+            var.set_value(float(held[g] == t and label[t - first] == k))
 
 
 def evaluate_leaves(

@@ -147,6 +147,10 @@ class ModelInfo:
         the formulation needs none.
     big_m : dict
         The largest big-M of each family of rows, for reports.
+    tree : Tree, optional
+        The best tree met while the model was built.
+    least : float
+        A bound found while the model was built: no tree of the model costs less. No formulation has negative costs.
     structure : tuple of int
         What :func:`structure` says of the model as it was built.
     """
@@ -157,6 +161,8 @@ class ModelInfo:
     upper_bound: float = np.inf
     big_m: Mapping[str, float] = field(default_factory=dict)
     structure: tuple[int, ...] = ()
+    tree: Any = None
+    least: float = 0.0
 
     def __deepcopy__(self, memo: dict[int, Any]) -> ModelInfo:
         return self
@@ -196,7 +202,8 @@ class Formulation:
     is the best tree without a split; ``normalise(tree, data, params)`` rewrites a tree for the model's depth,
     classes and scaling without raising the objective; ``assigned_path(model)`` is where the model's z puts each
     row (n, D + 1); ``improve(tree, data, params)`` betters what routing leaves free, such as the leaves' classes;
-    ``require(tree, data, params)`` refuses a normalised tree that the model does not admit, whatever its cost.
+    ``require(tree, data, params)`` refuses a normalised tree that the model does not admit, whatever its cost. Where
+    ``searches`` is set, ``build`` looks for bounds, and takes ``stop=``, which it asks in between whether to end that.
     """
 
     name: str
@@ -215,6 +222,7 @@ class Formulation:
     improve: Callable[..., Any]
     require: Callable[..., None]
     variants: tuple[str, ...]
+    searches: bool = False
 
 
 def structure(model: pyo.ConcreteModel) -> tuple[int, ...]:

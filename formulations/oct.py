@@ -1,22 +1,35 @@
 """OCT: optimal classification trees with axis-parallel splits (Bertsimas & Dunn 2017), K classes.
 
-An axis-parallel tree depends on the order of each feature's values only. The default variant "rank" therefore
-replaces every value by its rank among the training values, scaled to [0, 1]: neighbouring values are never closer
-than 1/(number of values - 1), far above any solver's tolerance, whatever the units. Thresholds are mapped back to
-the middle of the gap that they separate. "bd" builds the rows on scaled values as printed and refuses gaps under
-1e-5.
+An axis-parallel tree depends on the order of each feature's values only. No variant but "bd" looks at more.
+
+"flow", the default: a node chooses among the cuts between neighbouring values, and rows flow from the root to a
+leaf (:mod:`.blocks.flow`). It holds the trees of the other variants, at the same costs. A tree is given by the feature
+and the set of rows on the left of each node. With d, a, u integer, u_tj1 = a_tj >= u_tj2 >= ... and Σ_j a_tj = d_t <= 1 leave
+one feature j and one cut v, or none, and q_gt is 1 exactly where group g lies below that cut. Then f_gt is 1 for
+the one leaf that the cuts lead to, by induction from the root: all flow of a group passes the root, which sends it to
+one side, and below it the rows goes_left and goes_right close one side of each node. Leaf sizes, classes and errors
+are those of the other variants, summed up over equal rows. Conversely every such tree has these values
+(:func:`embed`). What is left out is a split at or below the least value of its feature: it sends all rows right and is
+paid for; :func:`normalise` puts the right subtree in its place. Splits above the largest value are in no variant. Two
+more rows give bounds on what the subtrees of the root cost; they hold at every tree (:func:`~.blocks.flow.add_subtree_bounds`).
+
+"rank" has big-M rows, on each value's rank among the training values, scaled to [0, 1]: neighbouring values are never
+closer than 1/(number of values - 1), far above any solver's tolerance, whatever the units. "bd" builds the rows on
+scaled values as printed and refuses gaps under 1e-5. Thresholds are mapped back to the middle of the gap that they
+separate.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 import pyomo.environ as pyo
 from pydantic import Field
 
-from . import _leafy
+from . import _leafy, subtrees
 from .base import (
     BoolArray,
     Data,
@@ -32,9 +45,14 @@ from .blocks import (
     add_axis_routing,
     add_axis_splits,
     add_counted_leaf_labels,
+    add_cut_splits,
+    add_flow_routing,
+    add_group_assignment,
+    add_group_leaf_labels,
     add_leaf_assignment,
     add_leaf_labels,
     add_leafwise_axis_routing,
+    add_subtree_bounds,
     add_topology,
 )
 from .blocks.rows import uncollected
@@ -43,6 +61,8 @@ from .params import MAX_DEPTH, _LeafSize
 from .trees import AxisTree
 
 SMALLEST_GAP = 1e-5  # of "bd": ten times the solvers' feasibility tolerance
+DEFAULT = "flow"
+WORK = 50_000_000  # cumulative sums that the bounds of "flow" may take, about two seconds
 
 
 class OCTParams(_LeafSize):
@@ -60,15 +80,15 @@ class OCTParams(_LeafSize):
         The same for axis-parallel splits.
     error_scale : "count" or "baseline"
         Errors as counted (Blanco, Japón, Puerto) or divided by those of the majority class (Bertsimas & Dunn).
-    variant : None, "rank" or "bd"
-        None is "rank".
+    variant : None, "flow", "rank" or "bd"
+        None is "flow".
     """
 
     depth: int = Field(2, ge=0, le=MAX_DEPTH)
     alpha: float = Field(1.0, ge=0)
     complexity: Literal["splits", "features"] = "splits"
     error_scale: Literal["count", "baseline"] = "count"
-    variant: Literal["rank", "bd"] | None = None
+    variant: Literal["flow", "rank", "bd"] | None = None
 
 
 @dataclass(frozen=True)
@@ -93,6 +113,10 @@ class _Levels:
         return np.asarray(self.step == 0)
 
 
+def _variant(params: OCTParams) -> str:
+    return params.variant or DEFAULT
+
+
 def _levels(data: Data, variant: str) -> _Levels:
     original, scaled, position = [], [], []
     step = np.zeros(data.p)
@@ -100,7 +124,7 @@ def _levels(data: Data, variant: str) -> _Levels:
         value, index = np.unique(data.X_original[:, j], return_inverse=True)
         original.append(value)
         position.append(index)
-        if variant == "rank":
+        if variant != "bd":
             scaled.append(np.arange(len(value)) / max(1, len(value) - 1))
             step[j] = 1.0 / (len(value) - 1) if len(value) > 1 else 0.0
         else:
@@ -123,20 +147,41 @@ def _levels(data: Data, variant: str) -> _Levels:
 
 
 @uncollected
-def build(data: Data, params: OCTParams, upper_bound: float = np.inf) -> pyo.ConcreteModel:
+def build(
+    data: Data,
+    params: OCTParams,
+    upper_bound: float = np.inf,
+    stop: Callable[[], bool] = lambda: False,
+) -> pyo.ConcreteModel:
     """Build OCT on ``data``.
 
     Source: Bertsimas & Dunn (2017), (24); the paper's Section 2 for the objective. ``upper_bound`` is not needed.
+    ``stop`` is asked in between whether the search for the bounds of "flow" is to end before its work is done; the model
+    is then as exact, and its bounds are lower.
 
     Raises
     ------
     InvalidData, InvalidParameter
     """
-    variant = params.variant or "rank"
+    variant = _variant(params)
     n_min = params.leaf_size(data.n)
     levels = _levels(data, variant)
     m = pyo.ConcreteModel(name=f"OCT ({variant})")
     topology = add_topology(m, params.depth)
+    if variant == "flow":
+        groups = groups_of(data, levels)
+        factor = _leafy.error_factor(data.y, data.weights, data.K, params.error_scale)
+        splits = add_cut_splits(m, topology, groups.n_values)
+        assignment = add_group_assignment(m, topology, groups.of_row, n_min)
+        add_flow_routing(m, topology, splits, assignment, groups.position, groups.n_values)
+        labels = add_group_leaf_labels(m, topology, assignment, groups.weight)
+        bounds = root_bounds(groups, params, n_min, factor, stop)
+        block = add_subtree_bounds(m, topology, splits, labels, bounds, factor, params.alpha)
+        m.cost = pyo.Expression(expr=block.total, doc="Σ_t L_t + α · complexity")
+        m.objective = pyo.Objective(expr=m.cost, doc="errors and complexity")
+        known = tree_of(bounds.found, data, params.depth)
+        m.info = ModelInfo("oct", params, data, structure=structure(m), tree=known, least=block.total.lb)
+        return m
     splits = add_axis_splits(m, topology, data.p, levels.constant)
     assignment = add_leaf_assignment(m, topology, data.n, n_min)
     route = add_leafwise_axis_routing if variant == "bd" else add_axis_routing
@@ -146,6 +191,55 @@ def build(data: Data, params: OCTParams, upper_bound: float = np.inf) -> pyo.Con
     _leafy.add_objective(m, data, params, sum(splits.d[t] for t in topology.tree.branch))
     m.info = ModelInfo("oct", params, data, structure=structure(m))
     return m
+
+
+def groups_of(data: Data, levels: _Levels | None = None) -> subtrees.Groups:
+    """The training rows with equal ones merged."""
+    position = (_levels(data, "rank") if levels is None else levels).position
+    return subtrees.Groups.of(position, data.y, data.weights, data.K)
+
+
+def root_bounds(
+    groups: subtrees.Groups,
+    params: OCTParams,
+    n_min: int,
+    factor: float,
+    stop: Callable[[], bool] = lambda: False,
+) -> subtrees.RootBounds:
+    """The numbers of ``subtree_bounds``: exact for depth 1 and, within the limit of work, for depth 2 and 3."""
+    search = subtrees.Search(params.alpha, n_min, WORK, stop)
+    table = subtrees.Table.whole(groups, factor)
+    if not params.depth:
+        found = search.leaf(table)
+        return subtrees.RootBounds([], [], found.sized, found)
+    return search.root(table, params.depth, stepwise=True)
+
+
+def tree_of(found: subtrees.Found, data: Data, depth: int) -> AxisTree:
+    """The subtree that a search found, as a tree on ``data``."""
+    B = 2**depth - 1
+    feature, threshold = np.full(B, -1, dtype=np.int64), np.zeros(B)
+
+    def fill(t: int, sub: subtrees.Found | None, rows: BoolArray) -> None:
+        if sub is None or sub.feature < 0 or t > B:
+            return
+        column = data.X_original[:, sub.feature]
+        value = np.unique(column[rows])
+        feature[t - 1] = sub.feature
+        threshold[t - 1] = _between(value[sub.cut - 1], value[sub.cut])
+        left = column < threshold[t - 1]
+        fill(2 * t, sub.left, rows & left)
+        fill(2 * t + 1, sub.right, rows & ~left)
+
+    fill(1, found, np.ones(data.n, dtype=bool))
+    label = np.zeros(B + 1, dtype=np.int64)
+    tree = AxisTree(depth, data.classes, data.feature_names, data.scaling, feature, threshold, label)
+    return replace(tree, label=_leafy.leaf_labels(depth, tree._route(data.X_original), data))
+
+
+def _between(low: float, high: float) -> float:
+    middle = low + (high - low) / 2
+    return float(middle if middle > low else high)
 
 
 def _cut(levels: _Levels, j: int, b: float) -> int:
@@ -161,7 +255,7 @@ def extract(model: pyo.ConcreteModel) -> AxisTree:
     """
     info: ModelInfo = model.info
     data, depth = info.data, info.params.depth  # type: ignore[attr-defined]
-    levels = _levels(data, info.params.variant or "rank")  # type: ignore[attr-defined]
+    levels = _levels(data, _variant(info.params))  # type: ignore[arg-type]
     B = 2**depth - 1
     feature, threshold = np.full(B, -1, dtype=np.int64), np.zeros(B)
     path = np.ones((data.n, depth + 1), dtype=np.int64)
@@ -172,7 +266,11 @@ def extract(model: pyo.ConcreteModel) -> AxisTree:
             if d[t - 1] < 0.5:
                 continue
             j = int(np.argmax(values(model.split.a, [(t, j) for j in range(data.p)])))
-            cut = _cut(levels, j, float(values(model.split.b, [t])[0]))
+            if hasattr(model.split, "b"):
+                cut = _cut(levels, j, float(values(model.split.b, [t])[0]))
+            else:
+                higher = [(t, j, v) for v in range(2, len(levels.original[j]))]
+                cut = 1 + int((values(model.split.u, higher) > 0.5).sum())
             here = path[:, level] == t
             left = here & (levels.position[:, j] < cut)
             path[left, level + 1] = 2 * t
@@ -189,8 +287,7 @@ def _middle(value: FloatArray, position: IntArray, cut: int, left: BoolArray, ri
         return float(value[0])
     if high >= len(value):
         return float(np.nextafter(value[-1], np.inf))
-    middle = value[low] + (value[high] - value[low]) / 2
-    return float(middle if middle > value[low] else value[high])
+    return _between(value[low], value[high])
 
 
 def embed(model: pyo.ConcreteModel, tree: AxisTree, relabelled: BoolArray | None = None) -> AxisTree:
@@ -207,13 +304,15 @@ def embed(model: pyo.ConcreteModel, tree: AxisTree, relabelled: BoolArray | None
     if not isinstance(tree, AxisTree):
         raise TreeNotAdmitted(f"OCT takes trees with axis-parallel splits, not {type(tree).__name__}.")
     tree = normalise(tree, data, params)
-    levels = _levels(data, params.variant or "rank")
+    levels = _levels(data, _variant(params))
     path = tree._route(data.X_original)
     depth = params.depth
+    by_cut = hasattr(model.split, "u")
+    cuts = np.zeros(tree.n_branch, dtype=np.int64)
     for level in range(depth):
         for t in range(2**level, 2 ** (level + 1)):
             j = int(tree.feature[t - 1])
-            b = 0.0
+            b, cut = 0.0, 0
             if j >= 0:
                 if levels.constant[j]:
                     raise TreeNotAdmitted(
@@ -222,20 +321,49 @@ def embed(model: pyo.ConcreteModel, tree: AxisTree, relabelled: BoolArray | None
                 here = path[:, level] == t
                 left = here & (path[:, level + 1] == 2 * t)
                 if left.any():
-                    b = float(levels.scaled[j][levels.position[left, j].max()] + levels.step[j])
+                    cut = int(levels.position[left, j].max()) + 1
+                    b = float(levels.scaled[j][cut - 1] + levels.step[j])
                 if b > 1 + 1e-9:
                     raise TreeNotAdmitted(
                         f"The threshold of node {t} lies above every value of {data.feature_names[j]!r}: it sends all "
                         "rows left, which the model (b_t <= 1) does not have. Put the left subtree in the node's place."
                     )
             model.split.d[t].set_value(float(j >= 0))
-            model.split.b[t].set_value(min(b, 1.0))
+            if not by_cut:
+                model.split.b[t].set_value(min(b, 1.0))
             for k in range(data.p):
                 model.split.a[t, k].set_value(float(k == j))
-    _leafy.embed_leaves(model, info, path, tree.label, params.leaf_size(data.n))
-    if hasattr(model.routing, "q"):
+            if by_cut:
+                cuts[t - 1] = (
+                    0 if j < 0 else max(cut, 1)
+                )  # no row lies below a first cut that leaves the left empty
+    n_min = params.leaf_size(data.n)
+    if by_cut:
+        groups = groups_of(data, levels)
+        _embed_cuts(model, tree.feature, cuts, groups)
+        _leafy.embed_leaves(model, info, path, tree.label, n_min, groups.first_row)
+        bounds = model.component("subtree_bounds")
+        if bounds is not None:
+            bounds.total.set_value(
+                evaluate(tree, data.X_original, data.y, params, data.weights).objective, skip_validation=True
+            )
+        return tree
+    _leafy.embed_leaves(model, info, path, tree.label, n_min)
+    if hasattr(model.routing, "g"):
         _embed_positions(model, tree, levels)
     return tree
+
+
+def _embed_cuts(model: pyo.ConcreteModel, feature: IntArray, cuts: IntArray, groups: subtrees.Groups) -> None:
+    for (t, j, v), var in model.split.u.items():
+        var.set_value(float(feature[t - 1] == j and cuts[t - 1] >= v))
+    q = model.component("routing").component("q")
+    if q is None:  # a routing block of the user's own
+        return
+    for t in range(2, len(feature) + 1):
+        left = groups.position[:, feature[t - 1]] < cuts[t - 1]
+        for g, below in enumerate(left.tolist()):
+            q[g, t].set_value(float(below))
 
 
 def _embed_positions(model: pyo.ConcreteModel, tree: AxisTree, levels: _Levels) -> None:
@@ -250,9 +378,11 @@ def _embed_positions(model: pyo.ConcreteModel, tree: AxisTree, levels: _Levels) 
 
 
 def normalise(tree: AxisTree, data: Data, params: OCTParams) -> AxisTree:
-    """The same tree in the model's depth and with the data's classes."""
+    """The same tree in the model's depth and with the data's classes; in "flow" without the splits that it leaves out."""
     _leafy.require_same_features(tree, data)
     arrays = _leafy.to_depth(tree, params.depth)
+    if _variant(params) == "flow":
+        arrays = _without_empty_left(arrays, data)
     known = _leafy.label_map(tree, data)[arrays["label"]]
     if (known < 0).any():
         path = AxisTree(
@@ -277,6 +407,40 @@ def normalise(tree: AxisTree, data: Data, params: OCTParams) -> AxisTree:
         arrays["threshold"],
         known,
     )
+
+
+def _without_empty_left(arrays: dict[str, Any], data: Data) -> dict[str, Any]:
+    """The tree with the right subtree in place of each node whose threshold lies at or below all values."""
+    feature, threshold, label = (arrays[name] for name in ("feature", "threshold", "label"))
+    low, high = data.X_original.min(axis=0), data.X_original.max(axis=0)
+    B = len(feature)
+
+    def useless(t: int) -> bool:
+        j = feature[t - 1]
+        return bool(j >= 0 and threshold[t - 1] <= low[j] < high[j])
+
+    if not any(useless(t) for t in range(1, B + 1)):
+        return arrays
+    out = {"feature": np.full(B, -1, dtype=np.int64), "threshold": np.zeros(B), "label": label.copy()}
+
+    def fill(t: int, old: int) -> None:
+        while old <= B and useless(old):
+            old = 2 * old + 1
+        if t > B:
+            while old <= B:  # an unsplit node sends every row right
+                old = 2 * old + 1
+            out["label"][t - B - 1] = label[old - B - 1]
+            return
+        if old <= B and feature[old - 1] >= 0:
+            out["feature"][t - 1], out["threshold"][t - 1] = feature[old - 1], threshold[old - 1]
+            fill(2 * t, 2 * old)
+            fill(2 * t + 1, 2 * old + 1)
+        else:
+            fill(2 * t, old)
+            fill(2 * t + 1, old)
+
+    fill(1, 1)
+    return out
 
 
 def require(tree: AxisTree, data: Data, params: OCTParams) -> None:
@@ -338,5 +502,6 @@ FORMULATION = Formulation(
     assigned_path=_leafy.leaf_path,
     improve=_leafy.with_majority_labels,
     require=require,
-    variants=("rank", "bd"),
+    variants=("flow", "rank", "bd"),
+    searches=True,
 )

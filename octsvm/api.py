@@ -155,13 +155,18 @@ def fit(
         start, interrupted = _better_start(
             form, data, checked, start, float(time_limit), work_limit, int(seed)
         )
+    until = began + float(time_limit) / 3
+
+    def late() -> bool:
+        return work_limit is None and time.monotonic() > until
+
     try:
-        model = _build(form, data, checked, start)
+        model = _build(form, data, checked, start, late)
     except TreeNotAdmitted:
         if start is given:
             raise
         start = given  # e.g. a big_m of the caller's that cuts the heuristic's tree off
-        model = _build(form, data, checked, start)
+        model = _build(form, data, checked, start, late)
     # Where building took all the time, the result is the start or the constant tree.
     left = 1e-3 if interrupted else max(1e-3, float(time_limit) - (time.monotonic() - began))
     result = solve_from(
@@ -283,15 +288,18 @@ def build(
     return form.build(data, checked, float(upper_bound))
 
 
-def _build(form: Formulation, data: Data, params: Params, start: Tree | None) -> pyo.ConcreteModel:
+def _build(
+    form: Formulation, data: Data, params: Params, start: Tree | None, stop: Callable[[], bool] | None = None
+) -> pyo.ConcreteModel:
+    more = {"stop": stop} if form.searches and stop is not None else {}
     if start is None:
-        return form.build(data, params, np.inf)
+        return form.build(data, params, np.inf, **more)
     _require_tree(start)
     tree = form.normalise(start, data, params)
     bound = np.inf
     for known in (tree, form.constant_tree(data, params)):
         bound = min(bound, form.evaluate(known, data.X_original, data.y, params, data.weights).objective)
-    model = form.build(data, params, bound)
+    model = form.build(data, params, bound, **more)
     if (
         form.binary_only
         and form.evaluate(tree, data.X_original, data.y, params, data.weights).objective <= bound

@@ -26,6 +26,7 @@ OWN = frozenset(
         "relabelling",
         "hinge",
         "margin",
+        "subtree_bounds",
         "cost",
         "objective",
     )

@@ -164,17 +164,18 @@ def solve_from(
             )
         has_start = False
         if form is not None and info is not None:
-            # Without a start the engine is handed the constant tree: big-M is built from its objective, and the
-            # incumbent is then never worse.
+            # Without a start the engine is handed the tree met in building, or the constant tree: big-M is built from
+            # its objective, and the incumbent is then never worse.
             certification.forget_own_values(model)
-            try:
-                seeded = certification.embed(
-                    model, form, form.constant_tree(info.data, info.params) if start is None else start
-                )
-                has_start, start_tree = True, seeded if start is not None else None
-            except TreeNotAdmitted:
-                if start is not None and not optional_start:
-                    raise  # the constant tree may break rows of the user's own, a start may not
+            for tree, known in _first_trees(form, info, start, optional_start):
+                try:
+                    seeded = certification.embed(model, form, tree)
+                except TreeNotAdmitted:
+                    if tree is start and not optional_start:
+                        raise  # the others may break rows of the user's own, a start may not
+                else:
+                    has_start, start_tree = True, seeded if known else None
+                    break
         while True:
             _check_limits(plan, limits, gap, bool(options))
             values = [(v, v.value) for v in model.component_data_objects(pyo.Var)]
@@ -252,6 +253,23 @@ class _Attempt:
     stop: str
     bridge: Bridge | None
     has_start: bool
+
+
+def _first_trees(
+    form: Formulation, info: ModelInfo, start: Tree | None, optional: bool
+) -> list[tuple[Tree, bool]]:
+    """Trees to begin with, the first that the model admits, and whether each is more than the constant tree."""
+    if start is not None and not optional:
+        return [(start, True)]
+
+    def cost(tree: Tree) -> float:
+        known = form.normalise(tree, info.data, info.params)
+        data = info.data
+        return form.evaluate(known, data.X_original, data.y, info.params, data.weights).objective
+
+    found = [tree for tree in (start, info.tree) if tree is not None]
+    constant = [(form.constant_tree(info.data, info.params), False)] if start is None else []
+    return [(tree, True) for tree in (sorted(found, key=cost) if len(found) > 1 else found)] + constant
 
 
 def _run(
@@ -383,6 +401,8 @@ class _Outcome:
             return self._infeasible(began)
         tree, evaluation, objective, source = found
         bound = self.rounds.bound
+        if certification.is_own(self.model):
+            bound = max(bound, self.info.least)  # the engine may not have come that far
         if objective > self.info.upper_bound * (1 + 1e-6):
             # The model holds the trees up to UB only, and the best may lie above.
             bound = min(bound, self.info.upper_bound)

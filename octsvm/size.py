@@ -7,6 +7,7 @@ from typing import Any
 
 from .errors import InvalidData, InvalidParameter
 from .formulations.base import Data, Formulation
+from .formulations.oct import DEFAULT
 from .formulations.params import Params
 from .registry import formulation as find_formulation
 
@@ -64,6 +65,23 @@ class _Zeros:
     gap: int = 0  # features whose gap is the smallest one
 
 
+@dataclass
+class _Flow:
+    """What the size of the flow variant of OCT depends on. Of a table that is not known: all values differ."""
+
+    groups: int  # of equal rows
+    features: int  # with two values or more
+    cuts: int  # between neighbouring values of all features
+    left: int  # pairs of a group and a feature in which it lies below the last value
+    classes: int  # pairs of a group and a class that it has
+    steps: int  # nonzeros of the bounds on subtrees: cuts where they change
+    unsplit: int = 1  # whether there is a bound on trees without a split
+
+    @classmethod
+    def of_shape(cls, n: int, p: int) -> _Flow:
+        return cls(n, p, p * (n - 1), p * (n - 1), n, 2 * p * (n - 1))
+
+
 class _Count:
     def __init__(self) -> None:
         self.free = self.binary = self.rows = self.cones = self.entries = 0
@@ -102,7 +120,7 @@ def of_shape(formulation: str, n: int, p: int, k: int = 2, **params: Any) -> Siz
             f"{formulation!r} separates two classes, and k={k}. Choose 'oct' or 'oct_h', or k=2 for one class against "
             "the rest."
         )
-    return _count(form, checked, n, p, k, _Zeros(), exact=False)
+    return _count(form, checked, n, p, k, _Zeros(), _Flow.of_shape(n, p), exact=False)
 
 
 def of_table(formulation: str, X: Any, y: Any, *, scale: bool = True, **params: Any) -> Size:
@@ -123,7 +141,31 @@ def of_table(formulation: str, X: Any, y: Any, *, scale: bool = True, **params: 
         )
     if hasattr(checked, "leaf_size"):
         checked.leaf_size(data.n)
-    return _count(form, checked, data.n, data.p, data.K, _zeros(form, checked, data), exact=True)
+    zeros, flow = _zeros(form, checked, data), _Flow.of_shape(data.n, data.p)
+    if form.name == "oct" and (getattr(checked, "variant", None) or DEFAULT) == "flow":
+        flow = _flow(checked, data)
+    return _count(form, checked, data.n, data.p, data.K, zeros, flow, exact=True)
+
+
+def _flow(params: Any, data: Data) -> _Flow:
+    import numpy as np
+
+    from .formulations._leafy import error_factor
+    from .formulations.oct import groups_of, root_bounds
+
+    groups = groups_of(data)
+    factor = error_factor(data.y, data.weights, data.K, params.error_scale)
+    bounds = root_bounds(groups, params, params.leaf_size(data.n), factor)
+    steps = [np.diff(np.minimum(v, bounds.found.upper), prepend=0.0) for v in bounds.left + bounds.right]
+    return _Flow(
+        groups=len(groups.size),
+        features=int((groups.n_values > 1).sum()),
+        cuts=int((groups.n_values - 1).sum()),
+        left=int((groups.position < groups.n_values - 1).sum()),
+        classes=int((groups.weight > 0).sum()),
+        steps=sum(int(np.count_nonzero(v)) for v in steps),
+        unsplit=int(bounds.unsplit != 0),
+    )
 
 
 def _zeros(form: Formulation, params: Params, data: Data) -> _Zeros:
@@ -133,7 +175,7 @@ def _zeros(form: Formulation, params: Params, data: Data) -> _Zeros:
         # The rows are built on ranks, or on scaled values: both are 0 at the smallest value of a column.
         from .formulations.oct import _levels
 
-        levels = _levels(data, getattr(params, "variant", None) or "rank")
+        levels = _levels(data, getattr(params, "variant", None) or DEFAULT)
         usable = levels.step > 0
         X = levels.X[:, usable]
         beyond = levels.step[usable] - levels.step[usable].min() if usable.any() else levels.step[usable]
@@ -147,12 +189,16 @@ def _zeros(form: Formulation, params: Params, data: Data) -> _Zeros:
     return _Zeros(position=int(np.sum(X == 0)))
 
 
-def _count(form: Formulation, params: Params, n: int, p: int, k: int, zeros: _Zeros, exact: bool) -> Size:
+def _count(
+    form: Formulation, params: Params, n: int, p: int, k: int, zeros: _Zeros, flow: _Flow, exact: bool
+) -> Size:
     counts = _Count()
     depth = getattr(params, "depth", 0)
     norm = getattr(params, "norm", "l1")
     if form.binary_only:
         _svm(counts, form.name, params, n, p, depth, zeros)
+    elif form.name == "oct" and (getattr(params, "variant", None) or DEFAULT) == "flow":
+        _oct_flow(counts, params, k, depth, flow)
     else:
         _leafy(counts, form.name, params, n, p, k, depth, zeros)
     problem = "MILP" if norm == "l1" else "MISOCP" if counts.cones else "MIQP"
@@ -227,6 +273,45 @@ def _leafy(m: _Count, name: str, params: Any, n: int, p: int, k: int, depth: int
         m.row(L, 2 * n + 1)
 
 
+def _oct_flow(m: _Count, params: Any, k: int, depth: int, flow: _Flow) -> None:
+    B, L, G = 2**depth - 1, 2**depth, flow.groups
+    lower = max(0, B - 1)
+    pairs = depth * L // 2  # of a leaf and an ancestor on one side of it
+    # splits
+    m.variables(binary=B * (flow.cuts + 1))
+    m.row(B, flow.features + 1)
+    m.row(B * (flow.cuts - flow.features), 2)
+    m.row(lower, 2)
+    # assignment
+    m.variables(free=G * L, binary=L)
+    m.row(G, L)
+    m.row(G * L, 2)
+    m.row(L, G + 1)
+    # routing
+    m.variables(free=G * lower)
+    if depth:
+        m.row(G, L // 2)  # root
+        m.row(G * lower, 1)  # side
+        m.entries += B * flow.left
+        m.row(2 * G * lower, 1)  # goes_left, goes_right, and the leaves below
+        m.entries += 2 * G * (pairs - L // 2)
+    m.row(pairs, 2)
+    # labels
+    m.variables(free=(flow.classes + 1) * L, binary=k * L)
+    m.row(L, k + 1)
+    m.row(G * L, 1)
+    m.entries += flow.classes * L
+    m.row(flow.classes * L, 2)
+    m.row(L, G + flow.classes + 1)
+    # bounds on subtrees
+    priced = int(params.alpha > 0)
+    m.variables(free=1)
+    m.row(1, L + priced * B + 1)
+    if depth:
+        m.row(2, L // 2)
+        m.entries += priced * lower + flow.steps + flow.unsplit
+
+
 def _svm(m: _Count, name: str, params: Any, n: int, p: int, depth: int, zeros: _Zeros) -> None:
     T, B = 2 ** (depth + 1) - 1, 2**depth - 1
     tree, printed = name == "octsvm", params.variant == "paper"
@@ -290,9 +375,9 @@ def _svm(m: _Count, name: str, params: Any, n: int, p: int, depth: int, zeros: _
 
 # Rows of the largest table proved optimal within half a minute of processor time, by formulation, norm and depth.
 # Tables of 5 features with one wrong label in ten, default costs, HiGHS 1.16 on one thread, the rows doubling from 10;
-# twice as many were not proved any more (oct at depth 2 took 36 s for 40 rows). benchmarks/provable.py measures it again.
+# twice as many were not proved any more (oct at depth 1 took 30.3 s for 5120). benchmarks/provable.py measures it again.
 PROVED: dict[tuple[str, str], dict[int, int]] = {
-    ("oct", ""): {1: 320, 2: 40, 3: 20},
+    ("oct", ""): {1: 2560, 2: 2560, 3: 160},
     ("oct_h", ""): {1: 80, 2: 40},
     ("re_svm", "l2"): {0: 20},
     ("re_svm", "l1"): {0: 40},

@@ -18,6 +18,7 @@ import pytest
 import octsvm
 from octsvm.formulations import blocks
 from octsvm.formulations.blocks import big_m
+from octsvm.formulations.subtrees import Found, RootBounds
 
 ROOT = Path(__file__).resolve().parents[1]
 rng = np.random.default_rng(1)
@@ -60,6 +61,28 @@ def levels(m: pyo.ConcreteModel) -> pyo.Block:
 
 def giving_up(m: pyo.ConcreteModel) -> pyo.Block:
     return m.component("relabelling") or blocks.add_relabelling(m, nodes(m), N)
+
+
+PLACE = np.column_stack([np.unique(column, return_inverse=True)[1] for column in X.T])
+VALUES = PLACE.max(axis=0) + 1
+GROUPS = np.minimum(np.arange(N), N - 2)  # the last two rows are equal
+G = N - 1
+WEIGHT = np.add.reduceat(np.eye(K)[CLASSES], np.unique(GROUPS, return_index=True)[1])
+S = int((WEIGHT > 0).sum())
+CUTS = int((VALUES - 1).sum())
+
+
+def cuts(m: pyo.ConcreteModel) -> pyo.Block:
+    return m.component("split") or blocks.add_cut_splits(m, topology(m), VALUES)
+
+
+def groups(m: pyo.ConcreteModel) -> pyo.Block:
+    return m.component("assignment") or blocks.add_group_assignment(m, topology(m), GROUPS, 1)
+
+
+def bounds() -> RootBounds:
+    ends = [np.arange(v - 1.0) for v in VALUES]  # 0 at the first cut, and a step at each other
+    return RootBounds(ends, ends, 2.0, Found(1.0, 1.0, 100.0))
 
 
 STEP = np.array([np.diff(np.unique(column)).min() for column in X.T])
@@ -128,6 +151,34 @@ SIZES: list[tuple[str, Callable[[Any], Any], int, int]] = [
         (2 * K + 2) * L,
         (3 * K + 2) * L,
     ),
+    ("cut splits", cuts, B * (1 + CUTS), B * (2 + CUTS - P) - 1),
+    ("group assignment", groups, (G + 1) * L, G + (G + 1) * L),
+    (
+        "flow routing",
+        lambda m: blocks.add_flow_routing(m, topology(m), cuts(m), groups(m), PLACE[:G], VALUES),
+        G * (B - 1),
+        G * (3 * B - 2) + PAIRS,
+    ),
+    (
+        "group leaf labels",
+        lambda m: blocks.add_group_leaf_labels(m, topology(m), groups(m), WEIGHT),
+        (K + 1 + S) * L,
+        (2 + G + S) * L,
+    ),
+    (
+        "subtree bounds",
+        lambda m: blocks.add_subtree_bounds(
+            m,
+            topology(m),
+            cuts(m),
+            blocks.add_group_leaf_labels(m, topology(m), groups(m), WEIGHT),
+            bounds(),
+            1.0,
+            0.5,
+        ),
+        1,
+        3,
+    ),
     ("relabelling", giving_up, N * T, 0),
     ("relabelling in nodes", lambda m: blocks.add_relabelling(m, nodes(m), N, levels(m)), N * T, N * T),
     ("plain hinge", lambda m: blocks.add_hinge(m, nodes(m), planes(m), SIGN, M, 1 + M), N * T, N * T),
@@ -179,7 +230,7 @@ def test_every_block_is_in_the_table_of_sizes() -> None:
     for name, code in ((s[0], s[1].__code__) for s in SIZES):
         del name
         used |= set(code.co_names)
-    for helper in (topology, planes, leaves, levels, giving_up):
+    for helper in (topology, planes, leaves, levels, giving_up, cuts, groups):
         used |= set(helper.__code__.co_names)
     assert {n for n in blocks.__all__ if n.startswith("add_")} <= used
 
@@ -474,6 +525,7 @@ MILPS: list[tuple[str, dict[str, Any]]] = [
     ("oct", {"depth": 1, "alpha": 0.1}),
     ("oct", {"depth": 2, "alpha": 0.1}),
     ("oct", {"depth": 1, "alpha": 0.1, "variant": "bd"}),
+    ("oct", {"depth": 1, "alpha": 0.1, "variant": "rank"}),
     ("oct_h", {"depth": 1, "alpha": 0.1}),
     ("re_svm", {"norm": "l1", "c1": 3.0, "c2": 4.0}),
     ("re_svm", {"norm": "l1", "c1": 3.0, "c2": 4.0, "variant": "paper"}),

@@ -177,7 +177,9 @@ def test_parameters_reach_the_model(table: Path) -> None:
 
 def test_limits_reach_the_solve() -> None:
     began = time.monotonic()
-    found = json.loads(run("fit", "wine", "-f", "oct", "--depth", 2, "--time-limit", 2, "--json").stdout)
+    found = json.loads(
+        run("fit", "wine", "-f", "oct", "--depth", 2, "--variant", "rank", "--time-limit", 2, "--json").stdout
+    )
     assert time.monotonic() - began < 6
     assert found["stop"] == "time_limit"
     found = json.loads(run("fit", "toy", "--depth", 1, "--work-limit", "rounds=1", "--json").stdout)
@@ -797,9 +799,9 @@ def test_colours_on_a_terminal_only(
 @pytest.mark.parametrize(
     ("sign", "after", "again", "model"),
     [
-        ("rows to train", 0.0, None, "-f oct --depth 3"),  # the model is being built
-        ("incumbent", 0.0, None, "-f oct --depth 3"),
-        ("incumbent", 0.3, 0.05, "-f oct --depth 3"),  # pressed twice
+        ("rows to train", 0.0, None, "-f oct --depth 3 --variant rank"),  # the model is being built
+        ("incumbent", 0.0, None, "-f oct --depth 3 --variant rank"),
+        ("incumbent", 0.3, 0.05, "-f oct --depth 3 --variant rank"),  # pressed twice
         ("rows to train", 0.7, None, "--against-rest class_1 --depth 1"),
         ("incumbent", 1.0, None, "--against-rest class_1 --depth 1"),
     ],

@@ -91,7 +91,7 @@ def random_axis_tree(rng: np.random.Generator, X: np.ndarray, K: int, depth: int
     return AxisTree(depth, classes, names, Scaling.learn(X), feature, threshold, rng.integers(0, K, B + 1))
 
 
-@pytest.mark.parametrize("variant", ["rank", "bd"])
+@pytest.mark.parametrize("variant", ["flow", "rank", "bd"])
 @pytest.mark.parametrize("seed", range(12))
 def test_random_axis_trees(variant: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -131,7 +131,7 @@ def from_cart(cart: DecisionTreeClassifier, X: np.ndarray, classes: tuple, depth
     return AxisTree(depth, classes, names, Scaling.learn(X), feature, threshold, label)
 
 
-@pytest.mark.parametrize("variant", ["rank", "bd"])
+@pytest.mark.parametrize("variant", ["flow", "rank", "bd"])
 @pytest.mark.parametrize("n_min", [1, 5])
 def test_cart_enters_oct(variant: str, n_min: int) -> None:
     from sklearn.datasets import load_iris

@@ -52,7 +52,7 @@ def errors_by_hand(X: np.ndarray, y: np.ndarray, depth: int, alpha: float, n_min
 # --------------------------------------------------------------------------------------------- unsplit nodes
 
 
-@pytest.mark.parametrize("variant", ["rank", "bd"])
+@pytest.mark.parametrize("variant", ["flow", "rank", "bd"])
 @pytest.mark.parametrize("case", cases("unsplit_node.csv", "oct"))
 def test_unsplit_nodes_send_every_row_right_shared_case(case: Case, variant: str) -> None:
     result = octsvm.fit("oct", case.X, case.y, variant=variant, **case.params)
@@ -60,7 +60,7 @@ def test_unsplit_nodes_send_every_row_right_shared_case(case: Case, variant: str
     assert result.status == "optimal"
 
 
-@pytest.mark.parametrize("variant", ["rank", "bd"])
+@pytest.mark.parametrize("variant", ["flow", "rank", "bd"])
 @pytest.mark.parametrize("depth", [1, 2])
 def test_where_no_split_pays_rows_cannot_be_sorted_for_free(depth: int, variant: str) -> None:
     X = np.array([[0.0], [0.2], [0.4], [0.6], [0.8], [1.0]])

@@ -87,7 +87,7 @@ def main():
     )
     print(f"         class read at the root: {(X @ omega[0] + omega0[0] >= 0).astype(int).tolist()}")
 
-    plain = octsvm.build("oct", X, y, depth=2, alpha=0.4)
+    plain = octsvm.build("oct", X, y, depth=2, alpha=0.4, variant="rank")
     before = octsvm.solve(plain).objective
     after = octsvm.solve(swap_routing_and_labels(plain)).objective
     print(f"swapped  routing and leaf labels of OCT: {before:.4f} before, {after:.4f} after")

@@ -5,11 +5,12 @@ arguments, never by their names. Any of them can be used in a model of your own,
 
 ==================  =====================================================================================
 ``topology``        :func:`add_topology`: the nodes of a full binary tree
-``split``           :func:`add_axis_splits`, :func:`add_oblique_splits`, :func:`add_hyperplanes`
+``split``           :func:`add_cut_splits`, :func:`add_axis_splits`, :func:`add_oblique_splits`, :func:`add_hyperplanes`
 ``pruning``         :func:`add_pruning`: which nodes carry a hyperplane
-``assignment``      :func:`add_leaf_assignment`, :func:`add_level_assignment`
-``routing``         :func:`add_axis_routing`, :func:`add_oblique_routing`, :func:`add_side_routing`, ...
-``leaf_label``      :func:`add_leaf_labels`, :func:`add_counted_leaf_labels`
+``assignment``      :func:`add_group_assignment`, :func:`add_leaf_assignment`, :func:`add_level_assignment`
+``routing``         :func:`add_flow_routing`, :func:`add_axis_routing`, :func:`add_oblique_routing`, :func:`add_side_routing`, ...
+``leaf_label``      :func:`add_group_leaf_labels`, :func:`add_leaf_labels`, :func:`add_counted_leaf_labels`
+``subtree_bounds``  :func:`add_subtree_bounds`: least costs of the two sides of the root
 ``relabelling``     :func:`add_relabelling`
 ``hinge``           :func:`add_hinge`, :func:`add_product_hinge`
 ``margin``          :func:`add_margin`, :func:`add_squared_margin`
@@ -18,6 +19,13 @@ arguments, never by their names. Any of them can be used in a model of your own,
 
 from .assignment import add_leaf_assignment, add_level_assignment
 from .extras import add_feature_budget, add_relabelling_cap
+from .flow import (
+    add_cut_splits,
+    add_flow_routing,
+    add_group_assignment,
+    add_group_leaf_labels,
+    add_subtree_bounds,
+)
 from .hinge import add_hinge, add_product_hinge
 from .leaf_label import add_counted_leaf_labels, add_leaf_labels
 from .margin import SecondOrderCone, SquaredNorm, add_margin, add_squared_margin
@@ -33,7 +41,11 @@ __all__ = [
     "add_axis_routing",
     "add_axis_splits",
     "add_counted_leaf_labels",
+    "add_cut_splits",
     "add_feature_budget",
+    "add_flow_routing",
+    "add_group_assignment",
+    "add_group_leaf_labels",
     "add_hinge",
     "add_hyperplanes",
     "add_leaf_assignment",
@@ -49,5 +61,6 @@ __all__ = [
     "add_relabelling_cap",
     "add_side_routing",
     "add_squared_margin",
+    "add_subtree_bounds",
     "add_topology",
 ]

@@ -343,7 +343,7 @@ formulation_options = _all(
             help="Norm of the margin (re_svm, octsvm).",
         ),
         click.option(
-            "--variant", metavar="NAME", type=Suggested("variant", fixed("rank", "bd", "compact", "paper")),
+            "--variant", metavar="NAME", type=Suggested("variant", fixed("flow", "rank", "bd", "compact", "paper")),
             help="Another exact model: rank or bd (oct), compact or paper.",
         ),
         click.option("--big-m", type=float, help="In place of the bound from the data (re_svm, octsvm)."),

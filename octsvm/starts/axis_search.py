@@ -1,8 +1,8 @@
-"""Starts for OCT: exhaustive search of two levels, below every split of a greedy tree.
+"""Starts for OCT: a search of two levels below every split of a greedy tree, then of the whole tree.
 
-A subtree of depth one or two is found exactly (all thresholds, by cumulative class weights); deeper trees take their
-upper levels from CART and from the best single splits, and exact subtrees below. For depth 2 the tree is optimal
-where the budget lets the search end.
+Subtrees of depth one and two are found exactly (:mod:`..formulations.subtrees`); deeper trees take their upper levels
+from CART and from the best single splits, and exact subtrees below. Then all levels are searched. The tree is optimal where the
+budget lets that search end.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..formulations import _leafy
+from ..formulations import _leafy, subtrees
 from ..formulations.base import BoolArray, Data, FloatArray, IntArray
 from ..formulations.trees import AxisTree
 
@@ -51,6 +51,9 @@ class Search:
         self.X, self.y, self.K, self.weights, self.costs = X, y, K, weights, costs
         self.Y = np.eye(K)[y] * weights[:, None]
         self.order = np.argsort(X, axis=0, kind="stable")
+        position = np.column_stack([np.unique(column, return_inverse=True)[1] for column in X.T])
+        self.groups = subtrees.Groups.of(position, y, weights, K)
+        self.table = subtrees.Table.whole(self.groups, costs.error)
 
     def leaf(self, rows: BoolArray) -> Subtree:
         """The majority class of the rows."""
@@ -88,27 +91,25 @@ class Search:
         left = rows & (self.X[:, j] < threshold)
         return Subtree(float(cost[k, j]), best.label, j, threshold, self.leaf(left), self.leaf(rows & ~left))
 
-    def two_levels(self, rows: BoolArray, budget: Budget, below: float = np.inf) -> Subtree:
-        """The best subtree of depth two (as far as the budget goes), better than ``below``."""
-        best = self.stump(rows)
-        if best.cost <= self.costs.split or rows.sum() < 2 * self.costs.n_min:
-            return best
-        cost, values = self.split_costs(rows)
-        # Promising thresholds first: they tighten the bound under which the others are dropped.
-        for flat in np.argsort(cost, axis=None, kind="stable"):
-            k, j = (int(v) for v in np.unravel_index(int(flat), cost.shape))
-            if not np.isfinite(cost[k, j]) or budget.spent():
-                break
-            threshold = middle(values[k, j], values[k + 1, j])
-            left = rows & (self.X[:, j] < threshold)
-            one = self.stump(left)
-            if self.costs.split + one.cost >= min(best.cost, below):
-                continue
-            two = self.stump(rows & ~left)
-            total = self.costs.split + one.cost + two.cost
-            if total < best.cost:
-                best = Subtree(total, best.label, j, threshold, one, two)
-        return best
+    def exact(self, rows: BoolArray, depth: int, budget: Budget) -> Subtree:
+        """The best subtree, as far as the budget goes."""
+        if depth <= 1:
+            return self.stump(rows) if depth else self.leaf(rows)
+        search = subtrees.Search(self.costs.split, self.costs.n_min, np.inf, budget.spent)
+        inside = np.bincount(self.groups.of_row[rows], minlength=len(self.groups.size)) > 0
+        best, found = self.stump(rows), self._told(search.subtree(self.table.part(inside), depth), rows)
+        return found if found.cost < best.cost else best
+
+    def _told(self, found: subtrees.Found | None, rows: BoolArray) -> Subtree:
+        leaf = self.leaf(rows)
+        if found is None or found.feature < 0:
+            return leaf
+        j = found.feature
+        values = np.unique(self.X[rows, j])
+        threshold = middle(values[found.cut - 1], values[found.cut])
+        left = rows & (self.X[:, j] < threshold)
+        one, two = self._told(found.left, left), self._told(found.right, rows & ~left)
+        return Subtree(self.costs.split + one.cost + two.cost, leaf.label, j, threshold, one, two)
 
     def below(self, rows: BoolArray, depth: int, budget: Budget) -> Subtree:
         """A good subtree of the given depth: exact up to two levels, the best few splits above."""
@@ -117,7 +118,7 @@ class Search:
         if depth == 1:
             return self.stump(rows)
         if depth == 2:
-            return self.two_levels(rows, budget)
+            return self.exact(rows, 2, budget)
         best = self.stump(rows)
         if best.cost <= self.costs.split or rows.sum() < 2 * self.costs.n_min:
             return best
@@ -210,6 +211,8 @@ def candidates(data: Data, params: Any, budget: Budget, seed: int) -> Iterator[A
     if params.depth > 1:
         yield as_tree(data, params.depth, search.below(everyone, params.depth, budget))
         yield as_tree(data, params.depth, with_exact_ends(greedy, search, 1, everyone, budget))
+    if params.depth > 2:
+        yield as_tree(data, params.depth, search.exact(everyone, params.depth, budget))
 
 
 def bottom_up(tree: AxisTree, search: Search, t: int, rows: BoolArray) -> Subtree:
