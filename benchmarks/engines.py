@@ -32,6 +32,7 @@ GAP = 1e-4
 NOT_BELOW = 2e-6  # relative: what a feasibility tolerance of 1e-6 may leave
 MODELS: list[tuple[str, dict[str, Any]]] = [
     ("oct", {}),
+    ("oct", {"variant": "rank"}),
     ("oct", {"variant": "bd"}),
     ("oct_h", {}),
     *(
