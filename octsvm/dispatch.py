@@ -286,7 +286,7 @@ def _run(
     engine: Engine | None = None
     try:
         program = compile_program(model, problem, bridge)
-        engine = Engine(plan.spec, program, bridge, plan.native)
+        engine = Engine(plan.spec.with_own(options["options"]), program, bridge, plan.native)
         if bridge is not None:
             start = _start_point(program, bridge) if has_start else None
             bridge.undo()
@@ -538,6 +538,10 @@ class _Outcome:
             )
         elif plan.rewritten:
             self.notes.append("; ".join(plan.rewritten))
+        if self.rounds.spec.claim == "none" != plan.spec.claim:
+            self.notes.append(
+                f"with these options {plan.title} has been seen to call wrong values optimal: its bound is not used"
+            )
         if plan.spec.claim == "convex" and plan.problem.unmarked and self.stop == "optimal":
             self.notes.append(
                 f"{plan.title} proves optimality of convex models only, and nothing is known of {plan.problem.unmarked[0]}: "

@@ -13,6 +13,7 @@ import os
 import re
 import shutil
 import threading
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
@@ -168,6 +169,7 @@ class SolverSpec(_Strict):
     classes: tuple[str, ...]
     cone_form: Literal["quadratic", "perspective", "norm", "none"] = "none"
     claim: Literal["global", "convex", "none"] = "global"
+    proves_nothing_with: dict[str, tuple[str, ...]] = {}
     licence: Licence | None = None
     options: dict[str, str | Option] = {}
     fixed: dict[str, Any] = {}
@@ -195,6 +197,13 @@ class SolverSpec(_Strict):
         for at, key in places + [(("unsupported", k), v) for k, v in enumerate(self.unsupported)]:
             if key not in known:
                 raise _At(f"{key!r} is no neutral option; there are {', '.join(NEUTRAL)}", *at)
+        return self
+
+    def with_own(self, options: Mapping[str, Any] | None) -> SolverSpec:
+        """The entry under options of the caller's: some of them take away what its "optimal" proves."""
+        for name, values in self.proves_nothing_with.items():
+            if options and str(options.get(name)) in values:
+                return self.model_copy(update={"claim": "none"})
         return self
 
     def native(self, neutral: str) -> str | None:

@@ -313,6 +313,10 @@ def solve(
         if log.bound is not None:
             bound = max(bound, log.bound / scale)
         stop = answer.stop
+        if stop in ("optimal", "gap_limit") and answer.bound == -np.inf and x is given is not None:
+            # Its log names the bound now and then only; what it says at the end is that the gap is closed.
+            claimed = program.objective(x)
+            bound = max(bound, claimed - limits.gap * abs(claimed) - 1e-9)
         if stop in ("unbounded", "inf_or_unbd"):
             x, bound = None, -np.inf
         if stop == "interrupted" and late and not asked and not pressed:
