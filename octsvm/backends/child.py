@@ -313,9 +313,9 @@ def solve(
         if log.bound is not None:
             bound = max(bound, log.bound / scale)
         stop = answer.stop
-        if stop in ("optimal", "gap_limit") and answer.bound == -np.inf and x is given is not None:
+        if stop in ("optimal", "gap_limit") and answer.bound == -np.inf and given is not None and x is given:
             # Its log names the bound now and then only; what it says at the end is that the gap is closed.
-            claimed = program.objective(x)
+            claimed = program.objective(given)
             bound = max(bound, claimed - limits.gap * abs(claimed) - 1e-9)
         if stop in ("unbounded", "inf_or_unbd"):
             x, bound = None, -np.inf
