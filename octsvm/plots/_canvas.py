@@ -9,7 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-SCRATCH_DPI = 720  # ten pixels a point: what is measured does not depend on hinting
+# Hinting makes text wider where a point has few pixels: what is measured holds on a screen and in a vector file.
+SCRATCH_DPIS = (72, 720)
 
 
 class ShownAxes(Axes):
@@ -40,12 +41,22 @@ class Measure:
     """Sizes of texts in points."""
 
     def __init__(self) -> None:
-        self._figure = Figure(dpi=SCRATCH_DPI)
-        self._renderer: Any = FigureCanvasAgg(self._figure).get_renderer()
+        self._figures = [Figure(figsize=(1, 1), dpi=dpi) for dpi in SCRATCH_DPIS]
+        self._renderers: list[Any] = [FigureCanvasAgg(f).get_renderer() for f in self._figures]
+        self._known: dict[tuple[str, float], tuple[float, float]] = {}
 
     def __call__(self, text: str, size: float) -> tuple[float, float]:
         """Width and height of ``text``, with its line breaks, in font size ``size``."""
-        artist = self._figure.text(0, 0, text, fontsize=size, parse_math=False, usetex=False)
-        box = artist.get_window_extent(self._renderer)
+        if (text, size) not in self._known:
+            sizes = [
+                self._measured(f, r, text, size) for f, r in zip(self._figures, self._renderers, strict=True)
+            ]
+            self._known[text, size] = max(w for w, _ in sizes), max(h for _, h in sizes)
+        return self._known[text, size]
+
+    @staticmethod
+    def _measured(figure: Figure, renderer: Any, text: str, size: float) -> tuple[float, float]:
+        artist = figure.text(0, 0, text, fontsize=size, parse_math=False, usetex=False)
+        box = artist.get_window_extent(renderer)
         artist.remove()
-        return box.width * 72 / SCRATCH_DPI, box.height * 72 / SCRATCH_DPI
+        return box.width * 72 / figure.dpi, box.height * 72 / figure.dpi

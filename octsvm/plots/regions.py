@@ -129,7 +129,7 @@ def plot_regions(
     ):
         if marked.any():
             side = size * float(np.sqrt(SIZE))
-            fill = {"facecolors": style.ink if marker == "x" else "none"}
+            fill: dict[str, Any] = {"facecolors": style.ink if marker == "x" else "none"}
             if marker == "o":
                 fill["edgecolors"] = style.ink
             axes.scatter(
@@ -222,7 +222,7 @@ class _Plane:
         band = clipped(clipped(cell, w, below + 1), -w, 1 - below)
         if len(band) >= 3:
             patches, colours = matplotlib("patches"), matplotlib("colors")
-            grey = colours.to_rgba(self.style.ink, 0.12)
+            grey = colours.to_rgba(self.style.ink, 0.09)
             self.ax.add_patch(
                 patches.Polygon(
                     band, closed=True, facecolor=grey, edgecolor="none", zorder=1.5, gid=f"margin{node}"

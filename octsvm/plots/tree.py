@@ -307,7 +307,7 @@ def _draw(ax: Axes, root: _Box, style: Style, size: float) -> None:
                     across,
                     bar,
                     facecolor=colour_of(k),
-                    edgecolor=style.line,
+                    edgecolor=text_on(fill),
                     linewidth=0.5,
                 )
             )
