@@ -133,10 +133,19 @@ def plot_regions(
             if marker == "o":
                 fill["edgecolors"] = style.ink
             axes.scatter(
-                plane[marked, 0], plane[marked, 1], s=side**2, marker=marker, linewidths=1.6, zorder=4, gid=what, **fill
+                plane[marked, 0],
+                plane[marked, 1],
+                s=side**2,
+                marker=marker,
+                linewidths=1.6,
+                zorder=4,
+                gid=what,
+                **fill,
             )
             look: dict[str, Any] = {"linestyle": "none", "color": style.ink, "markerfacecolor": "none"}
-            shapes.append((lines.Line2D([], [], marker=marker, markersize=side, markeredgewidth=1.6, **look), what))
+            shapes.append(
+                (lines.Line2D([], [], marker=marker, markersize=side, markeredgewidth=1.6, **look), what)
+            )
     names = [elided(tree.feature_names[j], NAME) for j in (across, up)]
     axes.set_xlabel(names[0] + _said_of_others(tree, (across, up), held, at is not None), **PLAIN)
     axes.set_ylabel(names[1], **PLAIN)
