@@ -333,6 +333,9 @@ def test_names_are_shortened_but_not_confused() -> None:
     assert short[3] == "short"
     assert _style.elided("a\n b\tc", 20) == "a b c"
     assert _style.elided("", 20) == "''"
+    assert _style.elided("mean energy of the returning signal in band 12", 26) == "mean energy of…in band 12"
+    for most in range(8, 60):
+        assert len(_style.elided("mean energy of the returning signal in band 12", most)) <= most
     fitted = large_trees()[1]
     shown = " ".join(t.get_text() for t in named(octsvm.plot_tree(fitted), "node").values())
     assert "… +57 more" in shown
@@ -359,7 +362,7 @@ def test_text_stands_out_from_what_is_behind_it(dark: bool, four: list[Any], tab
         words = [ax.xaxis.label, ax.yaxis.label, *ax.get_xticklabels(), *ax.get_legend().get_texts()]
         for text in words:
             assert contrast(text.get_color(), BACKGROUND[dark]) >= 4.5, text.get_text()
-    for colour in COLOURS:
+    for colour in _style.PALETTE:
         assert contrast(_style.text_on(colour), colour) >= 4.5
 
 
@@ -430,6 +433,16 @@ def test_counts_are_those_of_the_rows() -> None:
             given_up = len({r.row for r in getattr(fitted, "relabelled", ()) if r.node == int(node)})
             assert (f"{given_up} relabelled" in text.get_text()) == (given_up > 0)
         assert " | " not in "".join(t.get_text() for t in named(octsvm.plot_tree(fitted), "node").values())
+
+
+def test_of_many_classes_the_largest_are_named() -> None:
+    X = np.arange(21.0)[:, None]
+    y = np.repeat(["one", "two", "three", "four", "five", "six"], range(1, 7))
+    fitted = OCTClassifier(max_depth=1, alpha=0.1, **SHORT).fit(X, y)
+    ax = octsvm.plot_tree(fitted)
+    require_readable(ax, 100)
+    assert named(ax, "node")["1"].get_text().splitlines()[1:] == ["6 six", "5 five", "4 four", "… +3 more"]
+    assert sorted(t.get_text() for t in named(ax, "class").values()) == sorted(set(y))
 
 
 def test_labels_given_up_where_nothing_splits_are_counted_once() -> None:
@@ -524,7 +537,7 @@ def test_odd_labels_and_names_are_only_characters(tmp_path: Path) -> None:
         assert label in shown
         assert label in [t.get_text() for t in named(ax, "class").values()]
     assert not any(t.get_parse_math() for t in [*ax.texts, *drawn.get_legend().get_texts()])
-    assert drawn.get_xlabel() == "_id\n(größe (m²) held at its median, " + f"{X.iloc[:, 2].median():.4g})"
+    assert drawn.get_xlabel() == f"_id\n(größe (m²) held at {X.iloc[:, 2].median():.4g}, its median)"
     assert drawn.get_ylabel() == "$price_1$ in \\$"
 
 
@@ -643,7 +656,7 @@ def run(code: str) -> str:
     return done.stdout
 
 
-def test_matplotlib_is_loaded_when_something_is_drawn_and_pyplot_never() -> None:
+def test_matplotlib_is_loaded_when_something_is_drawn() -> None:
     code = """
 import sys, numpy as np, octsvm
 from octsvm.formulations.base import Scaling
@@ -651,7 +664,9 @@ tree = octsvm.AxisTree(1, ("a", "b"), ("x",), Scaling.identity(1), np.array([0])
 octsvm.plot_tree
 assert "matplotlib" not in sys.modules
 octsvm.plot_tree(tree)
-assert "matplotlib.figure" in sys.modules and "matplotlib.pyplot" not in sys.modules
+assert "matplotlib.figure" in sys.modules
+import matplotlib.pyplot
+assert matplotlib.pyplot.get_fignums() == []
 print("done")
 """
     assert run(code) == "done\n"
@@ -659,9 +674,9 @@ print("done")
 
 def test_without_matplotlib_the_message_says_what_to_install() -> None:
     code = """
-import sys; sys.modules["matplotlib"] = None
-import numpy as np, octsvm
-from octsvm.formulations.base import Scaling
+import sys, numpy as np, octsvm
+from octsvm.formulations.base import Scaling  # Pyomo does not take it well where a module is blocked like that
+sys.modules["matplotlib"] = None
 tree = octsvm.AxisTree(1, ("a", "b"), ("x", "y"), Scaling.identity(2), np.array([0]), np.array([0.5]), np.array([0, 1]))
 for draw in (lambda: octsvm.plot_tree(tree), lambda: octsvm.plot_regions(tree, [[0.0, 1.0]], ["a"])):
     try:

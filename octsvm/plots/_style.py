@@ -12,6 +12,12 @@ from ..exports.graphviz import COLOURS
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+PALETTE = (
+    *COLOURS,
+    "#0072B2",
+    "#882255",
+    "#999933",
+)  # the last ones want white text, or tell less well apart
 MARKERS = "osD^vPXph"  # a class is told by shape as well as by colour
 LEAST_CONTRAST = 4.5  # of text and what is behind it, as WCAG 2 asks for
 PLAIN: dict[str, Any] = {"parse_math": False, "usetex": False}  # "$" and "_" in names are only characters
@@ -80,11 +86,11 @@ def text_on(fill: Any) -> str:
 
 def colour_of(index: int) -> str:
     """Colour of a class."""
-    return COLOURS[index % len(COLOURS)]
+    return PALETTE[index % len(PALETTE)]
 
 
 def marker_of(index: int) -> str:
-    """Shape of a class; colour and shape together repeat after 63 classes only."""
+    """Shape of a class; colour and shape together repeat after 90 classes only."""
     return MARKERS[index % len(MARKERS)]
 
 
@@ -115,8 +121,14 @@ def elided(name: Any, most: int) -> str:
     text = " ".join("".join(c if c.isprintable() else " " for c in str(name)).split()) or repr(str(name))
     if len(text) <= most:
         return text
-    tail = max(1, (most - 1) * 2 // 5)
-    return f"{text[: most - 1 - tail].rstrip()}…{text[-tail:].lstrip()}"
+    back = max(1, (most - 1) * 2 // 5)
+    head, tail = text[: most - 1 - back], text[-back:]
+    # Whole words, unless that leaves little.
+    if text[len(head)] != " " and head.rfind(" ") >= len(head) // 2:
+        head = head[: head.rfind(" ")]
+    if text[-back - 1] != " " and 0 <= tail.find(" ") <= len(tail) // 2:
+        tail = tail[tail.find(" ") :]
+    return f"{head.rstrip()}…{tail.rstrip()}"
 
 
 def elided_apart(names: Any, most: int) -> list[str]:

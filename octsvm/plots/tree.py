@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -25,6 +24,9 @@ GAP = 3.6  # levels: room for the edges and their answers
 EDGE = 0.85  # size of the answers' font
 SHORTEST = 4.5  # a box is at least that wide
 MARGIN = 0.8  # around everything
+
+IN_A_ROW = 4  # classes whose counts stand side by side, in the order of the colours above the tree
+NAMED = 3  # classes that a box names where there are more
 
 
 @dataclass(eq=False)
@@ -58,8 +60,8 @@ def plot_tree(
 ) -> Axes:
     """Draw a tree: a box for every split and every leaf, "yes" to the left where the condition in the box holds.
 
-    A box shows its condition, how many rows of each class come by (and a bar of their shares), and how many labels
-    were given up there. A leaf has the colour of its class. The picture is laid out for the size that the axes have
+    A box shows its condition, how many rows of each class come by (of more than four classes the three largest, by
+    name) with a bar of their shares, and how many labels were given up there. A leaf has the colour of its class. The picture is laid out for the size that the axes have
     now; without ``ax`` it gets a figure as large as it needs.
 
     Parameters
@@ -181,13 +183,22 @@ class _Writer:
         shares: list[tuple[int, float]] = []
         if self.counts is not None:
             here = self.counts[part.node - 1]
-            lines += textwrap.wrap(" | ".join(f"{c:.6g}" for c in here), self.width + 4)
+            lines += self._counted(here)
             if here.sum() > 0:
                 shares = [(k, float(c / here.sum())) for k, c in enumerate(here) if c > 0]
         given_up = relabelled_at(self.tree, part)
         if given_up:
             lines.append(f"{given_up} relabelled")
         return _Box(part, "\n".join(lines), shares, label, below=below)
+
+    def _counted(self, here: Any) -> list[str]:
+        if len(here) <= IN_A_ROW:
+            return [" | ".join(f"{c:.6g}" for c in here)]
+        # Many classes: the largest by name.
+        order = [k for k in np.argsort(-here, kind="stable") if here[k] > 0]
+        lines = [f"{here[k]:.6g} {elided(self.classes[k], self.width)}" for k in order[:NAMED]]
+        rest = len(order) - NAMED
+        return [*(lines or ["0"]), *([f"… +{rest} more"] if rest > 0 else [])]
 
     def _number(self, value: float) -> str:
         return repr(float(value)) if self.digits is None else f"{value:.{self.digits}g}"
