@@ -30,12 +30,17 @@ _HOME = {
     "OCTSVMClassifier": "estimators",
     "relabelling_report": "relabelling",
     "relabelling_scores": "relabelling",
+    "relabelling_path": "relabelling",
     "suspect_rows": "relabelling",
     "RelabellingScores": "relabelling",
     "export_text": "exports",
     "export_graphviz": "exports",
     "export_dict": "exports",
     "export_source": "exports",
+    "plot_tree": "plots",
+    "plot_regions": "plots",
+    "plot_relabelling_path": "plots",
+    "plot_trace": "plots",
     "Result": "result",
     "Progress": "result",
     "Tree": "formulations.trees",
@@ -50,6 +55,7 @@ _HOME = {
     "InvalidSolutionFile": "errors",
     "InvalidSolverTable": "errors",
     "LicenseTooSmall": "errors",
+    "MissingPackage": "errors",
     "NoValues": "errors",
     "OctsvmError": "errors",
     "OutputNotWritable": "errors",
@@ -72,6 +78,7 @@ if TYPE_CHECKING:
         InvalidSolutionFile,
         InvalidSolverTable,
         LicenseTooSmall,
+        MissingPackage,
         NoValues,
         OctsvmError,
         OutputNotWritable,
@@ -88,9 +95,16 @@ if TYPE_CHECKING:
     from .formulations.trees import AxisTree, MarginTree, ObliqueTree, Tree
     from .noise import flip_labels
     from .planning import Plan, plan
+    from .plots import plot_regions, plot_relabelling_path, plot_trace, plot_tree
     from .racing import race
     from .read_back import read_solution
-    from .relabelling import RelabellingScores, relabelling_report, relabelling_scores, suspect_rows
+    from .relabelling import (
+        RelabellingScores,
+        relabelling_path,
+        relabelling_report,
+        relabelling_scores,
+        suspect_rows,
+    )
     from .result import Progress, Result
 
 

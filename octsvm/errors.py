@@ -24,6 +24,7 @@ __all__ = [
     "InvalidSolutionFile",
     "InvalidSolverTable",
     "LicenseTooSmall",
+    "MissingPackage",
     "NoValues",
     "OctsvmError",
     "OutputNotWritable",
@@ -45,6 +46,10 @@ class UnknownSolver(OctsvmError, ValueError):
 
 class SolverUnavailable(OctsvmError, RuntimeError):
     """The solver is known but not installed here."""
+
+
+class MissingPackage(OctsvmError, ImportError):
+    """What was asked for needs a package that comes with an optional extra, and it is not installed."""
 
 
 class LicenseTooSmall(OctsvmError, RuntimeError):

@@ -31,6 +31,7 @@ EXPECTED = {
     "coming-from",
     "compose",
     "estimators",
+    "gallery",
     "index",
     "notation",
     "oct",

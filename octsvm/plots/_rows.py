@@ -1,0 +1,64 @@
+"""Training rows as the pictures need them: read, checked, and counted at every node of the drawn tree."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..data import read_labels
+from ..errors import InvalidData
+from ..estimators._ways import levels, ways
+from ..exports._outline import Leaf, Split
+from ..formulations.base import FloatArray, IntArray
+from ..formulations.table import read_matrix
+from ..formulations.trees import MarginTree, Tree
+
+
+def classes_of(fitted: Any, tree: Tree) -> list[Any]:
+    """The labels in their order: a classifier's, where there is one, as it may know one that its tree does not."""
+    known = getattr(fitted, "classes_", None)
+    return list(tree.classes) if known is None else np.asarray(known).tolist()
+
+
+def read_rows(tree: Tree, classes: list[Any], X: Any, y: Any) -> tuple[FloatArray, IntArray]:
+    """``X (n, p)`` in original units and each row's index into ``classes``.
+
+    Raises
+    ------
+    InvalidData
+        Not the tree's features, or not its labels.
+    """
+    matrix, _ = read_matrix(X, tree.feature_names)
+    given, index = read_labels(y, len(matrix))
+    strange = [label for label in given if label not in classes]
+    if strange:
+        raise InvalidData(
+            f"y holds the label {strange[0]!r}, and the tree knows {', '.join(map(repr, classes))}. "
+            "Pass the labels in the form they had when the tree was fitted."
+        )
+    return matrix, np.array([classes.index(label) for label in given], dtype=np.int64)[index]
+
+
+def counts_at_nodes(tree: Tree, X: FloatArray, y: IntArray, k: int) -> FloatArray:
+    """Rows of each of ``k`` classes (nodes, k) at each node of the tree as it is drawn; line t - 1 belongs to node t."""
+    total = np.zeros((2 ** levels(tree), k))
+    path = ways(tree, X)
+    for level in range(path.shape[1]):
+        np.add.at(total, (path[:, level], y), 1.0)
+    return total[1:]
+
+
+def relabelled_at(tree: Tree, part: Split | Leaf) -> int:
+    """Rows whose label was given up at a node, below it as well where nothing splits any more."""
+    if not isinstance(tree, MarginTree):
+        return 0
+    if isinstance(part, Split):
+        return sum(r.node == part.node for r in tree.relabelled)
+    return len({r.row for r in tree.relabelled if _is_below(r.node, part.node)})
+
+
+def _is_below(node: int, top: int) -> bool:
+    while node > top:
+        node //= 2
+    return node == top

@@ -1,0 +1,358 @@
+"""Decision regions in the plane: convex polygons, cut out of the picture by one split after the other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import InvalidParameter
+from ..exports._outline import Leaf, Split, outline, tree_of
+from ..formulations.base import BoolArray, FloatArray
+from ..formulations.trees import MarginTree, Tree
+from ._rows import classes_of, read_rows
+from ._style import (
+    PLAIN,
+    Style,
+    axes_for,
+    colour_of,
+    elided,
+    frame,
+    legend,
+    marker_of,
+    matplotlib,
+    style_of,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+AROUND = 0.06  # room around the rows, in their range
+TINT = 0.32  # of a region's colour
+NAME = 30  # characters of a name
+SIZE = 34.0  # of a row's mark, in square points
+LINE = "split"
+MARGINS = "margin: score -1 and 1"
+WRONG = "predicted otherwise"
+GIVEN_UP = "label given up"
+
+
+def plot_regions(
+    fitted: Any,
+    X: Any,
+    y: Any,
+    *,
+    features: tuple[int | str, int | str] = (0, 1),
+    at: Any = None,
+    show_legend: bool = True,
+    dark: bool | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw what a tree predicts in the plane of two features, its splits, and the training rows.
+
+    Regions have the colours of the classes. A split is drawn where rows can reach it, the root's line thickest; the
+    hyperplanes of RE-SVM and OCTSVM have their margins, the band of scores between -1 and 1, around them. Rows have
+    the colour and the shape of the label they were given. A cross marks those that the tree predicts otherwise, a ring
+    those whose label was given up at some node.
+
+    With more than two features the picture is a slice: the others are held at their medians, which the horizontal
+    axis says. The rows keep their own values there, so a row may be predicted right and yet lie in the other colour.
+
+    Parameters
+    ----------
+    fitted : Tree, Result or classifier
+        What holds the tree.
+    X : array-like of shape (n, p)
+        The training rows (rings go by their position). For other rows than those, pass ``fitted.tree_`` without its
+        record: ``tree.with_relabelled(())``.
+    y : array-like of shape (n,)
+        Their labels.
+    features : tuple of two int or str
+        Positions or names of the features across and up.
+    at : array-like of shape (p,), optional
+        Values at which the other features are held instead of their medians; those of the two are not used.
+    show_legend : bool
+        Name the marks to the right of the picture.
+    dark : bool, optional
+        Colours for a dark background. None looks at what is behind ``ax``, and where that is transparent, at
+        matplotlib's text colour.
+    ax : matplotlib Axes, optional
+        Where to draw; None makes a figure of its own, ``returned.figure``, without pyplot.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        Regions have the gid "region4", splits "split2", by heap numbers.
+
+    Raises
+    ------
+    InvalidData, InvalidParameter
+        No tree, fewer than two features, rows or labels that are not the tree's, a wrong option.
+    MissingPackage
+        matplotlib is not installed.
+    """
+    tree = tree_of(fitted)
+    across, up = _two_features(tree, features)
+    classes = classes_of(fitted, tree)
+    matrix, index = read_rows(tree, classes, X, y)
+    held = _held(tree, matrix, at)
+    given_up = _given_up(tree, len(matrix))
+    style = style_of(ax, dark)
+    axes = axes_for(ax, (6.4 if show_legend else 4.6, 4.2))
+    low, high = _view(matrix[:, [across, up]])
+    axes.set_xlim(low[0], high[0])
+    axes.set_ylim(low[1], high[1])
+    corners = np.array([low, [high[0], low[1]], high, [low[0], high[1]]])
+    drawn = _Plane(axes, tree, classes, (across, up), held, style)
+    drawn.draw(outline(tree, "original"), corners)
+    shapes = drawn.handles()
+
+    lines = matplotlib("lines")
+    predicted = np.array([classes.index(c) for c in tree.classes])[tree.predict_index(matrix)]
+    plane = matrix[:, [across, up]]
+    for k in range(len(classes)):
+        rows = index == k
+        axes.scatter(
+            plane[rows, 0],
+            plane[rows, 1],
+            s=SIZE,
+            marker=marker_of(k),
+            color=colour_of(k),
+            edgecolors=style.ink,
+            linewidths=0.7,
+            zorder=3,
+            gid=f"rows{k}",
+        )
+    for marked, what, marker, size in (
+        (predicted != index, WRONG, "x", 1.5),
+        (given_up, GIVEN_UP, "o", 2.3),
+    ):
+        if marked.any():
+            side = size * float(np.sqrt(SIZE))
+            fill: dict[str, Any] = {"facecolors": style.ink if marker == "x" else "none"}
+            if marker == "o":
+                fill["edgecolors"] = style.ink
+            axes.scatter(
+                plane[marked, 0],
+                plane[marked, 1],
+                s=side**2,
+                marker=marker,
+                linewidths=1.6,
+                zorder=4,
+                gid=what,
+                **fill,
+            )
+            look: dict[str, Any] = {"linestyle": "none", "color": style.ink, "markerfacecolor": "none"}
+            shapes.append(
+                (lines.Line2D([], [], marker=marker, markersize=side, markeredgewidth=1.6, **look), what)
+            )
+    names = [elided(tree.feature_names[j], NAME) for j in (across, up)]
+    axes.set_xlabel(names[0] + _said_of_others(tree, (across, up), held, at is not None), **PLAIN)
+    axes.set_ylabel(names[1], **PLAIN)
+    frame(axes, style)
+    if show_legend:
+        rows = [
+            (
+                lines.Line2D(
+                    [],
+                    [],
+                    marker=marker_of(k),
+                    color=colour_of(k),
+                    markeredgecolor=style.ink,
+                    markeredgewidth=0.7,
+                    markersize=float(np.sqrt(SIZE)),
+                    linestyle="none",
+                ),
+                elided(label, NAME),
+            )
+            for k, label in enumerate(classes)
+        ]
+        handles, labels = zip(*rows, *shapes, strict=True)
+        where = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "labelspacing": 0.9}
+        legend(axes, list(handles), list(labels), style, **where)
+    return axes
+
+
+class _Plane:
+    """Splits and leaves, drawn as polygons."""
+
+    def __init__(
+        self,
+        ax: Axes,
+        tree: Tree,
+        classes: list[Any],
+        shown: tuple[int, int],
+        held: FloatArray,
+        style: Style,
+    ) -> None:
+        self.ax, self.tree, self.classes, self.style = ax, tree, classes, style
+        self.shown, self.held = list(shown), held
+        self.some_split = self.some_margin = False
+
+    def draw(self, part: Split | Leaf, cell: FloatArray, level: int = 0) -> None:
+        """Draw ``part`` in its ``cell``, a convex polygon (corners, 2) that may be empty."""
+        if len(cell) < 3:
+            return
+        if isinstance(part, Leaf):
+            patches = matplotlib("patches")
+            colour = matplotlib("colors").to_rgba(
+                colour_of(self.classes.index(self.tree.classes[part.label])), TINT
+            )
+            self.ax.add_patch(
+                patches.Polygon(
+                    cell, closed=True, facecolor=colour, edgecolor="none", zorder=1, gid=f"region{part.node}"
+                )
+            )
+            return
+        w = part.weights[self.shown]
+        if not w.any():
+            # The slice lies on one side as a whole; the tree itself says on which.
+            row = self.tree._matrix(self.held[None, :])
+            right = bool(self.tree._goes_right(part.node, row)[0])
+            self.draw(part.right if right else part.left, cell, level + 1)
+            return
+        others = np.ones(len(part.weights), dtype=bool)
+        others[self.shown] = False
+        below = part.below - float(part.weights[others] @ self.held[others])
+        self._line(cell, w, below, part.node, level)
+        if isinstance(self.tree, MarginTree):
+            self._margin(cell, w, below, part.node)
+        self.draw(part.left, clipped(cell, w, below), level + 1)
+        self.draw(part.right, clipped(cell, -w, -below), level + 1)
+
+    def _line(self, cell: FloatArray, w: FloatArray, value: float, node: int, level: int) -> None:
+        ends = chord(cell, w, value)
+        if len(ends):
+            self.some_split = True
+            width = max(1.1, 2.4 - 0.7 * level)
+            self._add(ends, color=self.style.ink, linewidth=width, gid=f"split{node}", zorder=2.2)
+
+    def _margin(self, cell: FloatArray, w: FloatArray, below: float, node: int) -> None:
+        band = clipped(clipped(cell, w, below + 1), -w, 1 - below)
+        if len(band) >= 3:
+            patches, colours = matplotlib("patches"), matplotlib("colors")
+            grey = colours.to_rgba(self.style.ink, 0.09)
+            self.ax.add_patch(
+                patches.Polygon(
+                    band, closed=True, facecolor=grey, edgecolor="none", zorder=1.5, gid=f"margin{node}"
+                )
+            )
+        for side in (-1, 1):
+            ends = chord(cell, w, below + side)
+            if len(ends):
+                self.some_margin = True
+                self._add(ends, color=self.style.ink, linewidth=0.9, linestyle=(0, (4, 3)), zorder=2.1)
+
+    def _add(self, ends: FloatArray, **look: Any) -> None:
+        self.ax.add_line(matplotlib("lines").Line2D(*ends.T, solid_capstyle="butt", **look))
+
+    def handles(self) -> list[tuple[Any, str]]:
+        """What the legend says of the lines."""
+        line = matplotlib("lines").Line2D
+        out: list[tuple[Any, str]] = []
+        if self.some_split:
+            out.append((line([], [], color=self.style.ink, linewidth=2.0), LINE))
+        if self.some_margin:
+            look: dict[str, Any] = {"color": self.style.ink, "linewidth": 0.9, "linestyle": (0, (4, 3))}
+            out.append((line([], [], **look), MARGINS))
+        return out
+
+
+def clipped(cell: FloatArray, w: FloatArray, below: float) -> FloatArray:
+    """The part of a convex polygon (corners, 2) where ``w'x <= below`` (corners, 2)."""
+    if len(cell) < 3:
+        return cell[:0]
+    value = cell @ w - below
+    out = []
+    for k in range(len(cell)):
+        a, b = value[k], value[(k + 1) % len(cell)]
+        if a <= 0:
+            out.append(cell[k])
+        if (a < 0 < b) or (b < 0 < a):
+            out.append(cell[k] + (cell[(k + 1) % len(cell)] - cell[k]) * (a / (a - b)))
+    return np.array(out) if len(out) >= 3 else cell[:0]
+
+
+def chord(cell: FloatArray, w: FloatArray, value: float) -> FloatArray:
+    """The ends (2, 2) of the line ``w'x = value`` in a convex polygon; (0, 2) where it does not run through its inside."""
+    score = cell @ w - value
+    ends = []
+    for k in range(len(cell)):
+        a, b = score[k], score[(k + 1) % len(cell)]
+        if a == 0:
+            ends.append(cell[k])
+        elif (a < 0 < b) or (b < 0 < a):
+            ends.append(cell[k] + (cell[(k + 1) % len(cell)] - cell[k]) * (a / (a - b)))
+    through = len(ends) == 2 and (score < 0).any() and (score > 0).any()
+    return np.array(ends) if through else cell[:0]
+
+
+def _two_features(tree: Tree, features: Any) -> tuple[int, int]:
+    names = tree.feature_names
+    if len(names) < 2:
+        raise InvalidParameter(
+            f"Regions lie in the plane of two features, and this tree has one, {names[0]!r}. plot_tree shows it."
+        )
+    if isinstance(features, str) or not hasattr(features, "__len__") or len(features) != 2:
+        raise InvalidParameter(
+            f"features={features!r} should be two of the tree's, by position or name, e.g. (0, 1) or "
+            f"{names[:2]!r}. The others are held at their medians."
+        )
+    found = []
+    for f in features:
+        if isinstance(f, (int, np.integer)) and not isinstance(f, bool) and 0 <= f < len(names):
+            found.append(int(f))
+        elif isinstance(f, str) and f in names:
+            found.append(names.index(f))
+        else:
+            known = ", ".join(map(repr, names[:6])) + (", ..." if len(names) > 6 else "")
+            raise InvalidParameter(
+                f"features={features!r}: {f!r} is none of the tree's {len(names)} features. "
+                f"Use positions from 0 to {len(names) - 1}, or names: {known}."
+            )
+    if found[0] == found[1]:
+        raise InvalidParameter(f"features={features!r} names one feature twice; choose two.")
+    return found[0], found[1]
+
+
+def _held(tree: Tree, matrix: FloatArray, at: Any) -> FloatArray:
+    if at is None:
+        return np.asarray(np.median(matrix, axis=0), dtype=np.float64)
+    try:
+        held = np.asarray(at, dtype=np.float64)
+    except (TypeError, ValueError):
+        held = np.array([np.nan])
+    if held.shape != (len(tree.feature_names),) or not np.isfinite(held).all():
+        raise InvalidParameter(
+            f"at should hold one finite number for each of the tree's {len(tree.feature_names)} features, in their "
+            "order; those of the two that are drawn are not used."
+        )
+    return held
+
+
+def _given_up(tree: Tree, n: int) -> BoolArray:
+    marks = np.zeros(n, dtype=bool)
+    for record in tree.relabelled if isinstance(tree, MarginTree) else ():
+        if record.row >= n:
+            raise InvalidParameter(
+                f"The tree gave up the label of row {record.row}, and X has {n} rows. Pass the training table, or "
+                "the tree without its record: tree.with_relabelled(())."
+            )
+        marks[record.row] = True
+    return marks
+
+
+def _view(plane: FloatArray) -> tuple[FloatArray, FloatArray]:
+    low, high = plane.min(axis=0), plane.max(axis=0)
+    span = np.where(high > low, high - low, np.maximum(1.0, np.abs(low)))
+    return low - AROUND * span, high + AROUND * span
+
+
+def _said_of_others(tree: Tree, shown: tuple[int, int], held: FloatArray, given: bool) -> str:
+    others = [j for j in range(len(tree.feature_names)) if j not in shown]
+    if not others:
+        return ""
+    if len(others) == 1:
+        name = elided(tree.feature_names[others[0]], NAME)
+        return f"\n({name} held at {held[others[0]]:.4g}{'' if given else ', its median'})"
+    return f"\n({len(others)} other features held at {'given values' if given else 'their medians'})"

@@ -1,0 +1,90 @@
+"""Best tree and bound over time."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from ..errors import InvalidParameter
+from ..result import Result
+from ._style import axes_for, colour_of, frame, legend, matplotlib, style_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def plot_trace(result: Any, *, dark: bool | None = None, ax: Axes | None = None) -> Axes:
+    """Draw the objective of the best tree and the bound over the seconds of a solve.
+
+    What lies between the two lines is not known yet. The bound is the solver's word; the objective's last value is
+    that of the checked tree.
+
+    Parameters
+    ----------
+    result : Result or classifier
+        From :func:`octsvm.fit` or :func:`octsvm.solve`, or a fitted classifier.
+    dark : bool, optional
+        Colours for a dark background. None looks at what is behind ``ax``, and where that is transparent, at
+        matplotlib's text colour.
+    ax : matplotlib Axes, optional
+        Where to draw; None makes a figure of its own, ``returned.figure``, without pyplot.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        Its lines have the gids "incumbent" and "bound".
+
+    Raises
+    ------
+    InvalidParameter
+        No result, or one without a trace: read from a file, or nothing was solved.
+    MissingPackage
+        matplotlib is not installed.
+    """
+    found = result if isinstance(result, Result) else getattr(result, "result_", None)
+    if not isinstance(found, Result):
+        raise InvalidParameter(
+            f"A Result was expected, or a classifier with its result_, not this {type(result).__name__}. "
+            "What is read from JSON has none."
+        )
+    points = [(t.seconds, t.incumbent, t.bound) for t in found.trace]
+    if not points:
+        raise InvalidParameter(
+            "The result has no trace: nothing was solved (one class only), or it was read from a solution file."
+        )
+    points.append((max(found.seconds, points[-1][0]), found.objective, found.bound))
+    style = style_of(ax, dark)
+    axes = axes_for(ax, (6.0, 3.4))
+    seconds = [p[0] for p in points]
+    best, bound = (
+        [v if math.isfinite(v) else math.nan for v in column]
+        for column in list(zip(*points, strict=True))[1:]
+    )
+    axes.fill_between(seconds, bound, best, step="post", color=style.line, alpha=0.18, linewidth=0)
+    line = matplotlib("lines").Line2D
+    looks: tuple[tuple[str, list[float], str, Any], ...] = (
+        ("incumbent", best, colour_of(0), "-"),
+        ("bound", bound, colour_of(1), "--"),
+    )
+    handles = []
+    for name, values, colour, dashes in looks:
+        axes.step(seconds, values, where="post", color=colour, linestyle=dashes, linewidth=2.0, gid=name)
+        # A single point shows nothing as a line.
+        last = max((k for k, v in enumerate(values) if not math.isnan(v)), default=None)
+        if last is not None:
+            axes.plot(seconds[last], values[last], "o" if dashes == "-" else "s", color=colour, markersize=5)
+        handles.append(line([], [], color=colour, linestyle=dashes, linewidth=2.0))
+    axes.set_xlim(left=0.0)
+    axes.set_xlabel("seconds")
+    axes.set_ylabel("objective")
+    frame(axes, style)
+    gap = f"best tree: {found.objective:.4g}" if math.isfinite(found.objective) else "no tree"
+    words = [gap, f"bound: {found.bound:.4g} ({_gap(found)})"]
+    legend(axes, handles, words, style, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
+    return axes
+
+
+def _gap(result: Result) -> str:
+    if result.status == "optimal":
+        return "proved optimal"
+    return f"gap {result.gap:.1%}" if math.isfinite(result.gap) else "no gap"

@@ -1,0 +1,360 @@
+"""The tree as boxes and edges. Everything is measured before it is drawn, so that nothing lies on anything else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from ..errors import InvalidParameter
+from ..exports._outline import Leaf, Split, outline, require_count, tree_of
+from ..formulations.trees import AxisTree, Tree
+from ._rows import classes_of, counts_at_nodes, read_rows, relabelled_at
+from ._style import PLAIN, Style, axes_for, colour_of, elided, elided_apart, matplotlib, style_of, text_on
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# All in points, for a font of size 1.
+PAD = 0.7  # around the text in a box
+BAR = 0.55  # height of the bar of classes
+BETWEEN = 1.6  # boxes side by side
+GAP = 3.6  # levels: room for the edges and their answers
+EDGE = 0.85  # size of the answers' font
+SHORTEST = 4.5  # a box is at least that wide
+MARGIN = 0.8  # around everything
+
+IN_A_ROW = 4  # classes whose counts stand side by side, in the order of the colours above the tree
+NAMED = 3  # classes that a box names where there are more
+
+
+@dataclass(eq=False)
+class _Box:
+    part: Split | Leaf
+    text: str
+    shares: list[tuple[int, float]]  # class and its share of the rows here
+    label: int = 0  # class of a leaf
+    width: float = 0.0
+    height: float = 0.0
+    x: float = 0.0  # of the middle; relative to the parent until all are placed
+    top: float = 0.0
+    below: list[_Box] = field(default_factory=list)
+
+    def all(self) -> list[_Box]:
+        return [self, *(box for child in self.below for box in child.all())]
+
+
+def plot_tree(
+    fitted: Any,
+    X: Any = None,
+    y: Any = None,
+    *,
+    units: Literal["original", "scaled"] = "original",
+    digits: int | None = 4,
+    most: int | None = 3,
+    width: int = 26,
+    fontsize: float = 9.0,
+    dark: bool | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw a tree: a box for every split and every leaf, "yes" to the left where the condition in the box holds.
+
+    A box shows its condition, how many rows of each class come by (of more than four classes the three largest, by
+    name) with a bar of their shares, and how many labels were given up there. A leaf has the colour of its class. The picture is laid out for the size that the axes have
+    now; without ``ax`` it gets a figure as large as it needs.
+
+    Parameters
+    ----------
+    fitted : Tree, Result or classifier
+        What holds the tree.
+    X : array-like of shape (n, p), optional
+        Rows to count. Without them a classifier shows its training weights, and anything else no counts.
+    y : array-like of shape (n,), optional
+        Their labels.
+    units : "original" or "scaled"
+        Of weights and thresholds: the table's own, or [0, 1] on the training rows.
+    digits : int or None
+        Significant digits; None prints the shortest numbers that read back the same.
+    most : int or None
+        How many of an oblique split's weights, the largest first; the others are counted. None shows all.
+    width : int
+        Characters of a name, 8 or more. The middle of a longer one is left out.
+    fontsize : float
+        In points. It becomes smaller where the tree does not fit into ``ax``.
+    dark : bool, optional
+        Colours for a dark background. None looks at what is behind ``ax``, and where that is transparent, at
+        matplotlib's text colour.
+    ax : matplotlib Axes, optional
+        Where to draw; None makes a figure of its own, ``returned.figure``, without pyplot.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        With the tree; its data units are points. Boxes have the gid "box1", texts "node1", edges "edge1-2" and answers
+        "answer1-2", by heap numbers.
+
+    Raises
+    ------
+    InvalidData, InvalidParameter
+        No tree; rows or labels that are not the tree's; a wrong option.
+    MissingPackage
+        matplotlib is not installed.
+    """
+    tree = tree_of(fitted)
+    for name, value in (("digits", digits), ("most", most), ("width", width)):
+        require_count(name, value)
+    if width is None or width < 8:
+        raise InvalidParameter(f"width={width!r} should be a whole number, 8 or more.")
+    if isinstance(fontsize, bool) or not isinstance(fontsize, (int, float)) or not 0 < fontsize < 1000:
+        raise InvalidParameter(f"fontsize={fontsize!r} should be a number of points above 0.")
+    top = outline(tree, units)
+    classes = classes_of(fitted, tree)
+    counts, many = _counts(fitted, tree, classes, X, y)
+    style = style_of(ax, dark)
+    writer = _Writer(tree, classes, counts, digits, most, width)
+    root = writer.box(top)
+    key = [elided(label, width) for label in classes] if many else []
+    from ._canvas import Measure
+
+    measure = Measure()
+    across, down, rows = _laid_out(root, key, measure, fontsize)
+    axes = axes_for(ax, (across / 72, down / 72), whole=True)
+    if ax is not None:
+        room = ax.get_window_extent()
+        dpi = ax.get_figure(root=True).dpi  # type: ignore[union-attr]
+        fit = min(1.0, room.width * 72 / dpi / across, room.height * 72 / dpi / down)
+        if fit < 1:  # text does not shrink evenly: lay it out again
+            fontsize *= fit
+            across, down, rows = _laid_out(root, key, measure, fontsize)
+        wide, high = room.width * 72 / dpi, room.height * 72 / dpi
+        left, above = (across - wide) / 2, (down - high) / 2
+        axes.set_xlim(left, left + wide)
+        axes.set_ylim(above + high, above)
+    else:
+        axes.set_xlim(0, across)
+        axes.set_ylim(down, 0)
+    axes.set_axis_off()
+    _draw(axes, root, style, fontsize)
+    for x, above, k, label in rows:
+        _square(axes, (x, above), fontsize, colour_of(k), style)
+        axes.text(
+            x + 1.4 * fontsize,
+            above + fontsize / 2,
+            label,
+            ha="left",
+            va="center",
+            color=style.ink,
+            fontsize=fontsize,
+            gid=f"class{k}",
+            **PLAIN,
+        )
+    return axes
+
+
+def _counts(fitted: Any, tree: Tree, classes: list[Any], X: Any, y: Any) -> tuple[Any, bool]:
+    """Counts (nodes, k) or None, and whether they are by class."""
+    if (X is None) != (y is None):
+        raise InvalidParameter("Counts need rows and their labels: pass both X and y, or neither.")
+    if X is not None:
+        matrix, index = read_rows(tree, classes, X, y)
+        return counts_at_nodes(tree, matrix, index, len(classes)), True
+    weight = getattr(fitted, "node_weights_", None)
+    return weight, weight is not None
+
+
+class _Writer:
+    """What stands in the boxes."""
+
+    def __init__(
+        self, tree: Tree, classes: list[Any], counts: Any, digits: int | None, most: int | None, width: int
+    ) -> None:
+        self.tree, self.classes, self.counts = tree, classes, counts
+        self.digits, self.most, self.width = digits, most, width
+        self.names = elided_apart(tree.feature_names, width)
+
+    def box(self, part: Split | Leaf) -> _Box:
+        label = 0
+        if isinstance(part, Leaf):
+            lines, below = [elided(self.tree.classes[part.label], self.width)], []
+            label = self.classes.index(self.tree.classes[part.label])
+        else:
+            lines, below = self._condition(part), [self.box(part.left), self.box(part.right)]
+        shares: list[tuple[int, float]] = []
+        if self.counts is not None:
+            here = self.counts[part.node - 1]
+            lines += self._counted(here)
+            if here.sum() > 0:
+                shares = [(k, float(c / here.sum())) for k, c in enumerate(here) if c > 0]
+        given_up = relabelled_at(self.tree, part)
+        if given_up:
+            lines.append(f"{given_up} relabelled")
+        return _Box(part, "\n".join(lines), shares, label, below=below)
+
+    def _counted(self, here: Any) -> list[str]:
+        if len(here) <= IN_A_ROW:
+            return [" | ".join(f"{c:.6g}" for c in here)]
+        # Many classes: the largest by name.
+        order = [k for k in np.argsort(-here, kind="stable") if here[k] > 0]
+        lines = [f"{here[k]:.6g} {elided(self.classes[k], self.width)}" for k in order[:NAMED]]
+        rest = len(order) - NAMED
+        return [*(lines or ["0"]), *([f"… +{rest} more"] if rest > 0 else [])]
+
+    def _number(self, value: float) -> str:
+        return repr(float(value)) if self.digits is None else f"{value:.{self.digits}g}"
+
+    def _condition(self, split: Split) -> list[str]:
+        used = np.flatnonzero(split.weights)
+        threshold = f"< {self._number(split.below)}"
+        if isinstance(self.tree, AxisTree):
+            name = self.names[int(used[0])]
+            line = f"{name} {threshold}"
+            return [line] if len(line) <= self.width else [name, threshold]
+        order = used[np.argsort(-np.abs(split.weights[used]), kind="stable")]
+        shown = order if self.most is None else order[: self.most]
+        lines = []
+        for k, j in enumerate(shown):
+            w = split.weights[j]
+            sign = "-" if w < 0 else ""
+            if k:
+                sign = "- " if w < 0 else "+ "
+            lines.append(f"{sign}{self._number(abs(w))} {self.names[int(j)]}")
+        rest = len(order) - len(shown)
+        if rest:
+            lines.append(f"… +{rest} more")
+        return [*(lines or ["0"]), threshold]
+
+
+def _laid_out(
+    root: _Box, key: list[str], measure: Any, size: float
+) -> tuple[float, float, list[tuple[float, float, int, str]]]:
+    """Sizes and places of all boxes in points; width and height of the picture; places of the colours' names."""
+    for box in root.all():
+        w, h = measure(box.text, size)
+        bar = 1.6 * BAR if box.shares else 0.0
+        box.width = max(w + 2 * PAD * size, SHORTEST * size)
+        box.height = h + (2 * PAD + bar) * size
+    outer = _place(root, size)
+    left, right = min(a for a, _ in outer), max(b for _, b in outer)
+    margin = MARGIN * size
+    widths = [1.4 * size + measure(label, size)[0] + 1.6 * size for label in key]
+    across = max(right - left, min(max(widths, default=0.0), 60 * size)) + 2 * margin
+    rows: list[tuple[float, float, int, str]] = []
+    x, top = margin, margin
+    for k, label in enumerate(key):
+        if x > margin and x + widths[k] > across - margin:
+            x, top = margin, top + 1.7 * size
+        rows.append((x, top, k, label))
+        x += widths[k]
+    if key:
+        top += 2.4 * size
+    middle = (across - (right - left)) / 2 - left
+    level = [root]
+    root.x = middle
+    while level:
+        tallest = max(box.height for box in level)
+        for box in level:
+            box.top = top
+            for child in box.below:
+                child.x += box.x
+        top += tallest + GAP * size
+        level = [child for box in level for child in box.below]
+    return across, top - GAP * size + margin, rows
+
+
+def _place(box: _Box, size: float) -> list[tuple[float, float]]:
+    """Left and right ends of a subtree on each of its levels, around its root; sets the offsets of the children."""
+    own = (-box.width / 2, box.width / 2)
+    box.x = 0.0
+    if not box.below:
+        return [own]
+    first, second = (_place(child, size) for child in box.below)
+    apart = max(a[1] - b[0] for a, b in zip(first, second, strict=False)) + BETWEEN * size
+    box.below[0].x, box.below[1].x = -apart / 2, apart / 2
+    outer = [own]
+    for k in range(max(len(first), len(second))):
+        ends = [
+            (a + child.x, b + child.x)
+            for part, child in zip((first, second), box.below, strict=True)
+            for a, b in part[k : k + 1]
+        ]
+        outer.append((min(a for a, _ in ends), max(b for _, b in ends)))
+    return outer
+
+
+def _square(ax: Axes, at: tuple[float, float], size: float, fill: str, style: Style) -> None:
+    patches = matplotlib("patches")
+    ax.add_patch(patches.Rectangle(at, size, size, facecolor=fill, edgecolor=style.line, linewidth=0.6))
+
+
+def _draw(ax: Axes, root: _Box, style: Style, size: float) -> None:
+    patches, lines = matplotlib("patches"), matplotlib("lines")
+    boxes = root.all()
+    bottoms: dict[float, float] = {}  # of each level, by its top
+    for box in boxes:
+        bottoms[box.top] = max(bottoms.get(box.top, 0.0), box.top + box.height)
+    for box in boxes:
+        leaf = isinstance(box.part, Leaf)
+        fill = colour_of(box.label) if leaf else style.box
+        ax.add_patch(
+            patches.FancyBboxPatch(
+                (box.x - box.width / 2, box.top),
+                box.width,
+                box.height,
+                boxstyle=f"round,pad=0,rounding_size={0.6 * size if leaf else 0.15 * size}",
+                facecolor=fill,
+                edgecolor=style.line,
+                linewidth=0.8,
+                gid=f"box{box.part.node}",
+            )
+        )
+        bar = BAR * size if box.shares else 0.0
+        at = box.x - box.width / 2 + PAD * size
+        for k, share in box.shares:
+            across = share * (box.width - 2 * PAD * size)
+            ax.add_patch(
+                patches.Rectangle(
+                    (at, box.top + box.height - bar - 0.6 * PAD * size),
+                    across,
+                    bar,
+                    facecolor=colour_of(k),
+                    edgecolor=text_on(fill),
+                    linewidth=0.5,
+                )
+            )
+            at += across
+        ax.text(
+            box.x,
+            box.top + (box.height - (1.6 * BAR * size if box.shares else 0.0)) / 2,
+            box.text,
+            ha="center",
+            va="center",
+            color=text_on(fill),
+            fontsize=size,
+            gid=f"node{box.part.node}",
+            **PLAIN,
+        )
+        for answer, child in zip(("yes", "no"), box.below, strict=False):
+            # Straight down past taller boxes of the same level, then across in the gap between the levels.
+            low = bottoms[box.top]
+            ax.add_line(
+                lines.Line2D(
+                    [box.x, box.x, child.x],
+                    [box.top + box.height, low, child.top],
+                    color=style.line,
+                    linewidth=1.0,
+                    gid=f"edge{box.part.node}-{child.part.node}",
+                    zorder=0.5,
+                )
+            )
+            ax.text(
+                (box.x + child.x) / 2 + (-0.4 if answer == "yes" else 0.4) * size,
+                (low + child.top) / 2,
+                answer,
+                ha="right" if answer == "yes" else "left",
+                va="bottom",
+                color=style.ink,
+                fontsize=EDGE * size,
+                gid=f"answer{box.part.node}-{child.part.node}",
+                **PLAIN,
+            )
