@@ -259,7 +259,8 @@ def test_interrupt_outside_the_solve(table: Path, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.skipif(sys.platform == "win32", reason="sends a signal")
 def test_interrupt_of_a_solve_keeps_the_best_tree(tmp_path: Path) -> None:
     out = tmp_path / "tree.json"
-    child = process("fit", "wine", "-f", "oct", "--depth", 3, "--time-limit", 60, "--json", "--out", out)
+    hard = ("-f", "oct", "--depth", 3, "--variant", "rank")
+    child = process("fit", "wine", *hard, "--time-limit", 60, "--json", "--out", out)
     assert child.stderr is not None
     for line in child.stderr:
         if "incumbent" in line:
@@ -636,26 +637,27 @@ def test_read_knows_the_kinds_of_solution_files() -> None:
 def test_what_was_solved_elsewhere_is_read(table: Path, tmp_path: Path) -> None:
     import highspy
 
+    quick = [*QUICK, "--variant", "rank"]
     path, saved = tmp_path / "model.lp", tmp_path / "read.json"
-    assert run("write", table, *QUICK, "--out", path).exit_code == 0
+    assert run("write", table, *quick, "--out", path).exit_code == 0
     solver = highspy.Highs()
     solver.setOptionValue("output_flag", False)
     solver.readModel(str(path))
     solver.run()
     solver.writeSolution(str(tmp_path / "model.sol"), 0)
-    result = run("read", table, tmp_path / "model.sol", *QUICK, "--out", saved)
+    result = run("read", table, tmp_path / "model.sol", *quick, "--out", saved)
     assert (result.exit_code, result.stderr) == (0, "")
     for part in ("status     feasible", "objective  1 = ", "which says 'Optimal'", "accuracy   train 1.0000"):
         assert part in result.stdout
-    found = json.loads(run("read", table, tmp_path / "model.sol", *QUICK, "--json", "--kind", "highs").stdout)
+    found = json.loads(run("read", table, tmp_path / "model.sol", *quick, "--json", "--kind", "highs").stdout)
     assert (found["objective"], found["solver"], found["stop"], found["train_rows"]) == (
         1.0,
         "highs",
         "file",
         10,
     )
-    assert "depth=" in refused("read", table, tmp_path / "model.sol", *QUICK, "--depth", "2")
-    assert "No solution" not in refused("read", table, path, *QUICK)
+    assert "depth=" in refused("read", table, tmp_path / "model.sol", *quick, "--depth", "2")
+    assert "No solution" not in refused("read", table, path, *quick)
     assert run("show", saved, "--text").exit_code == 0
     text = (tmp_path / "model.sol").read_text()
     # Row 0 in the other leaf: the answer does not hold.
@@ -664,7 +666,7 @@ def test_what_was_solved_elsewhere_is_read(table: Path, tmp_path: Path) -> None:
     )
     assert wrong != text
     (tmp_path / "model.sol").write_text(wrong)
-    result = run("read", table, tmp_path / "model.sol", *QUICK)
+    result = run("read", table, tmp_path / "model.sol", *quick)
     assert result.exit_code == cli.UNVERIFIED
     assert "does not hold outside the solver" in result.stderr
 
@@ -848,7 +850,7 @@ def fit(*args, **options):
         pass  # as an import or a destructor may do
     return real(*args, **options)
 octsvm.fit = fit
-cli.main(["fit", "wine", "-f", "oct", "--depth", "3", "--time-limit", "100"])
+cli.main(["fit", "wine", "-f", "oct", "--depth", "3", "--variant", "rank", "--time-limit", "100"])
 """
     began = time.monotonic()
     child = subprocess.run(
