@@ -13,7 +13,6 @@ fitted anew with the other nodes kept, and pruning.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -23,6 +22,7 @@ import numpy as np
 from ..formulations._svm import norms
 from ..formulations.base import BoolArray, Data, FloatArray, IntArray
 from ..formulations.trees import MarginTree
+from .machines import LARGE, fit_sparse_svm, fit_svm
 
 if TYPE_CHECKING:
     from . import Budget
@@ -32,49 +32,12 @@ COSTS = (1.0, 100.0, 10.0, 1e4, 1e3, 1e-1)  # of trees grown from the machines o
 CAPS = np.geomspace(0.5, 2e4, 12)  # norms
 LENGTHS = np.array([1.0, 0.6, 0.3, 0.1])  # of a normal vector, as shares of the cap
 RELABEL_ROUNDS = 3
-LARGE = 3000  # rows beyond which the dual solver is too slow, and trees are grown on a sample
-SAMPLE = 2000
+SAMPLE = 2000  # rows that trees are grown on where there are more than LARGE
 TRIES = 24  # directions looked at together
-PATIENCE = 600  # steps of the local search without success
+KICK_AFTER = 15  # steps of the local search without success
+PROPOSALS = 6  # sets of labels of which the best is taken
+PATIENCE = 2000  # steps without a better tree
 SLACK = 1e-9
-
-
-def fit_svm(X: FloatArray, sign: FloatArray, weights: FloatArray, C: float) -> tuple[FloatArray, float]:
-    """Soft-margin SVM: ω (p,) and ω_0; a constant classifier where only one class is left."""
-    used = weights > 0
-    if not used.any() or (sign[used] == sign[used][0]).all():
-        return np.zeros(X.shape[1]), float(sign[used][0]) if used.any() else 1.0
-    from sklearn import config_context
-    from sklearn.exceptions import ConvergenceWarning
-    from sklearn.svm import SVC, LinearSVC
-
-    if len(X) > LARGE:
-        model: Any = LinearSVC(C=C, loss="hinge", intercept_scaling=10.0, max_iter=200, random_state=0)
-    else:
-        model = SVC(kernel="linear", C=C, cache_size=50, tol=1e-3, max_iter=5_000)
-    if not used.all():
-        X, sign, weights = X[used], sign[used], weights[used]
-    with warnings.catch_warnings(), config_context(assume_finite=True, skip_parameter_validation=True):
-        warnings.simplefilter("ignore", ConvergenceWarning)  # a rough hyperplane is as good a start
-        model.fit(X, sign, sample_weight=weights)
-    return np.asarray(model.coef_[0], dtype=float), float(model.intercept_[0])
-
-
-def fit_sparse_svm(X: FloatArray, sign: FloatArray, weights: FloatArray, C: float) -> FloatArray:
-    """Normal vector (p,) of an SVM with the sum of absolute weights and squared errors."""
-    from sklearn.exceptions import ConvergenceWarning
-    from sklearn.svm import LinearSVC
-
-    used = weights > 0
-    if not used.any() or (sign[used] == sign[used][0]).all():
-        return np.zeros(X.shape[1])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        model: Any = LinearSVC(
-            C=C, penalty="l1", dual=False, intercept_scaling=10.0, max_iter=200, random_state=0
-        )
-        model.fit(X[used], sign[used], sample_weight=weights[used])
-    return np.asarray(model.coef_[0], dtype=float)
 
 
 def clear_of_the_plane(score: FloatArray, mu: float) -> float:
@@ -284,10 +247,16 @@ class Workshop:
         self._machines[key] = found
         return found
 
-    def directions(self, rows: IntArray, quick: bool) -> FloatArray:
+    def path(self, quick: bool, cap: float) -> tuple[float, ...]:
+        """SVM costs to try: that of a machine which sets δ alone (to the next power of ten), 10, then all others."""
+        C = self.c1 * (2 * cap if not self.single else 1.0)
+        own = float(10.0 ** np.clip(np.ceil(np.log10(C)), -1, 4))
+        return (own, 10.0) if quick else tuple(dict.fromkeys((own, *PATH)))
+
+    def directions(self, rows: IntArray, quick: bool, cap: float) -> FloatArray:
         """Unit normal vectors (k, p) worth trying for these rows."""
         X, y, w = self.X[rows], self.sign[rows], self.weights[rows]
-        found = [omega for C in PATH[: 2 if quick else len(PATH)] for omega, _ in self.machines(rows, C)]
+        found = [omega for C in self.path(quick, cap) for omega, _ in self.machines(rows, C)]
         if w[y > 0].sum() > 0 and w[y < 0].sum() > 0:
             plus, minus = y > 0, y < 0
             found.append(
@@ -312,7 +281,7 @@ class Workshop:
             paid = w @ self.loss(y[:, None] * S)
             k = len(found) - 1 if self.norm == "l2" else int(np.argmin(paid))
             return [(float(paid[k]), *found[k])]
-        U = self.directions(rows, how.quick)
+        U = self.directions(rows, how.quick, how.cap)
         if not how.quick:
             U = np.concatenate([U, self.axes(rows)])
         if not len(U):
@@ -404,7 +373,7 @@ class Workshop:
         if not nodes:
             return planes
         fresh = planes.copy()
-        for width, count in ((4.0, 13), (1.15, 9)):
+        for width, count in ((4.0, 13), (1.15, 9), (1.02, 7), (1.003, 7)):
             largest = float(norms(fresh.omega, self.norm).max())
             if largest == 0:
                 return None
@@ -503,8 +472,11 @@ class Workshop:
                 return True
         return False
 
-    def refit(self, t: int) -> bool:
-        """A machine fitted to the labels as they are relabelled now, or to other weights; what is below kept or grown."""
+    def refit(self, t: int, kick: bool = False) -> bool:
+        """A machine fitted to the labels as they are relabelled now, or to other weights; what is below kept or grown.
+
+        A ``kick`` changes several labels, and is for a tree whose cost was set to infinity.
+        """
         assert self.best is not None
         level = t.bit_length() - 1
         node, score = self.route(self.best)
@@ -515,13 +487,17 @@ class Workshop:
         kept = self.c1 * np.maximum(0, 1 - ys) <= self.c2 + self.c1 * np.maximum(0, 1 + ys)
         label, w = self.sign[rows], self.weights[rows]
         cap = float(norms(self.best.omega, self.norm).max())
-        if self.rng.random() < 0.5:
+        kind = 0.0 if kick else self.rng.random()
+        careful = bool(kind < 0.7)
+        if careful:
             # Where one machine alone sets δ, its own optimum has C = c1 dR/dmargin; less of δ's price means a larger C.
             rate = 2 * cap if not self.single else 1.0
             C = self.c1 * rate * float(self.rng.choice([1.0, 1.0, 2.0, 5.0, 30.0]))
+            if kind < 0.4:
+                kept = self._other_labels(kept, ys, rows, min(max(C, 1e-3), 1e5), kick)
             label = np.where(kept, label, -label)
             if self.c2 < 2 * self.c1:
-                w = w * np.where(kept, 1.0, float(self.rng.choice([0.0, 0.3, 1.0])))
+                w = w * np.where(kept, 1.0, float(self.rng.choice([0.0, 0.3, 1.0, 1.0])))
             else:
                 w = w * kept  # a row that was given up costs c2, wherever it lies
         else:
@@ -530,11 +506,11 @@ class Workshop:
             if self.rng.random() < 0.7:
                 w = w * (kept | (self.rng.random(len(rows)) < 0.2))
         C = min(max(C, 1e-3), 1e5)
-        omega, omega0 = fit_svm(self.X[rows], label, w, C)
+        omega, omega0 = fit_svm(self.X[rows], label, w, C, careful=careful)
         size = float(norms(omega[None, :], self.norm)[0])
         if size <= 1e-12:
             return False
-        if self._with_plane(t, omega, omega0, rows):
+        if not (kick and t <= self.B) and self._with_plane(t, omega, omega0, rows):
             return True
         others = float(np.delete(norms(self.best.omega, self.norm), t - 1).max(initial=0.0))
         lengths = np.unique([cap, 0.9 * cap, 1.1 * cap, size, max(others, 0.3 * cap)])
@@ -544,7 +520,7 @@ class Workshop:
         cost = cost[0] + np.array([self.margin(max(float(r), others)) for r in lengths])
         g = int(np.argmin(cost))
         plane = omega * (lengths[g] / size), float(places[0, g])
-        if self._with_plane(t, *plane, rows):
+        if not (kick and t <= self.B) and self._with_plane(t, *plane, rows):
             return True
         if t > self.B:
             return False
@@ -554,6 +530,27 @@ class Workshop:
             if not _below(int(s) + 1, t)
         }
         return self.try_growth(Growth(max(cap, float(lengths[g])), True, None, fixed | {t: plane}))
+
+    def _other_labels(self, kept: BoolArray, ys: FloatArray, rows: IntArray, C: float, kick: bool) -> BoolArray:
+        """Other rows given up or taken back: those next to the plane, or far on the wrong side."""
+        far = np.abs(ys) if self.rng.random() < 0.5 else ys
+        best, lowest = kept, np.inf
+        proposals = 1 if kick or self.rng.random() < 0.5 else PROPOSALS
+        for _ in range(proposals):
+            # Support vectors all have a margin of 1: in a random order.
+            near = np.argsort(far + 0.2 * self.rng.random(len(ys)), kind="stable")[:12]
+            many = int(self.rng.integers(2, 5)) if kick or self.rng.random() < 0.4 else 1
+            fresh = kept.copy()
+            fresh[self.rng.permutation(near)[:many]] ^= True
+            if proposals == 1:
+                return fresh
+            y, w = self.sign[rows], self.weights[rows]
+            v, v0 = fit_svm(self.X[rows], np.where(fresh, y, -y), w, C)
+            size = float(norms(v[None, :], self.norm)[0])
+            cost = self.margin(size) + float(w @ self.loss(y * (self.X[rows] @ v + v0)))
+            if cost < lowest:
+                best, lowest = fresh, cost
+        return best
 
     def _with_plane(self, t: int, omega: FloatArray, omega0: float, rows: IntArray) -> bool:
         assert self.best is not None
@@ -604,33 +601,64 @@ class Workshop:
         yield from self.improve()
 
     def improve(self) -> Iterator[Planes]:
-        """Local search from the best tree, until it is exhausted or the budget is."""
+        """Local search from the best tree, until it is exhausted or the budget is.
+
+        Where nothing improves for a while, a node is moved for the worse, and the search goes on from there; if it
+        does not come out below the best tree, it returns to it.
+        """
         assert self.best is not None
-        spread, idle = 0.3, 0
-        if self.best.split.any() and self.prune():
-            yield self.best
-        while idle < PATIENCE and not self.budget.spent() and self.best.split.any():
+        top, spread, idle, stale = self.best, 0.3, 0, 0
+        paid, tried = np.zeros(5), np.zeros(5)
+        self.prune()
+        while stale < PATIENCE and self.best.split.any() and not self.budget.spent():
+            if self.best.cost < top.cost * (1 - SLACK) - 1e-12:
+                top, stale = self.best, 0
+                yield top
             nodes = np.flatnonzero(self.best.split) + 1
             t = int(self.rng.choice(nodes))
-            kind = int(self.rng.integers(12))
+            if idle > KICK_AFTER:
+                self.best, idle = top.copy(), 0
+                self.kick()
+                continue
+            # Kinds of steps that paid are taken more often.
+            share = (paid + 1.0) / (tried + 4.0) * np.array([1.0, 3.0, 1.0, 0.3, 2.0])
+            kind = int(self.rng.choice(5, p=share / share.sum()))
             if kind == 0:
                 done = self.rescale()
-            elif kind <= 4:
+            elif kind == 1:
                 done = self.refit(t)
-            elif kind == 5 and len(self.X) <= LARGE:
+            elif kind == 2:
                 s = int(self.rng.integers(1, self.T + 1))
                 factor = float(self.rng.choice([0.7, 0.85, 1.0, 1.2, 1.5]))
-                done = self.regrow(s, factor, bool(self.rng.random() < 0.6))
+                done = self.regrow(s, factor, bool(self.rng.random() < 0.7))
+            elif kind == 3:
+                done = self.prune()
             else:
                 done = self.change(t, spread)
                 spread = min(1.0, spread * 1.5) if done else max(1e-3, spread * 0.9)
                 if spread <= 1e-3:
                     spread = 0.5
-            idle = 0 if done else idle + 1
-            if done:
-                yield self.best
-        if self.best.split.any() and self.prune():
-            yield self.best
+            paid, tried = 0.98 * paid, 0.98 * tried
+            paid[kind] += done
+            tried[kind] += 1
+            idle, stale = 0 if done else idle + 1, stale + 1
+        self.prune()
+        if self.best.cost < top.cost:
+            top = self.best
+            yield top
+        self.best = top
+
+    def kick(self) -> bool:
+        """Move a node for the worse: the best tree is what came of it, whatever it costs."""
+        assert self.best is not None
+        before = self.best
+        nodes = np.flatnonzero(before.split) + 1
+        self.best = Planes(before.omega, before.omega0, before.split)
+        for _ in range(4):
+            if self.refit(int(self.rng.choice(nodes)), kick=True):
+                return True
+        self.best = before
+        return False
 
 
 def _below(t: int, top: int) -> bool:
