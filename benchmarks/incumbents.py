@@ -170,7 +170,11 @@ def report(found: dict[tuple[str, Cell], dict[str, Any]]) -> str:
             values = list(ratios.values())
             high = [c for c, r in ratios.items() if r > 1 + WORSE]
             low = sum(r < 1 - WORSE for r in values)
-            name = rival if rival == "crude" else f"{rival} alone, {max(c['limit'] for (w, _), c in found.items() if w == rival):g} s"
+            name = (
+                rival
+                if rival == "crude"
+                else f"{rival} alone, {max(c['limit'] for (w, _), c in found.items() if w == rival):g} s"
+            )
             out.append(
                 f"| {name} | {depth} | {len(values)} | {len(values) - low - len(high)} | {low} | {len(high)} | "
                 f"{geometric_mean(values):.3f} | {min(values):.3g} | {max(values):.3f} |"

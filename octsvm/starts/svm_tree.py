@@ -27,7 +27,13 @@ from .machines import LARGE, fit_sparse_svm, fit_svm
 if TYPE_CHECKING:
     from . import Budget
 
-PATH = (1.0, 100.0, 1e4, 1e-1, 10.0)  # SVM costs C, in multiples of 1 (features in [0, 1]), the usual ones first
+PATH = (
+    1.0,
+    100.0,
+    1e4,
+    1e-1,
+    10.0,
+)  # SVM costs C, in multiples of 1 (features in [0, 1]), the usual ones first
 COSTS = (1.0, 100.0, 10.0, 1e4, 1e3, 1e-1)  # of trees grown from the machines of one C
 CAPS = np.geomspace(0.5, 2e4, 12)  # norms
 LENGTHS = np.array([1.0, 0.6, 0.3, 0.1])  # of a normal vector, as shares of the cap
@@ -126,9 +132,7 @@ class Workshop:
 
     def loss(self, ys: FloatArray) -> FloatArray:
         """The cheaper of error and relabelling."""
-        return np.minimum(
-            self.c1 * np.maximum(0.0, 1.0 - ys), self.c2 + self.c1 * np.maximum(0.0, 1.0 + ys)
-        )
+        return np.minimum(self.c1 * np.maximum(0.0, 1.0 - ys), self.c2 + self.c1 * np.maximum(0.0, 1.0 + ys))
 
     def constant(self, rows: IntArray) -> tuple[float, float]:
         """Cost of a constant classifier at one level, and its side."""
@@ -200,7 +204,11 @@ class Workshop:
             return np.zeros(shape), np.zeros(shape)
         # Kinks of the loss in u = y s, with the change of slope there, from u = -∞ on.
         if self.c2 < 2 * self.c1:
-            kinks = ((-1.0, self.c1), (-self.c2 / (2 * self.c1), -2 * self.c1), (1.0, self.c1))
+            kinks: tuple[tuple[float, float], ...] = (
+                (-1.0, self.c1),
+                (-self.c2 / (2 * self.c1), -2 * self.c1),
+                (1.0, self.c1),
+            )
         else:
             kinks = ((1.0 - self.c2 / self.c1, -self.c1), (1.0, self.c1))
         s = along[:, None, :] * lengths[None, :, None]
@@ -531,7 +539,9 @@ class Workshop:
         }
         return self.try_growth(Growth(max(cap, float(lengths[g])), True, None, fixed | {t: plane}))
 
-    def _other_labels(self, kept: BoolArray, ys: FloatArray, rows: IntArray, C: float, kick: bool) -> BoolArray:
+    def _other_labels(
+        self, kept: BoolArray, ys: FloatArray, rows: IntArray, C: float, kick: bool
+    ) -> BoolArray:
         """Other rows given up or taken back: those next to the plane, or far on the wrong side."""
         far = np.abs(ys) if self.rng.random() < 0.5 else ys
         best, lowest = kept, np.inf
@@ -733,10 +743,10 @@ def candidates(data: Data, params: Any, budget: Budget, seed: int) -> Iterator[M
         if step():
             yield as_tree(shop.best)
     for _ in range(2 * shop.T):
-        for t in np.flatnonzero(shop.best.split) + 1:
+        for k in np.flatnonzero(shop.best.split):
             if budget.spent():
                 return
-            if shop.change(int(t), 0.05):
+            if shop.change(int(k) + 1, 0.05):
                 yield as_tree(shop.best)
 
 
