@@ -22,6 +22,7 @@ import numpy as np
 from ..formulations._svm import norms
 from ..formulations.base import BoolArray, Data, FloatArray, IntArray
 from ..formulations.trees import MarginTree
+from .axis_search import sample
 from .machines import LARGE, fit_sparse_svm, fit_svm
 
 if TYPE_CHECKING:
@@ -38,11 +39,13 @@ COSTS = (1.0, 100.0, 10.0, 1e4, 1e3, 1e-1)  # of trees grown from the machines o
 CAPS = np.geomspace(0.5, 2e4, 12)  # norms
 LENGTHS = np.array([1.0, 0.6, 0.3, 0.1])  # of a normal vector, as shares of the cap
 RELABEL_ROUNDS = 3
-SAMPLE = 2000  # rows that trees are grown on where there are more than LARGE
 TRIES = 24  # directions looked at together
 KICK_AFTER = 15  # steps of the local search without success
+BALL_FITS = 6
 PROPOSALS = 6  # sets of labels of which the best is taken
-PATIENCE = 2000  # steps without a better tree
+PATIENCE = 2000  # steps without a better tree; fewer where a step takes longer, from 200 rows on
+SAMPLE_STEPS = 400
+FULL_PASSES = 3  # over the nodes, on all rows of a large table
 SLACK = 1e-9
 
 
@@ -120,6 +123,7 @@ class Workshop:
         self.budget = budget
         self.rng = np.random.default_rng(seed)
         self._machines: dict[tuple[bytes, float], list[tuple[FloatArray, float]]] = {}
+        self._C: dict[int, float] = {}
         self.best: Planes | None = None
 
     # -- costs ----------------------------------------------------------------------------------------------
@@ -458,9 +462,10 @@ class Workshop:
         gradient = (pull * X.T).sum(axis=1) - pull.sum() * X.mean(axis=0)
         length = float(np.sqrt(gradient @ gradient))
         p = X.shape[1]
-        noise = self.rng.normal(size=(TRIES, p)) / np.sqrt(p)
-        noise *= self.rng.random((TRIES, p)) < self.rng.choice([1.0, 0.3, 1.5 / p], size=(TRIES, 1))
-        noise *= spread * np.sqrt(float(u @ u)) * self.rng.random((TRIES, 1)) * 2
+        tries = int(np.clip(200_000 // len(rows), 4, TRIES))
+        noise = self.rng.normal(size=(tries, p)) / np.sqrt(p)
+        noise *= self.rng.random((tries, p)) < self.rng.choice([1.0, 0.3, 1.5 / p], size=(tries, 1))
+        noise *= spread * np.sqrt(float(u @ u)) * self.rng.random((tries, 1)) * 2
         U = u + noise
         if length > 0:
             steps = np.array([0.01, 0.03, 0.1, 0.3]) * min(1.0, 4 * spread) * np.sqrt(float(u @ u)) / length
@@ -538,6 +543,76 @@ class Workshop:
             if not _below(int(s) + 1, t)
         }
         return self.try_growth(Growth(max(cap, float(lengths[g])), True, None, fixed | {t: plane}))
+
+    def ball_fit(
+        self, t: int, rows: IntArray, label: FloatArray, w: FloatArray, cap: float
+    ) -> tuple[FloatArray, float]:
+        """The machine of least error whose norm is the cap (or less, where no error is left): a search over C."""
+        C = self._C.get(t, 2 * self.c1 * (2 * cap if not self.single else 1.0))
+        low, high = 1e-4, 1e5
+        best: tuple[float, FloatArray, float] | None = None
+        for _ in range(BALL_FITS):
+            C = float(np.clip(C, low, high))
+            omega, omega0 = fit_svm(self.X[rows], label, w, C)
+            size = float(norms(omega[None, :], self.norm)[0])
+            if size <= 1e-12:
+                break
+            off = abs(np.log(size / cap))
+            if best is None or off < best[0]:
+                best = off, omega, omega0
+                self._C[t] = C
+            if off < 0.02 or self.budget.spent():
+                break
+            if size < cap:
+                low = C
+            else:
+                high = C
+            if high / low < 1.05:
+                break
+            guess = C * (cap / size) ** 1.5
+            C = guess if low * 1.02 < guess < high / 1.02 else float(np.sqrt(low * high))
+        return (np.zeros(self.X.shape[1]), 0.0) if best is None else best[1:]
+
+    def joint(self, factor: float) -> bool:
+        """All hyperplanes anew for the labels as they are now, at a cap near the present one, from the root down."""
+        assert self.best is not None
+        cap = float(norms(self.best.omega, self.norm).max()) * factor
+        node, score = self.route(self.best)
+        ys = self.sign[:, None] * score
+        kept = self.c1 * np.maximum(0, 1 - ys) <= self.c2 + self.c1 * np.maximum(0, 1 + ys)
+        fresh = self.best.copy()
+        at = np.ones(len(self.X), dtype=np.int64)
+        flip = min(1.0, 2 * self.c1 / self.c2) if self.c2 else 1.0
+        for level in range(self.depth + 1):
+            for t in np.unique(at).tolist():
+                rows = np.flatnonzero(at == t)
+                if fresh.split[t - 1]:
+                    # A row that was given up pulls to the other side where it would be charged there for being near.
+                    stays = kept[rows, level] | (node[rows, level] != t)
+                    label = np.where(stays, self.sign[rows], -self.sign[rows])
+                    w = self.weights[rows] * np.where(stays, 1.0, flip if self.c2 < 2 * self.c1 else 0.0)
+                    omega, omega0 = self.ball_fit(t, rows, label, w, cap)
+                    size = float(norms(omega[None, :], self.norm)[0])
+                    if size > 1e-12:
+                        lengths = np.array([min(size, cap), cap])
+                        places, cost = self.intercepts(
+                            (self.X[rows] @ omega / size)[None, :],
+                            self.sign[rows],
+                            self.weights[rows],
+                            lengths,
+                        )
+                        g = int(np.argmin(cost[0]))
+                        omega, omega0 = omega * (lengths[g] / size), float(places[0, g])
+                        if t <= self.B and self.mu:
+                            omega0 += clear_of_the_plane(self.X[rows] @ omega + omega0, self.mu)
+                        fresh.omega[t - 1], fresh.omega0[t - 1] = omega, omega0
+                else:
+                    fresh.omega0[t - 1] = self.constant(rows)[1]
+                if level < self.depth:
+                    s = self.X[rows] @ fresh.omega[t - 1] + fresh.omega0[t - 1]
+                    at[rows] = 2 * t + (s >= 0)
+        better = self.rescaled(fresh)
+        return self.offer(fresh if better is None else better)
 
     def _other_labels(
         self, kept: BoolArray, ys: FloatArray, rows: IntArray, C: float, kick: bool
@@ -618,9 +693,10 @@ class Workshop:
         """
         assert self.best is not None
         top, spread, idle, stale = self.best, 0.3, 0, 0
-        paid, tried = np.zeros(5), np.zeros(5)
+        paid, tried = np.zeros(6), np.zeros(6)
         self.prune()
-        while stale < PATIENCE and self.best.split.any() and not self.budget.spent():
+        patience = max(100, PATIENCE * 200 // max(200, len(self.X)))
+        while stale < patience and self.best.split.any() and not self.budget.spent():
             if self.best.cost < top.cost * (1 - SLACK) - 1e-12:
                 top, stale = self.best, 0
                 yield top
@@ -631,8 +707,8 @@ class Workshop:
                 self.kick()
                 continue
             # Kinds of steps that paid are taken more often.
-            share = (paid + 1.0) / (tried + 4.0) * np.array([1.0, 3.0, 1.0, 0.3, 2.0])
-            kind = int(self.rng.choice(5, p=share / share.sum()))
+            share = (paid + 1.0) / (tried + 4.0) * np.array([1.0, 3.0, 1.0, 0.3, 2.0, 1.5])
+            kind = int(self.rng.choice(6, p=share / share.sum()))
             if kind == 0:
                 done = self.rescale()
             elif kind == 1:
@@ -643,6 +719,8 @@ class Workshop:
                 done = self.regrow(s, factor, bool(self.rng.random() < 0.7))
             elif kind == 3:
                 done = self.prune()
+            elif kind == 5:
+                done = self.joint(float(self.rng.choice([0.8, 0.92, 1.0, 1.08, 1.25])))
             else:
                 done = self.change(t, spread)
                 spread = min(1.0, spread * 1.5) if done else max(1e-3, spread * 0.9)
@@ -677,17 +755,6 @@ def _below(t: int, top: int) -> bool:
     return t == top
 
 
-def sample(data: Data, seed: int) -> IntArray:
-    """Positions of at most SAMPLE rows, drawn by class so that both are there."""
-    rng = np.random.default_rng(seed)
-    share = SAMPLE / data.n
-    parts = []
-    for k in range(data.K):
-        rows = np.flatnonzero(data.y == k)
-        parts.append(rng.permutation(rows)[: max(2, round(share * len(rows)))])
-    return np.sort(np.concatenate(parts))
-
-
 def candidates(data: Data, params: Any, budget: Budget, seed: int) -> Iterator[MarginTree]:
     """Trees of OCTSVM, or single hyperplanes of RE-SVM, each better than those before."""
 
@@ -712,7 +779,12 @@ def candidates(data: Data, params: Any, budget: Budget, seed: int) -> Iterator[M
         return
     rows = sample(data, seed)
     small = Workshop(
-        data.X[rows], data.sign[rows], data.weights[rows] * (data.n / len(rows)), params, budget, seed
+        data.X[rows],
+        data.sign[rows],
+        data.weights[rows] * (data.n / len(rows)),
+        params,
+        budget.part(0.5, SAMPLE_STEPS),
+        seed,
     )
     for _ in small.run():
         pass
@@ -742,7 +814,7 @@ def candidates(data: Data, params: Any, budget: Budget, seed: int) -> Iterator[M
             return
         if step():
             yield as_tree(shop.best)
-    for _ in range(2 * shop.T):
+    for _ in range(FULL_PASSES):
         for k in np.flatnonzero(shop.best.split):
             if budget.spent():
                 return
