@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
-SIZES = (1_000, 3_000, 10_000, 30_000, 100_000)
+SIZES = (1_000, 5_000, 10_000, 30_000, 100_000)
 MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "OCT, D = 3": ("oct", {"depth": 3, "n_min": 0.01, "alpha": 1.0}),
     "OCTSVM, D = 1": ("octsvm", {"depth": 1, "c1": 1.0, "c2": 1.0, "c3": 1.0}),
