@@ -38,6 +38,7 @@ EXPECTED = {
     "re_svm",
     "real-data",
     "solvers",
+    "strategies",
     "troubleshooting",
 }
 BLOCK = re.compile(r"^```(\w+)(?: (long|online))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
