@@ -291,7 +291,9 @@ class Workshop:
                 return []
             S = self.X[rows] @ np.array([omega for omega, _ in found]).T + [omega0 for _, omega0 in found]
             paid = w @ self.loss(y[:, None] * S)
-            k = len(found) - 1 if self.norm == "l2" else int(np.argmin(paid))
+            if self.single:
+                paid = paid + [self.margin(float(norms(omega[None, :], self.norm)[0])) for omega, _ in found]
+            k = len(found) - 1 if self.norm == "l2" and not self.single else int(np.argmin(paid))
             return [(float(paid[k]), *found[k])]
         U = self.directions(rows, how.quick, how.cap)
         if not how.quick:
@@ -668,6 +670,8 @@ class Workshop:
         self.best = constant
         if constant.cost <= self.c3 or self.c1 == 0:
             return  # a split costs that much by itself; without c1 nothing is paid
+        if self.single:
+            yield from self.alternate()
         for C in COSTS:
             if self.budget.spent():
                 break
@@ -684,6 +688,32 @@ class Workshop:
                 if self.margin(cap * 0.1) < self.best.cost and self.try_growth(Growth(cap, quick)):
                     yield self.best
         yield from self.improve()
+
+    def alternate(self) -> Iterator[Planes]:
+        """RE-SVM: the machine of the labels (C = c1) and the labels of the machine in turn, from several labellings."""
+        assert self.best is not None
+        everyone, y = np.arange(len(self.X)), self.sign
+        C = float(np.clip(self.c1, 1e-3, 1e5))
+        labellings = [y]
+        for path in (1.0, 100.0, 1e-2, 1e4):
+            if self.budget.spent():
+                return
+            omega, omega0 = fit_svm(self.X, y, self.weights, path)
+            ys = y * (self.X @ omega + omega0)
+            labellings += [np.where(ys < 0, -y, y), np.where(ys < -0.5, -y, y)]
+            for label in labellings[-3:] if path == 1.0 else labellings[-2:]:
+                for _ in range(RELABEL_ROUNDS):
+                    if self.budget.spent():
+                        return
+                    omega, omega0 = fit_svm(self.X, label, self.weights, C, careful=True)
+                    if self._with_plane(1, omega, omega0, everyone):
+                        yield self.best
+                    ys = y * (self.X @ omega + omega0)
+                    give_up = self.c2 + self.c1 * np.maximum(0, 1 + ys) < self.c1 * np.maximum(0, 1 - ys)
+                    fresh = np.where(give_up, -y, y)
+                    if (fresh == label).all():
+                        break
+                    label = fresh
 
     def improve(self) -> Iterator[Planes]:
         """Local search from the best tree, until it is exhausted or the budget is.
