@@ -89,7 +89,10 @@ def evaluate_margin(
     predicted = tree.class_index_at(path, M)
     wrong = predicted != (sign > 0)
     # Rows whose charged class at the last level is not the class that the tree predicts (an unsplit node below).
-    last = np.array([tree.node_score(int(t), M[i : i + 1])[0] >= 0 for i, t in enumerate(path[:, -1])])
+    last = np.zeros(len(M), dtype=bool)
+    for t in np.unique(path[:, -1]):
+        rows = np.flatnonzero(path[:, -1] == t)
+        last[rows] = tree.node_score(int(t), M[rows]) >= 0
     counts = {
         "errors": e,
         "relabelled": xi,

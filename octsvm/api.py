@@ -15,17 +15,19 @@ import pyomo.environ as pyo
 
 from . import certify as certification
 from . import solvers
+from .bridges import relative_gap
 from .data import prepare, read_labels, read_weights
-from .dispatch import OnMismatch, check_options, solve, solve_from
+from .dispatch import OnMismatch, check_log, check_options, solve, solve_from
 from .errors import InvalidData, InvalidParameter, TreeNotAdmitted
+from .formulations._svm import records as margin_records
 from .formulations.base import Data, Evaluation, Formulation, ModelInfo
 from .formulations.params import Params
 from .formulations.table import read_matrix
 from .formulations.trees import Tree
 from .registry import formulation as find_formulation
-from .result import Progress, Result, versions
+from .result import Progress, Result, TracePoint, versions
 
-Strategy = Literal["balanced", "exact"]
+Strategy = Literal["balanced", "exact", "heuristic"]
 STRATEGIES: tuple[str, ...] = get_args(Strategy)
 OPTIONS = (
     "solver",
@@ -46,6 +48,9 @@ OPTIONS = (
 START_SECONDS = 1.0
 START_STEPS = 300
 SHORTEST_FOR_START = 0.5  # seconds below which the heuristic would eat the limit
+LARGEST_SEARCHED = 5_000  # rows times nodes up to which strategy="heuristic" builds a model
+HEURISTIC_SHARE = 0.2  # of the limit that goes to the start heuristics before neighbourhoods are searched
+MODEL_SECONDS = 1e-5  # of building and compiling, for each row, node and feature: generous
 
 __all__ = ["build", "embed", "evaluate", "extract", "fit", "solve"]
 
@@ -85,15 +90,18 @@ def fit(
         Scale features to [0, 1] on these rows (kept in the tree). False wants X in [0, 1] already.
     weights : array-like of shape (n,), optional
         Weight of each row's errors.
-    strategy : "balanced" or "exact"
+    strategy : "balanced", "exact" or "heuristic"
         "balanced" looks for a good tree first (a heuristic, at most a tenth of the limit), which tightens the model
         and is the engine's first incumbent; "exact" leaves all time to the engine. Bounds and proofs are the same.
+        "heuristic" proves nothing: start heuristics, then the engine on small neighbourhoods of the best tree. Where
+        rows times nodes exceed 5,000 no model is built, and the tree is that of the heuristics.
     solver : str
         This and all below as for :func:`octsvm.solve`.
     time_limit : float
         Wall-clock seconds; building the model counts.
     work_limit : int or mapping, optional
-        Branch-and-bound nodes, or ``{"nodes": ..., "rounds": ..., "work": ...}``.
+        Branch-and-bound nodes, or ``{"nodes": ..., "rounds": ..., "work": ...}``. With strategy="heuristic": nodes
+        over all neighbourhoods and the number of neighbourhoods, after a fixed number of steps of the heuristics.
     gap : float
         Relative gap at which a tree counts as optimal.
     threads : int
@@ -149,6 +157,24 @@ def fit(
         return _one_class(form, data, checked, began, solver)
     if start is not None:
         _require_tree(start)
+    if strategy == "heuristic":
+        return _search(
+            form,
+            data,
+            checked,
+            began,
+            start,
+            solver=solver,
+            time_limit=float(time_limit),
+            work_limit=work_limit,
+            gap=gap,
+            threads=threads,
+            seed=seed,
+            log=log,
+            callback=callback,
+            on_mismatch=on_mismatch,
+            options=options,
+        )
     interrupted = False
     given = start
     if strategy == "balanced" and float(time_limit) >= SHORTEST_FOR_START:
@@ -186,6 +212,131 @@ def fit(
     )
     stop = "interrupted" if interrupted and result.status != "optimal" else result.stop
     return replace(result, stop=stop, seconds=time.monotonic() - began)
+
+
+def _search(
+    form: Formulation,
+    data: Data,
+    params: Params,
+    began: float,
+    start: Tree | None,
+    *,
+    solver: str,
+    time_limit: float,
+    work_limit: Any,
+    callback: Callable[[Progress], Any] | None,
+    **others: Any,
+) -> Result:
+    """strategy="heuristic": the start heuristics, then neighbourhoods of the best tree where a model is worth building."""
+    from . import starts
+
+    if callback is not None and not callable(callback):
+        raise InvalidParameter(f"callback={callback!r} should be a function that is handed a Progress.")
+    check_log(others["log"])
+    constant = form.constant_tree(data, params)
+    given = None
+    if start is not None:
+        given = form.normalise(start, data, params)
+        form.require(given, data, params)
+    cells = data.n * constant.n_nodes
+    building = MODEL_SECONDS * cells * (data.p + 10)
+    # Without the time to build the model and to use it, the heuristics get all of it.
+    model_wanted = cells <= LARGEST_SEARCHED and (
+        work_limit is not None or time_limit * (1 - HEURISTIC_SHARE) > 2 * building + START_SECONDS
+    )
+    seconds = time_limit * HEURISTIC_SHARE if model_wanted and work_limit is None else time_limit
+    budget = starts.Budget(
+        max(1e-3, seconds - (time.monotonic() - began)), None if work_limit is None else START_STEPS
+    )
+    seed = int(others["seed"])
+
+    def cost(tree: Tree) -> Evaluation:
+        return form.evaluate(tree, data.X_original, data.y, params, data.weights)
+
+    trace = []
+
+    def watch(objective: float) -> bool:
+        now = time.monotonic() - began
+        trace.append(TracePoint(now, objective, 0.0))
+        return callback is not None and bool(callback(Progress(now, objective, 0.0, 0, 0)))
+
+    found, _ = starts.find(form, data, params, seconds, seed=seed, budget=budget, watch=watch)
+    known = [tree for tree in (given, found) if tree is not None]
+    best = min(known, key=lambda tree: cost(tree).objective, default=None)
+    if budget.ended_by == "interrupted" or not model_wanted:
+        stop = budget.ended_by or "local_optimum"
+        return _unmodelled(form, data, params, best, stop, began, solver, tuple(trace), cells)
+    try:
+        model = _build(form, data, params, best)
+    except TreeNotAdmitted:
+        # E.g. a big_m of the caller's that cuts the heuristic's tree off.
+        best = given
+        model = _build(form, data, params, best)
+    result = solve_from(
+        model,
+        best,
+        optional_start=best is not given,
+        solver=solver,
+        time_limit=max(1e-3, time_limit - (time.monotonic() - began)),
+        work_limit=work_limit,
+        callback=callback,
+        neighbourhoods=True,
+        **others,
+    )
+    shift = time.monotonic() - began - result.seconds
+    later = (TracePoint(p.seconds + shift, p.incumbent, p.bound) for p in result.trace)
+    return replace(result, seconds=time.monotonic() - began, trace=(*trace, *later))
+
+
+def _unmodelled(
+    form: Formulation,
+    data: Data,
+    params: Params,
+    tree: Tree | None,
+    stop: str,
+    began: float,
+    solver: str,
+    trace: tuple[TracePoint, ...],
+    cells: int,
+) -> Result:
+    """The result of the heuristics alone: the tree is a point of the model by the formulation's own checks."""
+    held: Any = form.constant_tree(data, params) if tree is None else tree
+    form.require(held, data, params)
+    evaluation = form.evaluate(held, data.X_original, data.y, params, data.weights)
+    if evaluation.relabelled is not None:
+        held = held.with_relabelled(
+            margin_records(held, data, params.c1, params.c2, evaluation.relabelled)  # type: ignore[attr-defined]
+        )
+    why = (
+        f"rows times nodes are {cells}, above {LARGEST_SEARCHED}"
+        if cells > LARGEST_SEARCHED
+        else "the search was stopped before it"
+        if stop == "interrupted"
+        else "the time limit leaves none for it"
+    )
+    return Result(
+        formulation=form.name,
+        params=params.model_dump(),
+        tree=held,
+        status="fallback" if tree is None else "feasible",
+        stop=stop,
+        objective=evaluation.objective,
+        bound=0.0,
+        gap=relative_gap(evaluation.objective, 0.0),
+        terms=evaluation.terms,
+        counts=evaluation.counts,
+        seconds=time.monotonic() - began,
+        solver=solver,
+        solver_version="not called",
+        trace=trace,
+        notes=(f"no model was built: {why}; the tree was found and checked without one",),
+        model_objective=math.nan,
+        data_digest=data.digest,
+        index=data.index,
+        n=data.n,
+        p=data.p,
+        versions=versions(),
+    )
 
 
 def _better_start(

@@ -13,6 +13,7 @@ import numpy as np
 import pyomo.environ as pyo
 
 from . import certify as certification
+from . import neighbourhoods as searching
 from . import planning, solvers
 from .backends.program import Array, LinearProgram
 from .bridges import Bridge, leading_to, relative_gap
@@ -35,6 +36,7 @@ from .problem_class import classify
 from .registry import formulation as find_formulation
 from .result import Progress, Result, versions
 from .rounds import Rounds
+from .solvers import SolverSpec
 from .translation import compile_program
 
 OnMismatch = Literal["raise", "warn", "ignore"]
@@ -138,8 +140,12 @@ def solve_from(
     callback: Callable[[Progress], Any] | None,
     on_mismatch: OnMismatch,
     options: Mapping[str, Any] | None = None,
+    neighbourhoods: bool = False,
 ) -> Result:
-    """As :func:`solve`; a start that is ``optional_start`` is dropped where the model does not admit it."""
+    """As :func:`solve`; a start that is ``optional_start`` is dropped where the model does not admit it.
+
+    With ``neighbourhoods`` the model is searched from the start (:mod:`octsvm.neighbourhoods`), not solved as a whole.
+    """
     began = time.monotonic()
     if callback is not None and not callable(callback):
         raise InvalidParameter(f"callback={callback!r} should be a function that is handed a Progress.")
@@ -177,7 +183,8 @@ def solve_from(
                     has_start, start_tree = True, seeded if known else None
                     break
         while True:
-            _check_limits(plan, limits, gap, bool(options))
+            spec = searching.spec_of(plan) if neighbourhoods else plan.spec
+            _check_limits(plan, limits, gap, bool(options), spec)
             values = [(v, v.value) for v in model.component_data_objects(pyo.Var)]
             failure, attempt = "", None
             try:
@@ -198,6 +205,7 @@ def solve_from(
                     log=log,
                     callback=callback,
                     size=_size_of(form, info),
+                    neighbourhoods=neighbourhoods,
                 )
                 if attempt.stop in ("error", "licence"):
                     failure = attempt.rounds.notes[-1] if attempt.rounds.notes else attempt.stop
@@ -277,6 +285,7 @@ def _run(
     plan: Plan,
     has_start: bool,
     form: Formulation | None,
+    neighbourhoods: bool,
     **options: Any,
 ) -> _Attempt:
     # Costs are not negative in any formulation; with terms of the user's own nothing is known beforehand.
@@ -292,7 +301,8 @@ def _run(
             bridge.undo()
         else:
             start = _start_point(program, None) if has_start else None
-        engine.write_file(model, problem, options["size"])
+        if not neighbourhoods:
+            engine.write_file(model, problem, options["size"])
 
         def settle(x: Array) -> Array | None:
             assert form is not None
@@ -312,7 +322,13 @@ def _run(
             settle=settle if own and form is not None else None,
             **options,
         )
-        stop = rounds.run(start)
+        if neighbourhoods and start is not None and form is not None:
+            search = searching.Search(
+                model, rounds, plan, bridge, options["seed"], lambda: form.assigned_path(model)
+            )
+            stop = search.run(start)
+        else:
+            stop = rounds.run(start)
     finally:
         if engine is not None:
             engine.close()
@@ -321,7 +337,7 @@ def _run(
     return _Attempt(plan, program, rounds, stop, bridge, has_start)
 
 
-def _check_limits(plan: Plan, limits: WorkLimits, gap: float, own_options: bool) -> None:
+def _check_limits(plan: Plan, limits: WorkLimits, gap: float, own_options: bool, spec: SolverSpec) -> None:
     """Refuse a work limit that the engine does not know, and a gap that it cannot be asked for.
 
     Raises
@@ -329,7 +345,7 @@ def _check_limits(plan: Plan, limits: WorkLimits, gap: float, own_options: bool)
     InvalidParameter
     """
     for name, neutral, value in (("nodes", "node_limit", limits.nodes), ("work", "work_limit", limits.work)):
-        if value is not None and not plan.spec.takes(neutral):
+        if value is not None and not spec.takes(neutral):
             raise InvalidParameter(
                 f"work_limit={{{name!r}: ...}} was asked for, and {plan.solver} has no such limit. "
                 "Use time_limit, or another solver."

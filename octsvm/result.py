@@ -42,6 +42,7 @@ STOPS = (
     "unsupported",
     "numeric",
     "error",
+    "local_optimum",  # of strategy="heuristic": nothing that it tries improves the tree any more; no proof
     "file",  # an answer that was read from a file: a note has that solver's own words
 )
 

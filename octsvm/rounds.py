@@ -70,7 +70,7 @@ class Rounds:
     ) -> None:
         self.program, self.engine, self.bridge = program, engine, bridge
         self.spec, self._polisher = engine.spec, embedded()
-        self._work, self._options = work, dict(options or {})
+        self.work, self.options = work, dict(options or {})
         self.deadline, self.began, self.gap = deadline, began, gap
         self.threads, self.seed, self.log, self.callback = threads, seed, log, callback
         self.node_limit, self.round_limit = node_limit, round_limit
@@ -104,8 +104,8 @@ class Rounds:
             self.integrality,
             min(self.size, self.objective),
             self.log,
-            self._work,
-            self._options,
+            self.work,
+            self.options,
         )
 
     def _report(self, nodes: int) -> bool:
@@ -240,6 +240,24 @@ class Rounds:
         self.polish(repaired, own=False)
         self.refine()
         self._report(0)
+
+    def adopt(self, x: Array) -> bool:
+        """Take a point that was found elsewhere, read as a tree and polished; whether it is better than the incumbent."""
+        before = self.objective
+        point = x if self.settle is None else self.settle(x)
+        repaired = point if point is None or self.bridge is None else self.bridge.repair(point)
+        if repaired is None or self.program.violation(repaired) > STARTS_WITHIN:
+            return False
+        if not self._take(repaired, own=True):
+            return False
+        self.polish(repaired, own=True)
+        self.refine()
+        self._report(0)
+        return self.objective < before
+
+    def tell(self) -> bool:
+        """Tell the caller's callback how things are; whether it asks to stop."""
+        return self._report(0)
 
     def _loop(self) -> str:
         stalled = False

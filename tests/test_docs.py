@@ -40,6 +40,7 @@ EXPECTED = {
     "re_svm",
     "real-data",
     "solvers",
+    "strategies",
     "troubleshooting",
     "wrong-labels",
 }

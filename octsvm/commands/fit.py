@@ -76,10 +76,10 @@ class _WorkLimit(click.ParamType):
 )
 @click.option(
     "--strategy",
-    type=click.Choice(["balanced", "exact"]),
+    type=click.Choice(["balanced", "exact", "heuristic"]),
     default="balanced",
     show_default=True,
-    help="Look for a good tree first, or leave all time to the solver.",
+    help="Look for a good tree first, leave all time to the solver, or look for good trees only and prove nothing.",
 )
 @click.option("--start", metavar="TREE.json", help="A saved tree to start from; the result is never worse.")
 @click.option("--log", metavar="PATH", help="Append the solver's log to this file.")

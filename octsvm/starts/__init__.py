@@ -25,27 +25,54 @@ _HEURISTICS: dict[str, Candidates] = {
 
 
 class Budget:
-    """Seconds, or a reproducible number of steps (of whatever a heuristic counts)."""
+    """Seconds, or a reproducible number of steps (of whatever a heuristic counts).
+
+    Attributes
+    ----------
+    ended_by : str
+        "time_limit" or "work_limit" once something is spent, "interrupted" once it was stopped, empty before.
+    """
 
     def __init__(self, seconds: float, steps: int | None = None) -> None:
         self._until = time.monotonic() + seconds
         self._steps = steps
+        self.ended_by = ""
 
     def spent(self) -> bool:
         """Count a step; True once nothing is left."""
-        if self._steps is not None:
+        if not self.ended_by and self._steps is not None:
             self._steps -= 1
             if self._steps < 0:
-                return True
-        return time.monotonic() > self._until
+                self.ended_by = "work_limit"
+        if not self.ended_by and time.monotonic() > self._until:
+            self.ended_by = "time_limit"
+        return bool(self.ended_by)
+
+    def stop(self) -> None:
+        """Spend all that is left."""
+        self.ended_by = self.ended_by or "interrupted"
+
+    def part(self, share: float, steps: int) -> Budget:
+        """A budget of a share of the seconds that are left and at most ``steps``, for a part of a heuristic."""
+        left = max(0.0, self._until - time.monotonic())
+        most = steps if self._steps is None else min(steps, max(0, self._steps))
+        return Budget(left * share, most)
 
 
 def find(
-    form: Formulation, data: Data, params: Params, seconds: float, steps: int | None = None, seed: int = 0
+    form: Formulation,
+    data: Data,
+    params: Params,
+    seconds: float,
+    steps: int | None = None,
+    seed: int = 0,
+    budget: Budget | None = None,
+    watch: Callable[[float], bool] | None = None,
 ) -> tuple[Tree | None, bool]:
     """The best tree of the formulation's heuristic that the model admits and that beats the constant tree.
 
-    The second value says whether Ctrl-C ended the search; what was found until then is returned.
+    The second value says whether Ctrl-C ended the search; what was found until then is returned. ``budget`` replaces
+    ``seconds`` and ``steps``; ``watch`` is called with the cost of every better tree and returns True to stop.
 
     Deterministic for a seed where ``steps`` rather than ``seconds`` ends it.
     """
@@ -55,16 +82,21 @@ def find(
         return form.evaluate(tree, data.X_original, data.y, params, data.weights).objective
 
     best, lowest = None, cost(form.constant_tree(data, params)) * (1 - 1e-9) - 1e-12
+    spending = Budget(seconds, steps) if budget is None else budget
     try:
-        for tree in _HEURISTICS[form.name](data, params, Budget(seconds, steps), seed):
+        for tree in _HEURISTICS[form.name](data, params, spending, seed):
             try:
                 tree = form.normalise(tree, data, params)
                 found = cost(tree)
                 if found < lowest:
                     form.require(tree, data, params)
                     best, lowest = tree, found
+                    if watch is not None and watch(lowest):
+                        spending.stop()
+                        break
             except TreeNotAdmitted:
                 continue
     except KeyboardInterrupt:
+        spending.stop()
         return best, True
     return best, False

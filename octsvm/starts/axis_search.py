@@ -20,6 +20,9 @@ from ..formulations.trees import AxisTree
 if TYPE_CHECKING:
     from . import Budget
 
+LARGE = 3000  # rows beyond which the search goes over a sample
+SAMPLE = 2000
+SAMPLE_STEPS = 1500
 MOST_ROOTS = 12  # single splits tried above the exact levels of a deeper tree
 
 
@@ -197,7 +200,10 @@ def cart(data: Data, depth: int, n_min: int, seed: int) -> AxisTree:
 
 
 def candidates(data: Data, params: Any, budget: Budget, seed: int) -> Iterator[AxisTree]:
-    """CART, pruned bottom-up, then the search."""
+    """CART, pruned bottom-up, then the search; on a large table the search goes over a sample of it."""
+    if data.n > LARGE and params.depth > 0:
+        yield from large_candidates(data, params, budget, seed)
+        return
     factor = _leafy.error_factor(data.y, data.weights, data.K, params.error_scale)
     costs = Costs(factor, params.alpha, params.leaf_size(data.n))
     search = Search(data.X_original, data.y, data.K, data.weights, costs)
@@ -215,6 +221,69 @@ def candidates(data: Data, params: Any, budget: Budget, seed: int) -> Iterator[A
         yield as_tree(data, params.depth, search.exact(everyone, params.depth, budget))
 
 
+def large_candidates(data: Data, params: Any, budget: Budget, seed: int) -> Iterator[AxisTree]:
+    """CART on all rows and the search on a sample, both pruned on all rows; then the last splits, exactly."""
+    factor = _leafy.error_factor(data.y, data.weights, data.K, params.error_scale)
+    costs = Costs(factor, params.alpha, params.leaf_size(data.n))
+    search = Search(data.X_original, data.y, data.K, data.weights, costs)
+    everyone = np.ones(data.n, dtype=bool)
+    found = [cart(data, params.depth, costs.n_min, seed)]
+    yield as_tree(data, params.depth, bottom_up(found[0], search, 1, everyone))
+    if params.depth > 1 and not budget.spent():
+        rows = sample(data, seed)
+        share = data.n / len(rows)
+        few = Costs(factor * share, params.alpha, max(1, round(costs.n_min / share)))
+        small = Search(data.X_original[rows], data.y[rows], data.K, data.weights[rows], few)
+        part, all_rows = budget.part(0.5, SAMPLE_STEPS), np.ones(len(rows), dtype=bool)
+        subset = replace(
+            data,
+            X_original=data.X_original[rows],
+            X=data.X[rows],
+            y=data.y[rows],
+            weights=data.weights[rows],
+            index=None,
+        )
+        greedy = cart(subset, params.depth, few.n_min, seed)
+        ends = with_exact_ends(greedy, small, 1, all_rows, part)
+        found.append(as_tree(subset, params.depth, ends))
+        found.append(
+            as_tree(subset, params.depth, small.below(all_rows, params.depth, budget.part(0.5, SAMPLE_STEPS)))
+        )
+        for tree in found[1:]:
+            yield as_tree(data, params.depth, bottom_up(tree, search, 1, everyone))
+    for tree in found:
+        if budget.spent():
+            return
+        yield as_tree(data, params.depth, with_exact_stumps(tree, search, 1, everyone))
+
+
+def sample(data: Data, seed: int) -> IntArray:
+    """Positions of at most SAMPLE rows (and two of every class), drawn by class."""
+    rng = np.random.default_rng(seed)
+    share = SAMPLE / data.n
+    parts = []
+    for k in range(data.K):
+        rows = np.flatnonzero(data.y == k)
+        parts.append(rng.permutation(rows)[: max(2, round(share * len(rows)))])
+    return np.sort(np.concatenate(parts))
+
+
+def with_exact_stumps(tree: AxisTree, search: Search, t: int, rows: BoolArray) -> Subtree:
+    """The tree's upper splits with the best single split, or none, in place of each of its last ones."""
+    if t > tree.n_branch // 2 or tree.feature[t - 1] < 0:
+        return search.stump(rows) if t <= tree.n_branch else search.leaf(rows)
+    leaf = search.leaf(rows)
+    j, threshold = int(tree.feature[t - 1]), float(tree.threshold[t - 1])
+    left = rows & (search.X[:, j] < threshold)
+    inside = int(left.sum())
+    if min(inside, int(rows.sum()) - inside) < search.costs.n_min:
+        return leaf
+    one = with_exact_stumps(tree, search, 2 * t, left)
+    two = with_exact_stumps(tree, search, 2 * t + 1, rows & ~left)
+    cost = search.costs.split + one.cost + two.cost
+    return leaf if leaf.cost <= cost else Subtree(cost, leaf.label, j, threshold, one, two)
+
+
 def bottom_up(tree: AxisTree, search: Search, t: int, rows: BoolArray) -> Subtree:
     """The tree's best pruning."""
     leaf = search.leaf(rows)
@@ -222,6 +291,9 @@ def bottom_up(tree: AxisTree, search: Search, t: int, rows: BoolArray) -> Subtre
         return leaf
     j, threshold = int(tree.feature[t - 1]), float(tree.threshold[t - 1])
     left = rows & (search.X[:, j] < threshold)
+    inside = int(left.sum())
+    if min(inside, int(rows.sum()) - inside) < search.costs.n_min:
+        return leaf
     one, two = bottom_up(tree, search, 2 * t, left), bottom_up(tree, search, 2 * t + 1, rows & ~left)
     cost = search.costs.split + one.cost + two.cost
     return leaf if leaf.cost <= cost else Subtree(cost, leaf.label, j, threshold, one, two)

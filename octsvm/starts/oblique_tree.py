@@ -11,7 +11,7 @@ from ..formulations import _leafy
 from ..formulations.base import BoolArray, Data, FloatArray
 from ..formulations.trees import ObliqueTree
 from . import axis_search
-from .svm_tree import fit_svm
+from .machines import fit_svm
 
 if TYPE_CHECKING:
     from . import Budget

@@ -1,0 +1,154 @@
+"""Linear support vector machines for the inner loops of the start heuristics, by scikit-learn.
+
+On tables of a hundred rows scikit-learn spends most of its time on checks. Where its binding of LIBSVM answers on a
+small problem as the public class does, it is called directly; otherwise the public class is.
+"""
+
+from __future__ import annotations
+
+import warnings
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ..formulations.base import FloatArray
+
+LARGE = 3000  # rows beyond which the dual solver is too slow
+MOST_SOLVED = 400  # support vectors
+ROUGH, CAREFUL = (1e-3, 5_000), (1e-7, 40_000)  # tolerance and iterations
+
+
+def fit_svm(
+    X: FloatArray, sign: FloatArray, weights: FloatArray, C: float, careful: bool = False
+) -> tuple[FloatArray, float]:
+    """Soft-margin SVM: ω (p,) and ω_0; a constant classifier where only one class is left."""
+    used = weights > 0
+    if not used.any() or (sign[used] == sign[used][0]).all():
+        return np.zeros(X.shape[1]), float(sign[used][0]) if used.any() else 1.0
+    if not used.all():
+        X, sign, weights = X[used], sign[used], weights[used]
+    if len(X) > LARGE:
+        return _primal(X, sign, weights, C)
+    direct = _binding()
+    if direct is not None:
+        return _direct(direct, X, sign, weights, C, *(CAREFUL if careful else ROUGH))
+    return _public(X, sign, weights, C, *(CAREFUL if careful else ROUGH))
+
+
+def fit_sparse_svm(X: FloatArray, sign: FloatArray, weights: FloatArray, C: float) -> FloatArray:
+    """Normal vector (p,) of an SVM with the sum of absolute weights and squared errors; zero where one class is left."""
+    used = weights > 0
+    if not used.any() or (sign[used] == sign[used][0]).all():
+        return np.zeros(X.shape[1])
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.svm import LinearSVC
+
+    model: Any = LinearSVC(
+        C=C, penalty="l1", dual=False, intercept_scaling=10.0, max_iter=200, random_state=0
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(X[used], sign[used], sample_weight=weights[used])
+    return np.asarray(model.coef_[0], dtype=float)
+
+
+def _primal(X: FloatArray, sign: FloatArray, weights: FloatArray, C: float) -> tuple[FloatArray, float]:
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.svm import LinearSVC
+
+    model: Any = LinearSVC(C=C, loss="hinge", intercept_scaling=10.0, max_iter=200, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # a rough hyperplane is as good a start
+        model.fit(X, sign, sample_weight=weights)
+    return np.asarray(model.coef_[0], dtype=float), float(model.intercept_[0])
+
+
+def _public(
+    X: FloatArray, sign: FloatArray, weights: FloatArray, C: float, tolerance: float, iterations: int
+) -> tuple[FloatArray, float]:
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.svm import SVC
+
+    model: Any = SVC(kernel="linear", C=C, cache_size=50, tol=tolerance, max_iter=iterations)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(X, sign, sample_weight=weights)
+    return np.asarray(model.coef_[0], dtype=float), float(model.intercept_[0])
+
+
+def _direct(
+    binding: Any,
+    X: FloatArray,
+    sign: FloatArray,
+    weights: FloatArray,
+    C: float,
+    tolerance: float,
+    iterations: int,
+) -> tuple[FloatArray, float]:
+    binding.set_verbosity_wrap(0)
+    found = binding.fit(
+        np.ascontiguousarray(X, dtype=np.float64),
+        np.ascontiguousarray(sign > 0, dtype=np.float64),
+        svm_type=0,
+        kernel="linear",
+        C=float(C),
+        tol=tolerance,
+        cache_size=50.0,
+        max_iter=iterations,
+        sample_weight=np.ascontiguousarray(weights, dtype=np.float64),
+    )
+    support, vectors = np.asarray(found[0]), np.asarray(found[1])
+    dual, intercept = -np.asarray(found[3])[0], -float(np.asarray(found[4])[0])
+    omega = dual @ vectors
+    if tolerance < ROUGH[0] and len(support) <= MOST_SOLVED:
+        return _sharpened(vectors, sign[support], dual, C * weights[support], omega, intercept)
+    return omega, intercept
+
+
+def _sharpened(
+    vectors: FloatArray,
+    sign: FloatArray,
+    dual: FloatArray,
+    most: FloatArray,
+    omega: FloatArray,
+    intercept: float,
+) -> tuple[FloatArray, float]:
+    """The machine whose free support vectors have a margin of exactly 1; LIBSVM's kernel is in single precision.
+
+    ``dual`` holds α_i y_i of the support vectors, ``most`` their largest α_i.
+    """
+    free = np.abs(dual) < most * (1 - 1e-6)
+    if not free.any():
+        return omega, intercept
+    F, y = vectors[free], sign[free]
+    bound = dual[~free] @ vectors[~free]
+    # ω = Σ_F a_i x_i + bound,  ω'x_i + ω_0 = y_i on F,  Σ_F a_i = -Σ of the others
+    m = len(F)
+    matrix = np.ones((m + 1, m + 1))
+    matrix[:m, :m], matrix[m, m] = F @ F.T, 0.0
+    right = np.append(y - F @ bound, -dual[~free].sum())
+    try:
+        solved = np.linalg.solve(matrix, right)
+    except np.linalg.LinAlgError:
+        return omega, intercept
+    sharp = solved[:m] @ F + bound
+    close = np.abs(sharp - omega).max() <= 1e-2 * np.abs(omega).max()
+    return (sharp, float(solved[m])) if close else (omega, intercept)
+
+
+@cache
+def _binding() -> Any:
+    """scikit-learn's binding of LIBSVM, or None where it does not do what the public class does."""
+    try:
+        from sklearn.svm import _libsvm
+
+        rng = np.random.default_rng(0)
+        X = rng.random((30, 3))
+        sign, weights = np.where(X[:, 0] + 0.3 * rng.random(30) > 0.6, 1.0, -1.0), rng.random(30) + 0.5
+        wanted, wanted0 = _public(X, sign, weights, 3.0, 1e-4, 10_000)
+        omega, omega0 = _direct(_libsvm, X, sign, weights, 3.0, 1e-4, 10_000)
+    except Exception:  # it is no public function: any change of it may end in any error
+        return None
+    same = np.allclose(omega, wanted, rtol=1e-3, atol=1e-3) and abs(omega0 - wanted0) < 1e-2
+    return _libsvm if same else None
