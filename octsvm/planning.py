@@ -192,8 +192,7 @@ def candidates(model: pyo.ConcreteModel, problem: ProblemClass, solver: str) -> 
 def _fit(problem: ProblemClass, spec: SolverSpec) -> tuple[bool | None, str]:
     """Whether the engine takes the model as it stands (None: not at all), and the ceiling that is in the way."""
     whole = problem.name in spec.classes and not (problem.cones and spec.cone_form == "none")
-    # Rounds hand over arrays that grow; an .nl file is written of the model itself.
-    refined = spec.format != "nl" and leading_to(problem, spec.classes) is not None
+    refined = leading_to(problem, spec.classes) is not None
     against = ""
     for native, possible in ((True, whole), (False, refined)):
         if possible:

@@ -141,7 +141,7 @@ def data(n: int = 9) -> tuple[Any, Any]:
 
 @pytest.fixture
 def model() -> Any:
-    return octsvm.build("oct", *data(), depth=1, alpha=0.1)
+    return octsvm.build("oct", *data(), depth=1, alpha=0.1, variant="rank")
 
 
 @pytest.mark.parametrize(
@@ -223,6 +223,8 @@ def test_ctrl_c_ends_the_job(server: Server, tmp_path: Path) -> None:
         "oct",
         "--depth",
         "1",
+        "--variant",
+        "rank",
         "--solver",
         "neos:bonmin",
     ]

@@ -22,9 +22,11 @@ TREE = {"depth": 1, "alpha": 0.1}
 SVM = {"c1": 3.0, "c2": 4.0}
 RE_SVM = {"c1": 50.0, "c2": 60.0}
 
+RANK = TREE | {"variant": "rank"}
 CASES: dict[str, tuple[str, dict[str, Any], bool]] = {
     # name: formulation, parameters, whether there are quadratics
     "oct": ("oct", TREE, False),
+    "oct-flow": ("oct", TREE | {"variant": "flow"}, False),
     "oct-rank": ("oct", TREE | {"variant": "rank"}, False),
     "oct-bd": ("oct", TREE | {"variant": "bd"}, False),
     "oct_h": ("oct_h", TREE, False),
@@ -166,7 +168,7 @@ def test_written_here_solved_there_and_loaded(
 @pytest.fixture
 def answer(tmp_path: Path) -> Path:
     """An oct as model.mps with its sidecar, and the optimal solution of HiGHS, by names."""
-    return answered(build("oct"), tmp_path, "model.mps")
+    return answered(build("oct-rank"), tmp_path, "model.mps")
 
 
 def answered(model: pyo.ConcreteModel, folder: Path, name: str, compact: bool = False) -> Path:
@@ -191,22 +193,24 @@ def refused(model: pyo.ConcreteModel, path: Path, *says: str, **options: Any) ->
 
 
 def test_the_sidecar_is_found_or_named(answer: Path, tmp_path: Path) -> None:
-    optimum = octsvm.solve(build("oct")).objective
-    found = octsvm.read_solution(build("oct"), answer)
+    optimum = octsvm.solve(build("oct-rank")).objective
+    found = octsvm.read_solution(build("oct-rank"), answer)
     assert (found.objective, found.status) == (optimum, "feasible")
     assert not any("sidecar" in note for note in found.notes)
     for sidecar in ("model.mps.json", "model.mps"):
-        assert octsvm.read_solution(build("oct"), answer, sidecar=tmp_path / sidecar).objective == optimum
+        assert (
+            octsvm.read_solution(build("oct-rank"), answer, sidecar=tmp_path / sidecar).objective == optimum
+        )
     for name in ("model.mps.sol", "model.highs.sol"):  # "model", then what the solver adds
         again = answer.with_name(name)
         again.write_text(answer.read_text())
-        assert not any("sidecar" in n for n in octsvm.read_solution(build("oct"), again).notes)
+        assert not any("sidecar" in n for n in octsvm.read_solution(build("oct-rank"), again).notes)
     elsewhere_ = tmp_path / "other.sol"
     elsewhere_.write_text(answer.read_text())
-    by_names = octsvm.read_solution(build("oct"), elsewhere_)
+    by_names = octsvm.read_solution(build("oct-rank"), elsewhere_)
     assert by_names.objective == optimum
     assert "no sidecar was found" in by_names.notes[1]
-    refused(build("oct"), answer, "There is no sidecar", sidecar=tmp_path / "none.json")
+    refused(build("oct-rank"), answer, "There is no sidecar", sidecar=tmp_path / "none.json")
 
 
 @pytest.mark.parametrize("ending", [".lp", ".mps", ".nl"])
@@ -222,35 +226,35 @@ def test_without_a_sidecar_names_are_found_again(ending: str, compact: bool, tmp
 
 def test_the_answer_to_another_model_is_refused(answer: Path, tmp_path: Path) -> None:
     refused(
-        octsvm.build("oct", X, Y, **TREE | {"alpha": 0.2}),
+        octsvm.build("oct", X, Y, **RANK | {"alpha": 0.2}),
         answer,
         "alpha=0.1 there and 0.2 here",
         "Build the model",
     )
     refused(octsvm.build("oct_h", X, Y, **TREE), answer, "'oct'", "'oct_h'")
-    refused(octsvm.build("oct", X, 1 - Y, **TREE), answer, "other data", build("oct").info.data.digest)
-    refused(octsvm.build("oct", X[::-1], Y[::-1], **TREE), answer, "other data", "their order")
-    wider = build("oct")
+    refused(octsvm.build("oct", X, 1 - Y, **RANK), answer, "other data", build("oct-rank").info.data.digest)
+    refused(octsvm.build("oct", X[::-1], Y[::-1], **RANK), answer, "other data", "their order")
+    wider = build("oct-rank")
     wider.extra = pyo.Var(bounds=(0, 1))
     wider.row = pyo.Constraint(expr=wider.extra >= wider.split.b[1])
     refused(wider, answer, "extra", "were added or unfixed since")
-    smaller = build("oct")
+    smaller = build("oct-rank")
     smaller.del_component("split")
     refused(smaller, answer, "split.a[1,0]", "none of that name")
-    fixed = build("oct")
+    fixed = build("oct-rank")
     fixed.split.d[1].fix(0)
     refused(fixed, answer, "split.d[1] is fixed to 0", "has 1")
     text = answer.read_text()
     answer.write_text(text + "stranger 1\n")
-    refused(build("oct"), answer, "stranger", "another model file")
+    refused(build("oct-rank"), answer, "stranger", "another model file")
     (tmp_path / "model.mps.json").unlink()
-    refused(build("oct"), answer, "stranger", "not those of this model")
+    refused(build("oct-rank"), answer, "stranger", "not those of this model")
     answer.write_text(
         text.replace(
             next(line for line in text.splitlines() if "assignment_z(0_2)" in line), "assignment_z(0_2) 0.5"
         )
     )
-    refused(build("oct"), answer, "assignment.z[0,2] = 0.5", "relaxed")
+    refused(build("oct-rank"), answer, "assignment.z[0,2] = 0.5", "relaxed")
 
 
 def test_a_sidecar_that_is_wrong_is_refused(answer: Path, tmp_path: Path) -> None:
@@ -263,13 +267,13 @@ def test_a_sidecar_that_is_wrong_is_refused(answer: Path, tmp_path: Path) -> Non
         ({"sha256": "0"}, "no longer the file"),
     ):
         side.write_text(json.dumps(content | change, indent=1))
-        refused(build("oct"), answer, "model.mps", says)
+        refused(build("oct-rank"), answer, "model.mps", says)
     side.write_text("{")
-    refused(build("oct"), answer, "no JSON", sidecar=side)
+    refused(build("oct-rank"), answer, "no JSON", sidecar=side)
     side.write_text('{"schema": "octsvm.tree"}')
-    refused(build("oct"), answer, "no sidecar of a model file", sidecar=side)
+    refused(build("oct-rank"), answer, "no sidecar of a model file", sidecar=side)
     side.write_text(json.dumps({k: v for k, v in content.items() if k != "columns"}, indent=1))
-    refused(build("oct"), answer, "damaged", "columns")
+    refused(build("oct-rank"), answer, "damaged", "columns")
 
 
 def test_of_several_model_files_the_one_that_fits(tmp_path: Path) -> None:
@@ -298,12 +302,12 @@ def test_of_several_model_files_the_one_that_fits(tmp_path: Path) -> None:
 def test_a_column_that_gurobi_leaves_out_is_told(answer: Path) -> None:
     lines = answer.read_text().splitlines(keepends=True)
     answer.write_text("".join(line for line in lines if not line.endswith((" 0.0\n", " 0\n"))))
-    found = octsvm.read_solution(build("oct"), answer)
+    found = octsvm.read_solution(build("oct-rank"), answer)
     assert any("columns are not in the file, and were taken to be 0" in note for note in found.notes)
     answer.write_text(
         "Model status\nOptimal\n\n# Primal solution values\nFeasible\nObjective 1\n# Columns 1\nsplit_d(1) 1\n"
     )
-    refused(build("oct"), answer, "lacks the columns")
+    refused(build("oct-rank"), answer, "lacks the columns")
 
 
 # ---------------------------------------------------------------------------------------------- what holds, what not
@@ -357,18 +361,18 @@ def test_an_answer_that_claims_too_little_does_not_hold(tmp_path: Path) -> None:
 
 
 def test_rows_that_go_elsewhere_do_not_hold(answer: Path) -> None:
-    optimum = octsvm.solve(build("oct")).objective
+    optimum = octsvm.solve(build("oct-rank")).objective
     changed(answer, assignment_z__0_2=1, assignment_z__0_3=1)
-    found = octsvm.read_solution(build("oct"), answer, on_mismatch="ignore")
+    found = octsvm.read_solution(build("oct-rank"), answer, on_mismatch="ignore")
     assert found.status == "unverified"
     assert found.differing_rows == (0,)
     assert found.objective >= optimum
 
 
 def test_a_poor_answer_is_feasible_and_one_worse_than_no_split_is_not_returned(tmp_path: Path) -> None:
-    model = octsvm.build("oct", X, Y, depth=1, alpha=0.1)
+    model = octsvm.build("oct", X, Y, depth=1, alpha=0.1, variant="rank")
     path = answered(model, tmp_path, "model.lp")
-    expensive = octsvm.build("oct", X, Y, depth=1, alpha=5.0)
+    expensive = octsvm.build("oct", X, Y, depth=1, alpha=5.0, variant="rank")
     (tmp_path / "model.lp.json").unlink()
     found = octsvm.read_solution(expensive, path)
     assert found.status == "fallback"
@@ -420,13 +424,13 @@ def test_a_cost_of_nothing_is_optimal(tmp_path: Path) -> None:
 def test_files_without_a_point_and_models_without_a_formulation(answer: Path, tmp_path: Path) -> None:
     fixtures = Path(__file__).parent / "fixtures" / "solutions"
     for name in ("asl_infeasible.sol", "scip_infeasible.sol", "cbc_time_limit.sol", "highs_time_limit.sol"):
-        refused(build("oct"), fixtures / name, name, "holds no solution to read", "octsvm.solve(model)")
+        refused(build("oct-rank"), fixtures / name, name, "holds no solution to read", "octsvm.solve(model)")
     with pytest.raises(octsvm.InvalidParameter, match=r"octsvm\.build"):
         octsvm.read_solution(pyo.ConcreteModel(), answer)
     with pytest.raises(octsvm.InvalidParameter, match="on_mismatch"):
-        octsvm.read_solution(build("oct"), answer, on_mismatch="never")
-    two = build("oct")
+        octsvm.read_solution(build("oct-rank"), answer, on_mismatch="never")
+    two = build("oct-rank")
     two.second = pyo.Objective(expr=two.cost)
     with pytest.raises(octsvm.UnsupportedProblem, match="2 active objectives"):
         octsvm.read_solution(two, answer)
-    refused(build("oct"), tmp_path / "none.sol", "There is no file")
+    refused(build("oct-rank"), tmp_path / "none.sol", "There is no file")
