@@ -308,8 +308,8 @@ def _without_sidecar(
 
 
 def _missing(found: SolutionFile, columns: int) -> list[str]:
-    # SCIP and CBC leave zeros out as a rule; Gurobi does not.
-    if found.kind != "gurobi" or found.values is None or len(found.values) >= columns:
+    rarely = found.kind in solution_files.RARELY_SPARSE
+    if not rarely or found.values is None or len(found.values) >= columns:
         return []
     return [f"{columns - len(found.values)} of {columns} columns are not in the file, and were taken to be 0"]
 

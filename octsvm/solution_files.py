@@ -16,7 +16,8 @@ from .errors import InvalidSolutionFile
 
 # Values of this size are a solver's infinity, not a point.
 INFINITE = 1e19
-SPARSE = ("scip", "gurobi", "cbc")
+SPARSE = ("scip", "gurobi", "cbc")  # columns at 0 may be missing
+RARELY_SPARSE = ("gurobi",)  # as a rule they are not, so that a missing one is worth a note
 
 WRITTEN_BY = {
     "asl": "the .sol of AMPL solvers (Bonmin, Couenne, SCIP or CBC called with -AMPL)",
