@@ -103,6 +103,12 @@ class Commands(click.Group):
             # Python may still wait for a solver's thread; Ctrl-C then ends the process, without a traceback.
             with contextlib.suppress(ValueError):
                 signal.signal(signal.SIGINT, signal.SIG_DFL)
+            if "highspy" in sys.modules:
+                # Taking an interrupted engine's threads apart at the end may abort the process.
+                for stream in (sys.stdout, sys.stderr):
+                    with contextlib.suppress(OSError, ValueError):
+                        stream.flush()
+                os._exit(code if isinstance(code, int) else OK)
         sys.exit(code if isinstance(code, int) else OK)
 
 
