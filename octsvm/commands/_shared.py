@@ -106,8 +106,8 @@ class Commands(click.Group):
             if "highspy" in sys.modules:
                 # Taking an interrupted engine's threads apart at the end may abort the process.
                 for stream in (sys.stdout, sys.stderr):
-                    with contextlib.suppress(OSError, ValueError):
-                        stream.flush()
+                    with contextlib.suppress(OSError, ValueError, AttributeError):
+                        stream.flush()  # type: ignore[union-attr]
                 os._exit(code if isinstance(code, int) else OK)
         sys.exit(code if isinstance(code, int) else OK)
 
