@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from . import solvers
 from .backends.nl_text import write_linear_nl
-from .backends.program import Array, Limits, LinearProgram, Outcome, Watch
+from .backends.program import Array, Limits, LinearProgram, Outcome, Watch, claimed_bound
 from .bridges import Bridge
 from .errors import OutputNotWritable
 from .problem_class import ProblemClass
@@ -138,7 +138,7 @@ class Engine:
             bound = -np.inf
         elif out.stop in ("optimal", "gap_limit") and out.x is not None and not np.isfinite(bound):
             # It says that it is done within the gap, and names no bound.
-            bound = out.objective - limits.gap * abs(out.objective) - 1e-9
+            bound = claimed_bound(out.objective, limits)
         return replace(out, x=None if out.x is None else back(out.x), bound=bound)
 
 

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import agreement_engines
 import pytest
+
+from octsvm import solvers
+from octsvm.backends.program import Limits, claimed_bound
 
 ENGINES = agreement_engines.engines()
 SLICE = [("oct", {"variant": "rank"}), ("oct_h", {}), ("re_svm", {"norm": "l2"}), ("octsvm", {"norm": "l2"})]
@@ -25,9 +29,31 @@ def test_no_engine_claims_what_is_wrong(engine: str, monkeypatch: pytest.MonkeyP
     assert "octsvm default l2" in report
 
 
-def test_every_installed_entry_is_compared() -> None:
-    from octsvm import solvers
+@pytest.mark.parametrize(
+    ("engine", "options"),
+    [
+        ("cbc", {"ratioGap": 0.9}),
+        ("glpk", {"mipgap": 0.9}),
+        ("bonmin", {"bonmin.allowable_fraction_gap": 0.9}),
+    ],
+)
+def test_a_gap_of_the_callers_own_is_no_proof(engine: str, options: dict[str, float]) -> None:
+    if solvers.installed(engine) is None:
+        pytest.skip(f"{engine} is not installed")
+    for instance in agreement_engines.instances.tiny("octsvm", 4, 5):
+        optimum = agreement_engines.oracles.optimum("octsvm", instance.X, instance.y, instance.params)
+        line = agreement_engines.solve(instance, {}, optimum, engine, options, time_limit=10)
+        assert not line["faults"], line
 
+
+def test_a_claim_names_the_bound_only_within_the_gap_that_we_asked_for() -> None:
+    limits = Limits(1.0, 0.1, None, 1, 0, 1e-6)
+    assert claimed_bound(10.0, limits) == pytest.approx(9.0)
+    assert claimed_bound(10.0, replace(limits, options={"MIPGap": 0.5})) == -float("inf")
+    assert claimed_bound(10.0, replace(limits, options={"threads": 2})) == pytest.approx(9.0)
+
+
+def test_every_installed_entry_is_compared() -> None:
     table = solvers.table()
     stand_ins = {spec.otherwise for spec in table.values() if spec.otherwise}
     compared = {entry for entry, _ in ENGINES.values()}

@@ -23,7 +23,16 @@ import numpy as np
 from ..errors import EngineFailed, InvalidParameter, LicenseTooSmall, UnsupportedProblem
 from ..solvers import Option, SolverSpec
 from .engine_log import EngineLog, discard
-from .program import SEEDS, Array, Limits, LinearProgram, Outcome, QuadraticForm, Watch
+from .program import (
+    SEEDS,
+    Array,
+    Limits,
+    LinearProgram,
+    Outcome,
+    QuadraticForm,
+    Watch,
+    claimed_bound,
+)
 from .protocol import Answer, Job, read_message, write_message
 
 PATIENCE = 0.4  # seconds past the limit after which a solve is told to stop
@@ -315,8 +324,7 @@ def solve(
         stop = answer.stop
         if stop in ("optimal", "gap_limit") and answer.bound == -np.inf and given is not None and x is given:
             # Its log names the bound now and then only; what it says at the end is that the gap is closed.
-            claimed = program.objective(given)
-            bound = max(bound, claimed - limits.gap * abs(claimed) - 1e-9)
+            bound = max(bound, claimed_bound(program.objective(given), limits))
         if stop in ("unbounded", "inf_or_unbd"):
             x, bound = None, -np.inf
         if stop == "interrupted" and late and not asked and not pressed:

@@ -29,7 +29,7 @@ from ..solvers import SolverSpec, expand
 from .child import GRACE, PATIENCE, TAIL, death, own_limit, settings
 from .engine_log import EngineLog, discard
 from .mps import write_model
-from .program import SEEDS, Array, Limits, LinearProgram, Outcome, Watch
+from .program import SEEDS, Array, Limits, LinearProgram, Outcome, Watch, claimed_bound
 
 ASL_STOPS = ((100, "optimal"), (200, "numeric"), (300, "infeasible"), (400, "unbounded"), (500, "time_limit"))
 ASL_INTERRUPTED = 422
@@ -121,7 +121,7 @@ def solve(
         if found.objective is not None and nl is None:
             claimed = found.objective / scale + program.offset
         if abs(claimed - program.objective(x)) <= 1e-6 * max(1.0, abs(claimed)):
-            bound = max(bound, claimed - limits.gap * abs(claimed) - 1e-12)
+            bound = max(bound, claimed_bound(claimed, limits))
     failure = ""
     if found is None:
         if killed or pressed or asked:

@@ -12,6 +12,7 @@ import os
 import tempfile
 import time
 import xmlrpc.client
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -31,7 +32,7 @@ from ..solution_files import SolutionFile, read
 from ..solvers import REMOTE, SolverSpec, neos_email
 from .engine_log import EngineLog, discard
 from .executable import ASL_INTERRUPTED, ASL_STOPS
-from .program import Array, Limits, LinearProgram, Outcome, Watch
+from .program import Array, Limits, LinearProgram, Outcome, Watch, claimed_bound
 
 SERVER = "OCTSVM_NEOS"  # address of another server that speaks its protocol
 CONNECT_SECONDS = 5.0
@@ -277,8 +278,8 @@ def _outcome(
     if stop == "infeasible":
         bound = np.inf
     elif stop == "optimal" and x is not None:
-        gap = limits.gap if limits.options else max(limits.gap, 0.9 * spec.least_gap)
-        bound = objective - gap * abs(objective) - 1e-9
+        asked = limits if limits.options else replace(limits, gap=max(limits.gap, 0.9 * spec.least_gap))
+        bound = claimed_bound(objective, asked)
     return Outcome(
         stop,
         x,

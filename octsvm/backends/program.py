@@ -257,6 +257,19 @@ class Limits:
     options: Mapping[str, Any] = field(default_factory=dict)  # the engine's own, by its names
 
 
+LOOSENING = ("gap", "cutoff", "increment")  # what options are called that let an engine be done earlier
+
+
+def claimed_bound(objective: float, limits: Limits) -> float:
+    """The bound that an engine claims by saying that it is done, where it names none itself.
+
+    None (minus infinity) where the caller's own options may have made it content with less than the gap of ``limits``.
+    """
+    if any(word in name.lower() for name in limits.options for word in LOOSENING):
+        return -np.inf
+    return objective - limits.gap * abs(objective) - 1e-9
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What a single solve came to.
