@@ -296,12 +296,11 @@ def _run(
     try:
         program = compile_program(model, problem, bridge)
         engine = Engine(plan.spec.with_own(options["options"]), program, bridge, plan.native)
+        start = _start_point(program, bridge) if has_start else None
         if bridge is not None:
-            start = _start_point(program, bridge) if has_start else None
             bridge.undo()
-        else:
-            start = _start_point(program, None) if has_start else None
-        if not neighbourhoods:
+        searches = neighbourhoods and start is not None
+        if not searches:
             engine.write_file(model, problem, options["size"])
 
         def settle(x: Array) -> Array | None:
@@ -322,7 +321,7 @@ def _run(
             settle=settle if own and form is not None else None,
             **options,
         )
-        if neighbourhoods and start is not None and form is not None:
+        if searches and start is not None and form is not None:
             search = searching.Search(
                 model, rounds, plan, bridge, options["seed"], lambda: form.assigned_path(model)
             )

@@ -64,20 +64,6 @@ def show(tree: str, units: Any, most: int, as_text: bool, as_json: bool) -> int:
     return OK
 
 
-def _splits(tree: Tree, t: int) -> bool:
-    return t <= len(tree.splits) and bool(tree.splits[t - 1])
-
-
-def _class_below(tree: Tree, t: int, side: int | None) -> Any:
-    """The class of a node that does not split; ``side`` is the one taken at the split above it."""
-    if tree.kind == "margin":
-        index = int(tree.omega0[0] >= 0) if side is None else side  # type: ignore[attr-defined]
-        return tree.classes[min(index, len(tree.classes) - 1)]
-    while t <= tree.n_branch:  # an unsplit node sends every row right
-        t = 2 * t + 1
-    return tree.classes[tree.label[t - tree.n_branch - 1]]  # type: ignore[attr-defined]
-
-
 def _header(tree: Tree, units: str) -> str:
     kind = {"axis": "axis-parallel", "oblique": "oblique", "margin": "margin"}[tree.kind]
     levels = tree.depth + (tree.kind == "margin")
@@ -101,9 +87,11 @@ def _picture(tree: Tree, t: int, units: Any, most: int, side: int | None, way: s
     from rich.text import Text
     from rich.tree import Tree as Picture
 
+    from ..exports._outline import label_at, splits_at
+
     label = Text(way, style="dim")
-    if not _splits(tree, t):
-        label.append(f"class {_class_below(tree, t, side)!r}", style="bold green")
+    if not splits_at(tree, t):
+        label.append(f"class {tree.classes[label_at(tree, t, side)]!r}", style="bold green")
         return Picture(label)
     label.append(f"[{t}] ", style="cyan")
     label.append(tree._condition(t, units, most)[0])
@@ -114,12 +102,14 @@ def _picture(tree: Tree, t: int, units: Any, most: int, side: int | None, way: s
 
 
 def _content(tree: Tree, units: Any) -> dict[str, Any]:
+    from ..exports._outline import label_at, splits_at
+
     W, b = tree.weights(units)  # type: ignore[attr-defined]
     nodes: list[dict[str, Any]] = []
 
     def visit(t: int, side: int | None) -> None:
-        if not _splits(tree, t):
-            nodes.append({"node": t, "class": _class_below(tree, t, side)})
+        if not splits_at(tree, t):
+            nodes.append({"node": t, "class": tree.classes[label_at(tree, t, side)]})
             return
         weights = {n: float(w) for n, w in zip(tree.feature_names, W[t - 1], strict=True) if w != 0}
         # A margin tree's rule is score = weights + intercept < 0; one form for all kinds is easier to use.

@@ -73,10 +73,10 @@ class OCTClassifier(LeafyClassifier):
         What alpha is paid for; the same for these trees.
     error_scale : "count" or "baseline"
         Errors as counted, or divided by those of the majority class.
-    variant : None, "rank" or "bd"
-        None is "rank"; see the page on the model.
-    strategy : "balanced" or "exact"
-        Look for a good tree first, or leave all time to the solver.
+    variant : None, "flow", "rank" or "bd"
+        None is "flow"; see the page on the model.
+    strategy : "balanced", "exact" or "heuristic"
+        Look for a good tree first, leave all time to the solver, or search without a proof.
     solver : str
         A name of the solver table.
     time_limit : float

@@ -88,8 +88,8 @@ class RESVMClassifier(MarginClassifier):
         None is "compact"; see the page on the model.
     big_m : float, optional
         Used instead of the proved bound on scores.
-    strategy : "balanced" or "exact"
-        Look for a good classifier first, or leave all time to the solver.
+    strategy : "balanced", "exact" or "heuristic"
+        Look for a good classifier first, leave all time to the solver, or search without a proof.
     solver : str
         A name of the solver table.
     time_limit : float
