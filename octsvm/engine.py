@@ -138,7 +138,7 @@ class Engine:
             bound = -np.inf
         elif out.stop in ("optimal", "gap_limit") and out.x is not None and not np.isfinite(bound):
             # It says that it is done within the gap, and names no bound.
-            bound = claimed_bound(out.objective, limits)
+            bound = claimed_bound(out.objective, limits, self.spec.native("gap"))
         return replace(out, x=None if out.x is None else back(out.x), bound=bound)
 
 

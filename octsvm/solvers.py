@@ -529,6 +529,7 @@ def remote(name: str) -> SolverSpec:
         cone_form=below.cone_form if below else "none",
         claim=below.claim if below else "none",
         least_gap=1e-4,
+        options={k: v for k, v in below.options.items() if k == "gap"} if below else {},
         unsupported=tuple(k for k in NEUTRAL if k != "log"),
         tested=False,
         install="set the environment variable NEOS_EMAIL to your address; needs the network",

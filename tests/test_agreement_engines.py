@@ -51,6 +51,9 @@ def test_a_claim_names_the_bound_only_within_the_gap_that_we_asked_for() -> None
     assert claimed_bound(10.0, limits) == pytest.approx(9.0)
     assert claimed_bound(10.0, replace(limits, options={"MIPGap": 0.5})) == -float("inf")
     assert claimed_bound(10.0, replace(limits, options={"threads": 2})) == pytest.approx(9.0)
+    assert claimed_bound(10.0, replace(limits, options={"MIPGap": 0.01}), "MIPGap") == pytest.approx(9.0)
+    assert claimed_bound(10.0, replace(limits, options={"MIPGapAbs": 0.01}), "MIPGap") == -float("inf")
+    assert claimed_bound(10.0, replace(limits, options={"MIPGap": 0.5}), "MIPGap") == -float("inf")
 
 
 def test_every_installed_entry_is_compared() -> None:

@@ -324,7 +324,7 @@ def solve(
         stop = answer.stop
         if stop in ("optimal", "gap_limit") and answer.bound == -np.inf and given is not None and x is given:
             # Its log names the bound now and then only; what it says at the end is that the gap is closed.
-            bound = max(bound, claimed_bound(program.objective(given), limits))
+            bound = max(bound, claimed_bound(program.objective(given), limits, spec.native("gap")))
         if stop in ("unbounded", "inf_or_unbd"):
             x, bound = None, -np.inf
         if stop == "interrupted" and late and not asked and not pressed:

@@ -121,7 +121,7 @@ def solve(
         if found.objective is not None and nl is None:
             claimed = found.objective / scale + program.offset
         if abs(claimed - program.objective(x)) <= 1e-6 * max(1.0, abs(claimed)):
-            bound = max(bound, claimed_bound(claimed, limits))
+            bound = max(bound, claimed_bound(claimed, limits, spec.native("gap")))
     failure = ""
     if found is None:
         if killed or pressed or asked:

@@ -279,7 +279,7 @@ def _outcome(
         bound = np.inf
     elif stop == "optimal" and x is not None:
         asked = limits if limits.options else replace(limits, gap=max(limits.gap, 0.9 * spec.least_gap))
-        bound = claimed_bound(objective, asked)
+        bound = claimed_bound(objective, asked, spec.native("gap"))
     return Outcome(
         stop,
         x,

@@ -260,13 +260,17 @@ class Limits:
 LOOSENING = ("gap", "cutoff", "increment")  # what options are called that let an engine be done earlier
 
 
-def claimed_bound(objective: float, limits: Limits) -> float:
+def claimed_bound(objective: float, limits: Limits, relative: str | None = None) -> float:
     """The bound that an engine claims by saying that it is done, where it names none itself.
 
     None (minus infinity) where the caller's own options may have made it content with less than the gap of ``limits``.
+    ``relative`` is the engine's name of its relative gap: under it a number no larger than ours asks for more, not less.
     """
-    if any(word in name.lower() for name in limits.options for word in LOOSENING):
-        return -np.inf
+    for name, value in limits.options.items():
+        if name == relative and isinstance(value, int | float) and value <= limits.gap:
+            continue
+        if any(word in name.lower() for word in LOOSENING):
+            return -np.inf
     return objective - limits.gap * abs(objective) - 1e-9
 
 
