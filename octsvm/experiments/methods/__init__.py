@@ -1,0 +1,66 @@
+"""Methods of the experiments by kind; each fits a whole grid on one part, so that fits can share work.
+
+A method is a function ``fit_grid(data, settings, spec, seed, skip) -> Iterator[(index, Fit)]``: it yields one
+:class:`~octsvm.experiments.cells.Fit` for each index of ``settings`` that is not in ``skip``, in that order, as
+soon as it has it. What it yields for an index depends on the arguments but not on ``skip``: a resumed run ends as an
+undisturbed one.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from ...errors import InvalidParameter, MissingPackage
+from ..cells import Fit, PartData
+from ..protocol import MethodSpec
+
+FitGrid = Callable[
+    [PartData, Sequence[Mapping[str, float]], MethodSpec, int, Collection[int]], Iterator[tuple[int, Fit]]
+]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Where a method lives, and the optional package that it needs."""
+
+    module: str
+    requires: str = ""
+    install: str = ""
+
+
+KINDS = {
+    "cart": Kind("cart"),
+    "oct": Kind("axis_trees"),
+    "oct_h": Kind("oblique_trees"),
+    "octsvm": Kind("margin_trees"),
+    "re_svm": Kind("margin_trees"),
+    "svm": Kind("svm"),
+    "stree": Kind("stree", "stree", "pip install STree"),
+    "cleanlab_cart": Kind("cleanlab_cart", "cleanlab", "pip install cleanlab"),
+}
+
+
+def available(kind: str) -> bool:
+    """Whether the packages of a method are installed."""
+    requires = KINDS[kind].requires
+    return not requires or importlib.util.find_spec(requires) is not None
+
+
+def fit_grid(kind: str) -> FitGrid:
+    """The function of a method.
+
+    Raises
+    ------
+    InvalidParameter, MissingPackage
+    """
+    if kind not in KINDS:
+        raise InvalidParameter(f"kind={kind!r} is no method; there are {', '.join(KINDS)}.")
+    if not available(kind):
+        raise MissingPackage(
+            f"{kind} needs {KINDS[kind].requires}, which is not installed: {KINDS[kind].install}"
+        )
+    found: FitGrid = importlib.import_module(f".{KINDS[kind].module}", __name__).fit_grid
+    return found
