@@ -15,7 +15,7 @@ from ..errors import InvalidParameter
 from .cells import Part
 
 OWN = ("table2", "quick")  # protocols that come with the package
-RULES = ("oracle_mean", "oracle_fold", "honest")
+
 Rule = Literal["oracle_mean", "oracle_fold", "honest"]
 
 
@@ -60,7 +60,7 @@ class Protocol(_Strict):
     min_samples_leaf: float = Field(default=0.05, ge=0, lt=1)
     inner_share: float = Field(default=0.7, gt=0, lt=1)
     seed: int = Field(default=0, ge=0)
-    rules: tuple[Rule, ...] = RULES
+    rules: tuple[Rule, ...] = ("oracle_mean", "oracle_fold", "honest")
     methods: dict[str, MethodSpec]
 
     @model_validator(mode="after")
