@@ -24,6 +24,7 @@ from ..formulations.base import BoolArray, Data, FloatArray, IntArray
 from ..formulations.trees import MarginTree
 from .axis_search import sample
 from .machines import LARGE, fit_sparse_svm, fit_svm
+from .structure_search import Search
 
 if TYPE_CHECKING:
     from . import Budget
@@ -40,8 +41,8 @@ CAPS = np.geomspace(0.5, 2e4, 12)  # norms
 LENGTHS = np.array([1.0, 0.6, 0.3, 0.1])  # of a normal vector, as shares of the cap
 RELABEL_ROUNDS = 3
 TRIES = 24  # directions looked at together
+SETTLE_AFTER, PROMISING = 4, 1.05  # steps without success, and how much dearer than the best
 KICK_AFTER = 15  # steps of the local search without success
-BALL_FITS = 6
 PROPOSALS = 6  # sets of labels of which the best is taken
 PATIENCE = 2000  # steps without a better tree; fewer where a step takes longer, from 200 rows on
 SAMPLE_STEPS = 400
@@ -123,7 +124,6 @@ class Workshop:
         self.budget = budget
         self.rng = np.random.default_rng(seed)
         self._machines: dict[tuple[bytes, float], list[tuple[FloatArray, float]]] = {}
-        self._C: dict[int, float] = {}
         self.best: Planes | None = None
 
     # -- costs ----------------------------------------------------------------------------------------------
@@ -546,75 +546,36 @@ class Workshop:
         }
         return self.try_growth(Growth(max(cap, float(lengths[g])), True, None, fixed | {t: plane}))
 
-    def ball_fit(
-        self, t: int, rows: IntArray, label: FloatArray, w: FloatArray, cap: float
-    ) -> tuple[FloatArray, float]:
-        """The machine of least error whose norm is the cap (or less, where no error is left): a search over C."""
-        C = self._C.get(t, 2 * self.c1 * (2 * cap if not self.single else 1.0))
-        low, high = 1e-4, 1e5
-        best: tuple[float, FloatArray, float] | None = None
-        for _ in range(BALL_FITS):
-            C = float(np.clip(C, low, high))
-            omega, omega0 = fit_svm(self.X[rows], label, w, C)
-            size = float(norms(omega[None, :], self.norm)[0])
-            if size <= 1e-12:
-                break
-            off = abs(np.log(size / cap))
-            if best is None or off < best[0]:
-                best = off, omega, omega0
-                self._C[t] = C
-            if off < 0.02 or self.budget.spent():
-                break
-            if size < cap:
-                low = C
-            else:
-                high = C
-            if high / low < 1.05:
-                break
-            guess = C * (cap / size) ** 1.5
-            C = guess if low * 1.02 < guess < high / 1.02 else float(np.sqrt(low * high))
-        return (np.zeros(self.X.shape[1]), 0.0) if best is None else best[1:]
-
-    def joint(self, factor: float) -> bool:
-        """All hyperplanes anew for the labels as they are now, at a cap near the present one, from the root down."""
-        assert self.best is not None
-        cap = float(norms(self.best.omega, self.norm).max()) * factor
-        node, score = self.route(self.best)
-        ys = self.sign[:, None] * score
+    def believed(self, score: FloatArray, row: int | None = None, rows: IntArray | None = None) -> FloatArray:
+        """The cheaper label of every row for scores (n, levels), of some ``rows``, or of one ``row`` for (levels,)."""
+        if row is not None:
+            sign = self.sign[row]
+        else:
+            sign = (self.sign if rows is None else self.sign[rows])[:, None]
+        ys = sign * score
         kept = self.c1 * np.maximum(0, 1 - ys) <= self.c2 + self.c1 * np.maximum(0, 1 + ys)
-        fresh = self.best.copy()
-        at = np.ones(len(self.X), dtype=np.int64)
-        flip = min(1.0, 2 * self.c1 / self.c2) if self.c2 else 1.0
-        for level in range(self.depth + 1):
-            for t in np.unique(at).tolist():
-                rows = np.flatnonzero(at == t)
-                if fresh.split[t - 1]:
-                    # A row that was given up pulls to the other side where it would be charged there for being near.
-                    stays = kept[rows, level] | (node[rows, level] != t)
-                    label = np.where(stays, self.sign[rows], -self.sign[rows])
-                    w = self.weights[rows] * np.where(stays, 1.0, flip if self.c2 < 2 * self.c1 else 0.0)
-                    omega, omega0 = self.ball_fit(t, rows, label, w, cap)
-                    size = float(norms(omega[None, :], self.norm)[0])
-                    if size > 1e-12:
-                        lengths = np.array([min(size, cap), cap])
-                        places, cost = self.intercepts(
-                            (self.X[rows] @ omega / size)[None, :],
-                            self.sign[rows],
-                            self.weights[rows],
-                            lengths,
-                        )
-                        g = int(np.argmin(cost[0]))
-                        omega, omega0 = omega * (lengths[g] / size), float(places[0, g])
-                        if t <= self.B and self.mu:
-                            omega0 += clear_of_the_plane(self.X[rows] @ omega + omega0, self.mu)
-                        fresh.omega[t - 1], fresh.omega0[t - 1] = omega, omega0
-                else:
-                    fresh.omega0[t - 1] = self.constant(rows)[1]
-                if level < self.depth:
-                    s = self.X[rows] @ fresh.omega[t - 1] + fresh.omega0[t - 1]
-                    at[rows] = 2 * t + (s >= 0)
-        better = self.rescaled(fresh)
-        return self.offer(fresh if better is None else better)
+        found: FloatArray = np.where(kept, sign, -sign)
+        return found
+
+    @property
+    def best_cost(self) -> float:
+        """Of the best tree."""
+        return np.inf if self.best is None else self.best.cost
+
+    def clear(self, planes: Planes) -> None:
+        """From the root down: no row within μ of a plane that it lies left of, and unsplit nodes say the heavier class."""
+        node = np.ones(len(self.X), dtype=np.int64)
+        for _ in range(self.depth + 1):
+            for t in np.unique(node).tolist():
+                rows = np.flatnonzero(node == t)
+                if not planes.split[t - 1]:
+                    planes.omega0[t - 1] = self.constant(rows)[1]
+                s = self.X[rows] @ planes.omega[t - 1] + planes.omega0[t - 1]
+                if planes.split[t - 1] and t <= self.B and self.mu:
+                    shift = clear_of_the_plane(s, self.mu)
+                    planes.omega0[t - 1] += shift
+                    s = s + shift
+                node[rows] = 2 * t + (s >= 0)
 
     def _other_labels(
         self, kept: BoolArray, ys: FloatArray, rows: IntArray, C: float, kick: bool
@@ -677,7 +638,7 @@ class Workshop:
                 break
             if self.try_growth(Growth(C=C)):
                 yield self.best
-        if self.best.split.any() and self.prune():
+        if self.best.split.any() and (Search(self).settle_best() or self.prune()):
             yield self.best
         caps = [float(c) for c in CAPS]
         for quick in (True, False):
@@ -723,6 +684,7 @@ class Workshop:
         """
         assert self.best is not None
         top, spread, idle, stale = self.best, 0.3, 0, 0
+        search, unsettled = Search(self), True
         paid, tried = np.zeros(6), np.zeros(6)
         self.prune()
         patience = max(100, PATIENCE * 200 // max(200, len(self.X)))
@@ -732,8 +694,13 @@ class Workshop:
                 yield top
             nodes = np.flatnonzero(self.best.split) + 1
             t = int(self.rng.choice(nodes))
+            if unsettled and idle >= SETTLE_AFTER and self.best.cost <= top.cost * PROMISING:
+                unsettled = False
+                if search.settle_best():
+                    idle = 0
+                    continue
             if idle > KICK_AFTER:
-                self.best, idle = top.copy(), 0
+                self.best, idle, unsettled = top.copy(), 0, True
                 self.kick()
                 continue
             # Kinds of steps that paid are taken more often.
@@ -750,7 +717,7 @@ class Workshop:
             elif kind == 3:
                 done = self.prune()
             elif kind == 5:
-                done = self.joint(float(self.rng.choice([0.8, 0.92, 1.0, 1.08, 1.25])))
+                done = search.step()
             else:
                 done = self.change(t, spread)
                 spread = min(1.0, spread * 1.5) if done else max(1e-3, spread * 0.9)
@@ -759,7 +726,9 @@ class Workshop:
             paid, tried = 0.98 * paid, 0.98 * tried
             paid[kind] += done
             tried[kind] += 1
-            idle, stale = 0 if done else idle + 1, stale + 1
+            idle, stale, unsettled = 0 if done else idle + 1, stale + 1, unsettled or done
+        self.best = top if self.best.cost > top.cost else self.best
+        search.settle_best()
         self.prune()
         if self.best.cost < top.cost:
             top = self.best

@@ -1,0 +1,210 @@
+"""The convex problem that is left once routing and relabelling are fixed: all hyperplanes with their shared δ.
+
+With every row's node on every level and the label that is believed of it there, OCTSVM is a second-order cone program
+in ω_t, ω_t0, e and δ (a linear program under the norm l1), and RE-SVM a quadratic program. Clarabel solves it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ..formulations.base import BoolArray, FloatArray, IntArray
+
+BAND = 3.0  # rows that are farther off their margin and their hyperplane are left away at first
+PASSES = 4
+CLEAR = 1e-7  # by which rows keep clear of their hyperplane
+ITERATIONS = 60
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """What is fixed: the node (n, D + 1) of each row on each level, the label believed there, and which nodes split.
+
+    ``score`` (n, D + 1) are those of a tree nearby: rows far out are left away at first.
+    """
+
+    node: IntArray
+    label: FloatArray
+    split: BoolArray
+    score: FloatArray
+
+
+@dataclass(frozen=True)
+class Solved:
+    """Best ω (T, p) and ω_0 (T,) of the nodes that split, and multipliers (n, D + 1).
+
+    ``side`` says what the objective falls by for a unit by which a row may cross to the other side, ``hinge`` for a
+    unit by which its margin may be smaller.
+    """
+
+    omega: FloatArray
+    omega0: FloatArray
+    side: FloatArray
+    hinge: FloatArray
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What the problem is made of besides the rows; ``mu`` is how far off the plane a row that goes left lies."""
+
+    c1: float
+    mu: float
+    norm: str
+    single: bool
+
+
+def solve(X: FloatArray, weights: FloatArray, fixed: Fixed, costs: Costs) -> Solved | None:
+    """The best hyperplanes for what is fixed; None where the solver finds none."""
+    nodes = np.flatnonzero(fixed.split) + 1
+    if not len(nodes):
+        return None
+    levels = fixed.node.shape[1]
+    near = (fixed.label * fixed.score < 1.0 + BAND) | (np.abs(fixed.score) < BAND)
+    for _ in range(PASSES):
+        found = _solve(X, weights, fixed, near, nodes, costs)
+        if found is None:
+            return None
+        missing = False
+        for level in range(levels):
+            t = fixed.node[:, level]
+            s = np.einsum("ij,ij->i", X, found.omega[t - 1]) + found.omega0[t - 1]
+            out = fixed.label[:, level] * s < 1 - 1e-9
+            if level < levels - 1:
+                right = fixed.node[:, level + 1] % 2 == 1
+                out |= np.where(right, s < 0, s > -costs.mu)
+            out &= fixed.split[t - 1] & ~near[:, level]
+            near[:, level] |= out
+            missing = missing or bool(out.any())
+        if not missing:
+            break
+    return found
+
+
+class _Rows:
+    """Entries of the constraint matrix, group of rows by group of rows."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._row: list[IntArray] = []
+        self._column: list[IntArray] = []
+        self._value: list[FloatArray] = []
+        self.right: list[FloatArray] = []
+
+    def add(self, right: FloatArray, *blocks: tuple[IntArray, FloatArray]) -> slice:
+        """Rows with this right-hand side; each block is dense, (rows, columns), at these columns."""
+        rows = np.arange(self.count, self.count + len(right))
+        for columns, values in blocks:
+            self._row.append(np.repeat(rows, len(columns)))
+            self._column.append(np.tile(columns, len(rows)))
+            self._value.append(values.ravel())
+        return self._close(right)
+
+    def add_diagonal(self, columns: IntArray, values: FloatArray) -> None:
+        """Entries of the rows added last, one a row."""
+        self._row.append(np.arange(self.count - len(columns), self.count))
+        self._column.append(columns)
+        self._value.append(values)
+
+    def _close(self, right: FloatArray) -> slice:
+        self.right.append(right)
+        self.count += len(right)
+        return slice(self.count - len(right), self.count)
+
+    def matrix(self, columns: int) -> Any:
+        """All rows, as a sparse matrix by columns."""
+        entries = np.concatenate(self._value)
+        at = np.concatenate(self._row), np.concatenate(self._column)
+        return sparse.csc_matrix((entries, at), shape=(self.count, columns))
+
+
+def _solve(
+    X: FloatArray, weights: FloatArray, fixed: Fixed, near: BoolArray, nodes: IntArray, costs: Costs
+) -> Solved | None:
+    import clarabel
+
+    p, m, T = X.shape[1], len(nodes), len(fixed.split)
+    levels = fixed.node.shape[1]
+    branch = 2 ** (levels - 1) - 1
+    width = p + 1  # columns of a node: ω, ω_0; then |ω| of all nodes under l1, δ, and e
+    sparse_norm = costs.norm == "l1"
+    sizes_at = m * width
+    delta = sizes_at + (m * p if sparse_norm else 0)
+    errors_at = delta + (0 if costs.single else 1)
+    rows = _Rows()
+    price: list[FloatArray] = []
+    of_hinge: list[tuple[slice, IntArray, int]] = []
+    of_side: list[tuple[slice, IntArray, int]] = []
+    count = errors_at
+    for k, t in enumerate(nodes.tolist()):
+        level = t.bit_length() - 1
+        here = np.flatnonzero((fixed.node[:, level] == t) & near[:, level])
+        if not len(here):
+            continue
+        own = np.arange(k * width, (k + 1) * width)
+        A = np.column_stack([X[here], np.ones(len(here))])
+        y = fixed.label[here, level]
+        at = rows.add(np.full(len(here), -1.0), (own, -y[:, None] * A))
+        rows.add_diagonal(np.arange(count, count + len(here)), np.full(len(here), -1.0))
+        of_hinge.append((at, here, level))
+        price.append(costs.c1 * weights[here])
+        count += len(here)
+        if t <= branch:
+            right = fixed.node[here, level + 1] % 2 == 1
+            at = rows.add(
+                np.where(right, -CLEAR, -costs.mu - CLEAR), (own, np.where(right, -1.0, 1.0)[:, None] * A)
+            )
+            of_side.append((at, here, level))
+    n_errors = count - errors_at
+    rows.add(np.zeros(n_errors))
+    rows.add_diagonal(np.arange(errors_at, count), np.full(n_errors, -1.0))
+    cones = []
+    q = np.concatenate([np.zeros(errors_at), *price])
+    P = sparse.csc_matrix((count, count))
+    if not costs.single:
+        q[delta] = 1.0
+    if sparse_norm:
+        E = np.eye(p)
+        for k in range(m):
+            omega = np.arange(k * width, k * width + p)
+            size = np.arange(sizes_at + k * p, sizes_at + (k + 1) * p)
+            rows.add(np.zeros(p), (omega, E), (size, -E))
+            rows.add(np.zeros(p), (omega, -E), (size, -E))
+            if costs.single:
+                q[size] = 1.0
+            else:
+                rows.add(np.zeros(1), (size, np.ones((1, p))), (np.array([delta]), np.array([[-2.0]])))
+        cones.append(clarabel.NonnegativeConeT(rows.count))
+    elif costs.single:
+        cones.append(clarabel.NonnegativeConeT(rows.count))
+        diagonal = np.zeros(count)
+        diagonal[:p] = 1.0
+        P = sparse.diags(diagonal, format="csc")
+    else:
+        cones.append(clarabel.NonnegativeConeT(rows.count))
+        for k in range(m):
+            rows.add(np.zeros(p + 1))
+            columns = np.concatenate([[delta], np.arange(k * width, k * width + p)])
+            rows.add_diagonal(columns, -np.concatenate([[2.0], np.ones(p)]))
+            cones.append(clarabel.SecondOrderConeT(p + 1))
+    settings = clarabel.DefaultSettings()
+    settings.verbose, settings.max_iter = False, ITERATIONS
+    if hasattr(settings, "max_threads"):
+        settings.max_threads = 1
+    found = clarabel.DefaultSolver(
+        P, q, rows.matrix(count), np.concatenate(rows.right), cones, settings
+    ).solve()
+    if str(found.status) not in ("Solved", "AlmostSolved"):
+        return None
+    x, z = np.asarray(found.x)[:sizes_at].reshape(m, width), np.asarray(found.z)
+    omega, omega0 = np.zeros((T, p)), np.zeros(T)
+    omega[nodes - 1], omega0[nodes - 1] = x[:, :p], x[:, p]
+    side, hinge = np.zeros(fixed.node.shape), np.zeros(fixed.node.shape)
+    for at, here, level in of_hinge:
+        hinge[here, level] = z[at]
+    for at, here, level in of_side:
+        side[here, level] = z[at]
+    return Solved(omega, omega0, side, hinge)

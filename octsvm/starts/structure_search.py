@@ -1,0 +1,145 @@
+"""Local search over routing and labels: whatever is changed, all hyperplanes are the best ones for it.
+
+A tree's structure is the node of every row on every level, the labels believed there and the nodes that split. For a
+structure the rest is convex (:mod:`.convex`), and its multipliers say which rows hold a hyperplane back: those are
+sent to the other side, given up, or taken back first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from . import convex
+
+if TYPE_CHECKING:
+    from .svm_tree import Planes, Workshop
+
+ALTERNATIONS = 6  # of hyperplanes and labels
+MOST_MOVES, STEP = 16, 3  # single changes that are tried of a tree, and at a time
+IMPROVES = 1e-7  # relative
+
+
+@dataclass
+class Settled:
+    """A tree whose hyperplanes are the best for its structure."""
+
+    planes: Planes
+    fixed: convex.Fixed
+    solved: convex.Solved
+
+    @property
+    def cost(self) -> float:
+        """The objective."""
+        return self.planes.cost
+
+
+class Search:
+    """Settles the best tree of a workshop, and changes its structure row by row."""
+
+    def __init__(self, shop: Workshop) -> None:
+        self.shop = shop
+        self.at: Settled | None = None  # the workshop's best tree, once settled
+        self._next: Iterator[convex.Fixed] | None = None
+        self.costs = convex.Costs(shop.c1, shop.mu, shop.norm, shop.single)
+
+    # -- settling -------------------------------------------------------------------------------------------
+
+    def structure(self, planes: Planes) -> convex.Fixed:
+        """Routing of a tree and the cheaper label of every row on every level."""
+        node, score = self.shop.route(planes)
+        return convex.Fixed(node, self.shop.believed(score), planes.split, score)
+
+    def solve(self, fixed: convex.Fixed, base: Planes) -> Settled | None:
+        """The best hyperplanes of a structure, as a tree that was routed and charged; None where there are none."""
+        shop = self.shop
+        found = convex.solve(shop.X, shop.weights, fixed, self.costs)
+        if found is None:
+            return None
+        planes = base.copy()
+        planes.split = fixed.split.copy()
+        planes.omega = np.where(planes.split[:, None], found.omega, 0.0)
+        planes.omega0 = np.where(planes.split, found.omega0, planes.omega0)
+        shop.clear(planes)
+        planes.cost = shop.value(planes)
+        return Settled(planes, fixed, found) if np.isfinite(planes.cost) else None
+
+    def settle(self, planes: Planes) -> Settled | None:
+        """Hyperplanes and labels in turn until neither changes."""
+        best: Settled | None = None
+        for _ in range(ALTERNATIONS):
+            if self.shop.budget.spent():
+                break
+            found = self.solve(self.structure(planes), planes)
+            if found is None or (best is not None and found.cost >= best.cost * (1 - IMPROVES)):
+                break
+            best, planes = found, found.planes
+        return best
+
+    def settle_best(self) -> bool:
+        """The workshop's best tree with the best hyperplanes for its structure; whether it is better."""
+        assert self.shop.best is not None
+        if not self.shop.best.split.any():
+            return False
+        self.at = self.settle(self.shop.best)
+        return self.at is not None and self.shop.offer(self.at.planes)
+
+    def step(self) -> bool:
+        """A few single changes of the workshop's best tree, the next ones in their order; whether one is better."""
+        best = self.shop.best
+        assert best is not None
+        if self.at is None or self.at.cost != best.cost:
+            if self.settle_best() or self.at is None:
+                return self.at is not None
+            self._next = None
+        if self._next is None:
+            self._next = self._changes(self.at, MOST_MOVES)
+        for fixed in islice(self._next, STEP):
+            found = self.solve(fixed, self.at.planes)
+            if found is not None and self.shop.offer(found.planes):
+                self.settle_best()
+                self._next = None
+                return True
+        return False
+
+    # -- single changes -------------------------------------------------------------------------------------
+
+    def _changes(self, at: Settled, most: int) -> Iterator[convex.Fixed]:
+        """Structures next to this one, those first whose rows hold the hyperplanes back most."""
+        both = np.stack([at.solved.side, at.solved.hinge])
+        largest = float(both.max(initial=0.0))
+        if largest <= 0:
+            return
+        for flat in np.argsort(-both, axis=None, kind="stable")[:most].tolist():
+            kind, row, level = (int(k) for k in np.unravel_index(flat, both.shape))
+            if both[kind, row, level] <= 1e-6 * largest:
+                return
+            if kind == 0:
+                yield self._crossed(at.fixed, at.planes, row, level)
+            else:
+                yield _believed_otherwise(at.fixed, row, level)
+
+    def _crossed(self, fixed: convex.Fixed, planes: Planes, row: int, level: int) -> convex.Fixed:
+        """The row on the other side of its hyperplane on this level, and wherever that leads."""
+        shop = self.shop
+        node, score, label = fixed.node.copy(), fixed.score.copy(), fixed.label.copy()
+        t = int(node[row, level + 1]) ^ 1
+        for below in range(level + 1, shop.depth + 1):
+            node[row, below] = t
+            s = float(shop.X[row] @ planes.omega[t - 1] + planes.omega0[t - 1])
+            score[row, below] = s
+            label[row, below] = shop.believed(np.array([s]), row)[0]
+            t = 2 * t + (s >= 0)
+        score[row, level] = 0.0
+        return replace(fixed, node=node, label=label, score=score)
+
+
+def _believed_otherwise(fixed: convex.Fixed, row: int, level: int) -> convex.Fixed:
+    label, score = fixed.label.copy(), fixed.score.copy()
+    label[row, level] *= -1
+    score[row, level] = 0.0
+    return replace(fixed, label=label, score=score)
