@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from . import convex
+from .machines import fit_svm
 
 if TYPE_CHECKING:
     from .svm_tree import Planes, Workshop
 
 ALTERNATIONS = 6  # of hyperplanes and labels
 MOST_MOVES, STEP = 16, 3  # single changes that are tried of a tree, and at a time
+NEAR = 1.5  # of a hyperplane
 IMPROVES = 1e-7  # relative
 
 
@@ -107,6 +109,48 @@ class Search:
         return False
 
     # -- single changes -------------------------------------------------------------------------------------
+
+    def leap(self) -> bool:
+        """Several rows next to the hyperplanes changed at once, or another machine at a node; whether that is better."""
+        best = self.shop.best
+        assert best is not None
+        if self.at is None or self.at.cost != best.cost:
+            return self.settle_best()
+        if self.shop.rng.random() < 0.6:
+            found = self.solve(self._several(self.at), best)
+            planes = None if found is None else found.planes
+        else:
+            planes = self._other_machine(best)
+        found = None if planes is None or not planes.split.any() else self.settle(planes)
+        return found is not None and self.shop.offer(found.planes)
+
+    def _several(self, at: Settled) -> convex.Fixed:
+        fixed, rng = at.fixed, self.shop.rng
+        splits = fixed.split[fixed.node - 1]
+        near = np.flatnonzero((splits & (np.abs(fixed.score) < NEAR)).ravel())
+        if not len(near):
+            return fixed
+        for place in rng.choice(near, size=int(rng.integers(2, 6))).tolist():
+            row, level = divmod(int(place), fixed.node.shape[1])
+            if level < self.shop.depth and rng.random() < 0.6:
+                fixed = self._crossed(fixed, at.planes, row, level)
+            else:
+                fixed = _believed_otherwise(fixed, row, level)
+        return fixed
+
+    def _other_machine(self, planes: Planes) -> Planes | None:
+        """A machine of other weights at a node, and what is below it grown anew."""
+        shop, rng = self.shop, self.shop.rng
+        node, score = shop.route(planes)
+        t = int(rng.choice(np.flatnonzero(planes.split) + 1))
+        level = t.bit_length() - 1
+        rows = np.flatnonzero(node[:, level] == t)
+        if len(rows) < 2:
+            return None
+        label = shop.believed(score[rows], None, rows)[:, level] if rng.random() < 0.5 else shop.sign[rows]
+        w = shop.weights[rows] * rng.exponential(size=len(rows))
+        omega, omega0 = fit_svm(shop.X[rows], label, w, float(10 ** rng.uniform(-0.5, 4)))
+        return shop.with_plane(planes, t, omega, omega0) if omega.any() else None
 
     def _changes(self, at: Settled, most: int) -> Iterator[convex.Fixed]:
         """Structures next to this one, those first whose rows hold the hyperplanes back most."""

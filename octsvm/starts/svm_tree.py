@@ -685,7 +685,7 @@ class Workshop:
         assert self.best is not None
         top, spread, idle, stale = self.best, 0.3, 0, 0
         search, unsettled = Search(self), True
-        paid, tried = np.zeros(6), np.zeros(6)
+        paid, tried = np.zeros(7), np.zeros(7)
         self.prune()
         patience = max(100, PATIENCE * 200 // max(200, len(self.X)))
         while stale < patience and self.best.split.any() and not self.budget.spent():
@@ -704,8 +704,8 @@ class Workshop:
                 self.kick()
                 continue
             # Kinds of steps that paid are taken more often.
-            share = (paid + 1.0) / (tried + 4.0) * np.array([1.0, 3.0, 1.0, 0.3, 2.0, 1.5])
-            kind = int(self.rng.choice(6, p=share / share.sum()))
+            share = (paid + 1.0) / (tried + 4.0) * np.array([1.0, 3.0, 1.0, 0.3, 2.0, 1.5, 0.5])
+            kind = int(self.rng.choice(7, p=share / share.sum()))
             if kind == 0:
                 done = self.rescale()
             elif kind == 1:
@@ -718,6 +718,8 @@ class Workshop:
                 done = self.prune()
             elif kind == 5:
                 done = search.step()
+            elif kind == 6:
+                done = search.leap()
             else:
                 done = self.change(t, spread)
                 spread = min(1.0, spread * 1.5) if done else max(1e-3, spread * 0.9)
@@ -734,6 +736,17 @@ class Workshop:
             top = self.best
             yield top
         self.best = top
+
+    def with_plane(self, planes: Planes, t: int, omega: FloatArray, omega0: float) -> Planes:
+        """The tree with another plane at ``t`` and what is below it grown anew."""
+        cap = max(float(norms(planes.omega, self.norm).max()), float(norms(omega[None, :], self.norm)[0]))
+        fixed = {
+            int(s) + 1: (planes.omega[s], float(planes.omega0[s]))
+            for s in np.flatnonzero(planes.split)
+            if not _below(int(s) + 1, t)
+        }
+        how = Growth(cap, True, None, fixed | {t: (omega, omega0)})
+        return self.assemble(self.grow(1, np.arange(len(self.X)), how, np.inf))
 
     def kick(self) -> bool:
         """Move a node for the worse: the best tree is what came of it, whatever it costs."""
