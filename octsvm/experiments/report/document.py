@@ -25,6 +25,8 @@ table { border-collapse: collapse; font-size: 0.88rem; font-variant-numeric: tab
 caption { text-align: left; padding-bottom: 0.4rem; }
 th, td { padding: 0.15rem 0.6rem; text-align: left; vertical-align: top; }
 .n { text-align: right; white-space: nowrap; }
+.g { border-left: 1px solid var(--line); }
+th.g[colspan] { text-align: center; }
 thead th { border-bottom: 2px solid var(--line); vertical-align: bottom; }
 tr.strong td { background: var(--soft); border-top: 1px solid var(--line); border-bottom: 1px solid var(--line); }
 img { max-width: 100%; height: auto; }
@@ -57,7 +59,11 @@ class Text:
 
 @dataclass(frozen=True)
 class Cell:
-    """What stands in a table. ``link`` is an anchor of the document, ``title`` a hint that shows on pointing at it."""
+    """What stands in a table.
+
+    ``link`` is an anchor of the document, ``title`` a hint that shows on pointing at it; ``group`` begins a group of
+    columns.
+    """
 
     text: str
     bold: bool = False
@@ -66,6 +72,7 @@ class Cell:
     title: str = ""
     anchor: str = ""
     span: int = 1
+    group: bool = False
 
 
 @dataclass(frozen=True)
@@ -122,7 +129,8 @@ def _cell(cell: Cell, tag: str) -> str:
         text = f"<strong>{text}</strong>"
     if cell.link:
         text = f'<a href="#{escape(cell.link)}">{text}</a>'
-    looks = ' class="n"' if cell.number else ""
+    kinds = [k for k, is_so in (("n", cell.number), ("g", cell.group)) if is_so]
+    looks = f' class="{" ".join(kinds)}"' if kinds else ""
     if cell.title:
         looks += f' title="{escape(cell.title)}"'
     if cell.anchor:

@@ -52,18 +52,23 @@ def _axes(figure: Any, style: Style, *at: int) -> Any:
     return axes
 
 
-def _key(figure: Any, axes: Any, titles: Sequence[str], style: Style, markers: bool = True) -> None:
+def looks(titles: Mapping[str, str], order: Sequence[str], style: Style) -> dict[str, dict[str, Any]]:
+    """Look of each method: the same in all pictures, by its place in ``order``."""
+    return {m: look(order.index(m), style) for m in titles}
+
+
+def _key(
+    figure: Any, titles: Mapping[str, str], order: Sequence[str], style: Style, markers: bool = True
+) -> None:
     """One legend for the figure, above it."""
     line = matplotlib("lines").Line2D
-    handles = [
-        line([], [], **(look(k, style) if markers else look(k, style) | {"marker": ""}))
-        for k in range(len(titles))
-    ]
+    seen = looks(titles, order, style).values()
+    handles = [line([], [], **(one if markers else one | {"marker": ""})) for one in seen]
     made = figure.legend(
         handles, [str(k) for k in range(len(titles))], loc="outside upper center", ncols=min(8, len(titles))
     )
     made.get_frame().set_visible(False)
-    for text, title in zip(made.get_texts(), titles, strict=True):
+    for text, title in zip(made.get_texts(), titles.values(), strict=True):
         text.set_parse_math(False)
         text.set_color(style.ink)
         text.set_text(title)
@@ -75,6 +80,7 @@ def accuracy_picture(
     averages: pd.DataFrame,
     paper: pd.DataFrame,
     titles: Mapping[str, str],
+    order: Sequence[str],
 ) -> Picture:
     """Accuracy against noise.
 
@@ -87,25 +93,25 @@ def accuracy_picture(
     averages, paper : pandas.DataFrame
         Averages over the sets, indexed by noise: ours and the published ones, drawn with open marks.
     titles : mapping
-        Names of the methods to show, in the order of their colours.
+        Names of the methods to show.
+    order : sequence of str
+        All methods; a method's place decides its colour.
     """
     sets = list(accuracy.index.get_level_values("set").unique())
     columns = 3
     lines = -(-(len(sets) + 1) // columns)
 
     def draw(figure: Any, style: Style) -> None:
-        axes = None
+        seen = looks(titles, order, style)
         for place, panel in enumerate(["", *sets]):
             axes = _axes(figure, style, lines, columns, place + 1)
             table = accuracy.loc[panel] if panel else averages
-            for k, method in enumerate(titles):
+            for method, one in seen.items():
                 if method in table:
                     values = table[method].dropna()
-                    axes.plot(
-                        values.index * 100, values, gid=f"{panel or 'average'} {method}", **look(k, style)
-                    )
+                    axes.plot(values.index * 100, values, gid=f"{panel or 'average'} {method}", **one)
                 if not panel and method in paper:
-                    given = look(k, style) | {"linestyle": ":", "linewidth": 1.2, "markerfacecolor": "none"}
+                    given = one | {"linestyle": ":", "linewidth": 1.2, "markerfacecolor": "none"}
                     axes.plot(paper.index * 100, paper[method], gid=f"paper {method}", **given)
             title = panel or "average (dotted, open: the paper's)"
             axes.set_title(title, color=style.ink, fontsize=9, **PLAIN)
@@ -114,7 +120,7 @@ def accuracy_picture(
                 axes.set_ylabel("accuracy, %", color=style.ink)
             if place >= len(sets) + 1 - columns:
                 axes.set_xlabel("flipped training labels, %", color=style.ink)
-        _key(figure, axes, list(titles.values()), style)
+        _key(figure, titles, order, style)
 
     alt = "Test accuracy of each method against the share of flipped training labels, average and set by set."
     return _drawn(name, alt, (9.5, 0.5 + 2.1 * lines), draw)
@@ -173,16 +179,18 @@ def rank_picture(name: str, ranks: Ranks, titles: Mapping[str, str]) -> Picture:
     return _drawn(name, alt, (8.5, 1.3 + 0.12 * len(bars) + 0.25 * methods), draw)
 
 
-def relabelling_picture(name: str, table: pd.DataFrame, titles: Mapping[str, str]) -> Picture:
+def relabelling_picture(
+    name: str, table: pd.DataFrame, titles: Mapping[str, str], order: Sequence[str]
+) -> Picture:
     """Precision and recall of relabelling against noise; ``table`` has columns method, noise, precision, recall."""
 
     def draw(figure: Any, style: Style) -> None:
-        axes = None
+        seen = looks(titles, order, style)
         for place, what in enumerate(("precision", "recall")):
             axes = _axes(figure, style, 1, 2, place + 1)
-            for k, method in enumerate(titles):
+            for method, one in seen.items():
                 values = table[table["method"] == method].dropna(subset=[what])
-                axes.plot(values["noise"] * 100, values[what] * 100, gid=f"{what} {method}", **look(k, style))
+                axes.plot(values["noise"] * 100, values[what] * 100, gid=f"{what} {method}", **one)
             words = {
                 "precision": "relabelled rows that were flipped, %",
                 "recall": "flipped rows that are relabelled, %",
@@ -191,26 +199,32 @@ def relabelling_picture(name: str, table: pd.DataFrame, titles: Mapping[str, str
             axes.set_ylim(-3, 103)
             axes.set_xticks([100 * v for v in sorted(table["noise"].unique())])
             axes.set_xlabel("flipped training labels, %", color=style.ink)
-        _key(figure, axes, list(titles.values()), style)
+        _key(figure, titles, order, style)
 
     return _drawn(name, "Precision and recall of relabelling against noise.", (8.5, 3.1), draw)
 
 
 def distribution_picture(
-    name: str, values: Mapping[str, np.ndarray], titles: Mapping[str, str], label: str, log: bool
+    name: str,
+    values: Mapping[str, np.ndarray],
+    titles: Mapping[str, str],
+    order: Sequence[str],
+    label: str,
+    log: bool,
 ) -> Picture:
     """Share of fits up to a value, for each method."""
 
     def draw(figure: Any, style: Style) -> None:
+        seen = looks(titles, order, style)
         axes = _axes(figure, style)
-        for k, method in enumerate(titles):
+        for method, one in seen.items():
             if method in values and len(values[method]):
                 at = np.quantile(values[method], QUANTILES)
-                axes.plot(at, QUANTILES * 100, gid=method, **(look(k, style) | {"marker": ""}))
+                axes.plot(at, QUANTILES * 100, gid=method, **(one | {"marker": ""}))
         if log:
             axes.set_xscale("log")
         axes.set_xlabel(label, color=style.ink)
         axes.set_ylabel("share of fits, %", color=style.ink)
-        _key(figure, axes, list(titles.values()), style, markers=False)
+        _key(figure, titles, order, style, markers=False)
 
     return _drawn(name, f"Share of fits against {label}, for each method.", (7.5, 3.4), draw)

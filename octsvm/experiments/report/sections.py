@@ -16,7 +16,7 @@ from ..protocol import Protocol
 from ..selection import Selection, cell_key
 from . import pictures
 from .document import Block, Cell, Heading, Picture, Row, Table, Text, number
-from .paper import SOURCE, published
+from .paper import SOURCE, published, published_averages
 from .ranks import Ranks, rank
 
 RULE_TITLES = {
@@ -43,6 +43,11 @@ class Run:
     cells: pd.DataFrame
     meta: Mapping[str, Any]
     selection: Selection
+
+    @property
+    def order(self) -> list[str]:
+        """All methods of the protocol."""
+        return list(self.protocol.methods)
 
     @cached_property
     def titles(self) -> dict[str, str]:
@@ -287,7 +292,9 @@ def table2(run: Run, rule: str) -> list[Any]:
         blocks.append(_beside(run, rule, table[mine]))
     ours, given = by_noise(table), by_noise(run.paper)
     blocks.append(
-        _Later(lambda: pictures.accuracy_picture(f"accuracy-{rule}", table, ours, given, run.titles))
+        _Later(
+            lambda: pictures.accuracy_picture(f"accuracy-{rule}", table, ours, given, run.titles, run.order)
+        )
     )
     return blocks
 
@@ -307,12 +314,26 @@ def _lines(run: Run) -> Iterator[tuple[str, str, tuple[str, float] | None, tuple
     yield ("", "average", None, ("", None))
 
 
+def paper_average(run: Run, rows: pd.Index, level: str, value: Any) -> dict[str, float]:
+    """The published figures' average over ``rows``: as printed where it is, else ours of the printed figures."""
+    table, printed = published(), published_averages()
+    label = str({"set": value, "": "total"}.get(level))
+    whole = table.index if label == "total" else _level(table.index, "set", value)
+    if label in printed.index and len(rows) == len(whole) and rows.isin(whole).all():
+        line = printed.loc[label].to_dict()
+        return {m: float(line[c]) for c, m in run.columns.items()}
+    return average(run.paper, rows)
+
+
 def _beside(run: Run, rule: str, table: pd.DataFrame) -> Table:
     """Paper, ours and difference for each method."""
     methods = [str(m) for m in table]
     heads = (
-        (Cell(""), Cell(""), *(Cell(run.titles[m], number=True, span=3) for m in methods)),
-        _head("set", "% flipped", *(["paper", "ours", "diff."] * len(methods)), numbers=1),
+        (Cell(""), Cell(""), *(Cell(run.titles[m], span=3, group=True) for m in methods)),
+        (
+            *_head("set", "% flipped", numbers=1),
+            *(Cell(t, number=True, group=t == "paper") for _ in methods for t in ("paper", "ours", "diff.")),
+        ),
     )
     both = common_rows(table).intersection(common_rows(run.paper))
     ours, paper = figures(table), figures(run.paper)
@@ -322,10 +343,12 @@ def _beside(run: Run, rule: str, table: pd.DataFrame) -> Table:
             given, got = paper[place], ours[place]
         else:
             used = _level(both, level, value) if level else both
-            given, got = average(run.paper, used), average(table, used)
+            given, got = paper_average(run, used, level, value), average(table, used)
         cells = [Cell(first), Cell(second, number=True)]
         for m in methods:
-            cells.append(Cell(number(given[m]), number=True, bold=round(given[m], 2) == best(given)))
+            cells.append(
+                Cell(number(given[m]), number=True, bold=round(given[m], 2) == best(given), group=True)
+            )
             cells.append(_traced(run, rule, place, m, got))
             cells.append(Cell(number(got[m] - given[m], sign=True), number=True))
         rows.append(Row(tuple(cells), strong=place is None))
@@ -417,7 +440,10 @@ def relabelling_table(run: Run, rule: str) -> pd.DataFrame:
     chosen = chosen[(chosen["rule"] == rule) & chosen["relabelled"].notna()]
     counts = ["n_train", "relabelled", "flipped", "both"]
     found = chosen.groupby(["method", "noise"], sort=False)[counts].sum().astype(float)
-    found["precision"] = found["both"] / found["relabelled"].where(found["relabelled"] > 0)
+    # Without flips there is nothing to find: neither of the two says anything.
+    found["precision"] = found["both"] / found["relabelled"].where(
+        (found["relabelled"] > 0) & (found["flipped"] > 0)
+    )
     found["recall"] = found["both"] / found["flipped"].where(found["flipped"] > 0)
     order = [m for m in run.titles if m in found.index.get_level_values("method")]
     return found.reindex(order, level="method").reset_index()
@@ -464,7 +490,11 @@ def relabelling(run: Run) -> list[Any]:
         blocks += [
             Heading(RULE_TITLES[rule].capitalize(), 3, f"relabelling-{rule}"),
             Table(heads, tuple(rows)),
-            _Later(lambda r=rule, t=table, n=titles: pictures.relabelling_picture(f"relabelling-{r}", t, n)),
+            _Later(
+                lambda r=rule, t=table, n=titles: pictures.relabelling_picture(
+                    f"relabelling-{r}", t, n, run.order
+                )
+            ),
         ]
     return blocks if len(blocks) > 2 else []
 
@@ -508,7 +538,7 @@ def effort(run: Run) -> list[Any]:
             )
         )
     heads = (
-        (Cell(""), Cell(""), Cell("seconds", number=True, span=5), Cell("gap, %", number=True, span=6)),
+        (Cell(""), Cell(""), Cell("seconds", span=5, group=True), Cell("gap, %", span=6, group=True)),
         _head(
             "method",
             "fits",
@@ -524,12 +554,18 @@ def effort(run: Run) -> list[Any]:
             "bound is finite. Seconds are those of the machine below, and of how busy it was."
         ),
         Table(heads, tuple(rows)),
-        _Later(lambda: pictures.distribution_picture("seconds", seconds, titles, "seconds of a fit", True)),
+        _Later(
+            lambda: pictures.distribution_picture(
+                "seconds", seconds, titles, run.order, "seconds of a fit", True
+            )
+        ),
     ]
     with_gap = {m: 100 * g for m, g in gap_of.items() if len(g)}
     if with_gap:
         shown = {m: titles[m] for m in titles if m in with_gap}
-        blocks.append(_Later(lambda: pictures.distribution_picture("gaps", with_gap, shown, "gap, %", False)))
+        blocks.append(
+            _Later(lambda: pictures.distribution_picture("gaps", with_gap, shown, run.order, "gap, %", False))
+        )
     return blocks
 
 
