@@ -373,7 +373,7 @@ def _missing(
             if absent_inner:
                 why.append(f"{absent_inner} of {s.inner[where].size} inner fits are not there")
             if not absent and line["complete"] < len(where):
-                why.append(f"all fits failed on {len(where) - line['complete']} folds")
+                why.append(f"every fit failed on {len(where) - line['complete']} of {len(where)} folds")
             short = [r for r in rules if line[f"compared_{r}"] < len(where)]
             if short and not why:
                 why.append("other methods lack folds")

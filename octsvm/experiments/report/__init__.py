@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -12,7 +13,7 @@ from ...errors import InvalidParameter, OutputNotWritable
 from ..protocol import Protocol
 from ..selection import select
 from . import document
-from .sections import Run, compose
+from .sections import Run, compose, figures
 
 __all__ = ["write_report"]
 
@@ -95,7 +96,8 @@ def accuracies(run: Run) -> pd.DataFrame:
     """One line for each rule, set, noise and method: accuracy in percent, folds, the published figure, the difference."""
     table = run.selection.table.reset_index()
     table["accuracy"] *= 100
-    paper = run.paper.reset_index().melt(["set", "noise"], var_name="method", value_name="paper")
-    table = table.merge(paper, how="left", on=["set", "noise", "method"])
+    given = {(*place, m): v for place, line in figures(run.paper).items() for m, v in line.items()}
+    keys = zip(table["set"], table["noise"], table["method"], strict=True)
+    table["paper"] = [given.get(k, math.nan) for k in keys]
     table["difference"] = table["accuracy"] - table["paper"]
     return table.round({"accuracy": 6, "difference": 6})

@@ -446,7 +446,7 @@ def relabelling_table(run: Run, rule: str) -> pd.DataFrame:
     )
     found["recall"] = found["both"] / found["flipped"].where(found["flipped"] > 0)
     order = [m for m in run.titles if m in found.index.get_level_values("method")]
-    return found.reindex(order, level="method").reset_index()
+    return found.reindex(order, level="method").reset_index() if order else found.reset_index()
 
 
 def relabelling(run: Run) -> list[Any]:
