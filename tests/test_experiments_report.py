@@ -19,7 +19,7 @@ from scipy import stats
 
 from octsvm.errors import InvalidData, InvalidParameter, OutputNotWritable
 from octsvm.experiments import Cell, Part, Protocol, load_protocol
-from octsvm.experiments.report import document, write_report
+from octsvm.experiments.report import document, pictures, write_report
 from octsvm.experiments.report.paper import published, published_averages
 from octsvm.experiments.report.ranks import cliques, critical_difference, holm, rank
 from octsvm.experiments.report.sections import gap, number
@@ -575,7 +575,10 @@ def test_gap() -> None:
     assert gap(cells)[2:].isna().all()
 
 
-def test_what_the_report_says_of_a_run_with_gaps(tmp_path: Path) -> None:
+def test_what_the_report_says_of_a_run_with_gaps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        pictures, "_drawn", lambda name, alt, *_: document.Picture(name, alt, b"<svg/>", b"<svg/>")
+    )
     p, cells, _ = run()
     cells = cells[~((cells["method"] == "svm") & (cells["set"] == "sonar"))]
     cells = cells[~((cells["method"] == "octsvm") & (cells["repetition"] == 1) & (cells["set"] == "heart"))]
@@ -634,10 +637,19 @@ def test_without_matplotlib_tables_remain(tmp_path: Path, monkeypatch: pytest.Mo
     assert not list(page(tmp_path).iter("img"))
 
 
-def test_the_same_cells_give_the_same_files(whole: Path, tmp_path: Path) -> None:
-    files = write_report(run(), tmp_path)
+def test_cells_that_carry_their_protocol_give_the_same_files(whole: Path, tmp_path: Path) -> None:
+    p, cells, _ = run()
+    with pytest.raises(InvalidData, match="attrs has no 'protocol'"):
+        write_report(cells, tmp_path)
+    machines = [{"octsvm": "0.1.0", "cpus": 2}, {"octsvm": "0.1.1", "cpus": 4}]
+    cells.attrs |= {"protocol": p.model_dump(mode="json"), "hash": "abc", "machines": machines}
+    files = write_report(cells, tmp_path)
+    assert [f.name for f in files[:3]] == ["report.html", "report.md", "selected.csv"]
     assert {f.name for f in files} == {f.name for f in whole.iterdir()}
-    for file in files:
+    text = (tmp_path / "report.md").read_text(encoding="utf-8")
+    for line in ("| hash | abc |", "| machine 1 octsvm | 0.1.0 |", "| machine 2 cpus | 4 |"):
+        assert line in text
+    for file in files[2:]:
         assert file.read_bytes() == (whole / file.name).read_bytes()
 
 

@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from ...errors import InvalidParameter, OutputNotWritable
-from ..protocol import Protocol
+from ...errors import InvalidData, InvalidParameter, OutputNotWritable
+from ..protocol import Protocol, load_protocol
 from ..selection import select
 from . import document
 from .sections import Run, compose, figures
@@ -22,7 +22,7 @@ FORMATS: tuple[Format, ...] = ("html", "md")
 
 
 def write_report(
-    source: str | Path | tuple[Protocol, pd.DataFrame, Mapping[str, Any]],
+    source: str | Path | pd.DataFrame | tuple[Protocol, pd.DataFrame, Mapping[str, Any]],
     out_dir: str | Path,
     *,
     formats: Sequence[Format] = FORMATS,
@@ -35,8 +35,9 @@ def write_report(
 
     Parameters
     ----------
-    source : str, Path or tuple
-        A store of cells, or the protocol, the cells (a DataFrame) and what is known of the run (a mapping).
+    source : str, Path, DataFrame or tuple
+        A store of cells or an export of it; the cells as read from there, with the protocol in ``attrs``; or the
+        protocol, the cells, and what is known of versions and machines (a mapping).
     out_dir : str or Path
         Folder to write into; it is made.
     formats : sequence of str
@@ -59,12 +60,7 @@ def write_report(
     for name in formats:
         if name not in FORMATS:
             raise InvalidParameter(f"format={name!r} is none; there are {', '.join(FORMATS)}.")
-    if isinstance(source, tuple):
-        protocol, cells, meta = source
-    else:
-        from ..store import read_cells  # type: ignore[import-not-found,unused-ignore]
-
-        protocol, cells, meta = read_cells(source)
+    protocol, cells, meta = _read(source)
     selection = select(cells, protocol.rules, protocol=protocol)
     run = Run(protocol, cells, meta, selection)
     blocks = compose(run)
@@ -90,6 +86,23 @@ def write_report(
             f"The report cannot be written to {folder} ({error.strerror or error})."
         ) from None
     return [folder / file for file in content]
+
+
+def _read(source: Any) -> tuple[Protocol, pd.DataFrame, Mapping[str, Any]]:
+    """Protocol, cells, and what is known of the run."""
+    if isinstance(source, str | Path):
+        from ..store import read_cells  # type: ignore[import-not-found,unused-ignore]
+
+        source = read_cells(source)
+    if isinstance(source, tuple):
+        return source
+    if "protocol" not in source.attrs:
+        raise InvalidData(
+            "These cells do not say of which protocol they are: attrs has no 'protocol'. Give the store itself, or "
+            "(protocol, cells, {})."
+        )
+    meta = {k: v for k, v in source.attrs.items() if k != "protocol"}
+    return load_protocol(source.attrs["protocol"]), source, meta
 
 
 def accuracies(run: Run) -> pd.DataFrame:

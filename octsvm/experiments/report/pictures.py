@@ -64,8 +64,10 @@ def _key(
     line = matplotlib("lines").Line2D
     seen = looks(titles, order, style).values()
     handles = [line([], [], **(one if markers else one | {"marker": ""})) for one in seen]
+    inches = 0.6 + 0.08 * max(len(t) for t in titles.values())  # of an entry, at this font size
+    columns = max(1, min(len(titles), int(figure.get_figwidth() / inches)))
     made = figure.legend(
-        handles, [str(k) for k in range(len(titles))], loc="outside upper center", ncols=min(8, len(titles))
+        handles, [str(k) for k in range(len(titles))], loc="outside upper center", ncols=columns
     )
     made.get_frame().set_visible(False)
     for text, title in zip(made.get_texts(), titles.values(), strict=True):
@@ -227,4 +229,4 @@ def distribution_picture(
         axes.set_ylabel("share of fits, %", color=style.ink)
         _key(figure, titles, order, style, markers=False)
 
-    return _drawn(name, f"Share of fits against {label}, for each method.", (7.5, 3.4), draw)
+    return _drawn(name, f"Share of fits against {label}, for each method.", (8.5, 3.6), draw)

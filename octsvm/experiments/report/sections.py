@@ -34,6 +34,9 @@ RULE_TEXTS = {
     "then to the grid's order.",
 }
 
+PROVED = 1e-6  # a gap up to this is none
+QUANTILES = {"10 %": 0.1, "median": 0.5, "90 %": 0.9, "most": 1.0}
+
 
 @dataclass(frozen=True)
 class Run:
@@ -516,35 +519,26 @@ def effort(run: Run) -> list[Any]:
     seconds = {m: cells.loc[cells["method"] == m, "seconds"].dropna().to_numpy(float) for m in titles}
     gaps = gap(cells)
     gap_of = {m: gaps[cells["method"] == m].dropna().to_numpy(float) for m in titles}
-    at = (0.1, 0.5, 0.9, 1.0)
+    at = list(QUANTILES.values())
     rows = []
     for m, title in titles.items():
         s, g = seconds[m], gap_of[m]
+        times = [f"{v:.3g}" for v in np.quantile(s, at)] if len(s) else ["–"] * 4
+        shares = [number(100 * v, 1) for v in np.quantile(g, at)] if len(g) else ["–"] * 4
+        told = [str(int((cells["method"] == m).sum())), *times, number(float(s.sum()) / 3600)]
+        told += [str(len(g)), str(int((g <= PROVED).sum())) if len(g) else "–", *shares]
+        # The second and the seventh of them begin a group.
         rows.append(
-            Row(
-                (
-                    Cell(title),
-                    Cell(str(int((cells["method"] == m).sum())), number=True),
-                    *(Cell(f"{v:.3g}", number=True) for v in (np.quantile(s, at) if len(s) else [])),
-                    *(Cell("–", number=True) for _ in (at if not len(s) else ())),
-                    Cell(number(float(s.sum()) / 3600, 2), number=True),
-                    Cell(str(len(g)), number=True),
-                    Cell(str(int((g <= 1e-6).sum())) if len(g) else "–", number=True),
-                    *(
-                        Cell(number(100 * v, 1), number=True)
-                        for v in (np.quantile(g, at) if len(g) else [np.nan] * 4)
-                    ),
-                )
-            )
+            Row((Cell(title), *(Cell(t, number=True, group=k in (1, 6)) for k, t in enumerate(told))))
         )
     heads = (
         (Cell(""), Cell(""), Cell("seconds", span=5, group=True), Cell("gap, %", span=6, group=True)),
-        _head(
-            "method",
-            "fits",
-            *("10 %", "median", "90 %", "most", "hours"),
-            *("with bound", "proved", "10 %", "median", "90 %", "most"),
-            numbers=1,
+        (
+            Cell("method"),
+            *(
+                Cell(t, number=True, group=k in (1, 6))
+                for k, t in enumerate(["fits", *QUANTILES, "hours", "with bound", "proved", *QUANTILES])
+            ),
         ),
     )
     blocks: list[Any] = [
@@ -628,6 +622,10 @@ def _flat(meta: Mapping[str, Any], before: str = "") -> list[tuple[str, str]]:
     for key, value in meta.items():
         if isinstance(value, Mapping):
             out += _flat(value, f"{before}{key} ")
+        elif isinstance(value, list | tuple) and value and all(isinstance(v, Mapping) for v in value):
+            word = key.removesuffix("s") if isinstance(key, str) else key
+            for k, one in enumerate(value, 1):
+                out += _flat(one, f"{before}{word} {k} " if len(value) > 1 else before)
         elif isinstance(value, list | tuple):
             out.append((f"{before}{key}", ", ".join(map(str, value))))
         else:
