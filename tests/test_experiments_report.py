@@ -20,9 +20,10 @@ from scipy import stats
 from octsvm.errors import InvalidData, InvalidParameter, OutputNotWritable
 from octsvm.experiments import Cell, Part, Protocol, load_protocol
 from octsvm.experiments.report import document, pictures, write_report
+from octsvm.experiments.report.document import number
 from octsvm.experiments.report.paper import published, published_averages
 from octsvm.experiments.report.ranks import cliques, critical_difference, holm, rank
-from octsvm.experiments.report.sections import gap, number
+from octsvm.experiments.report.sections import duration, gap
 from octsvm.experiments.selection import RULES, select, smoothed
 
 Grid = dict[str, list[float]]
@@ -530,9 +531,7 @@ def test_printed_averages_are_shown_for_whole_sets(tmp_path: Path) -> None:
     ]
     write_report((p, frame(*cells), {}), tmp_path, formats=["md"])
     text = (tmp_path / "report.md").read_text(encoding="utf-8")
-    assert (
-        "|  | **average** | **81.26** | **80.00** | **\u22121.26** |" in text
-    )  # its four cells average to 81.25
+    assert "|  | average | 81.26 | 80.00 | \u22121.26 |" in text  # its four cells average to 81.25
 
 
 def test_the_page_needs_nothing_else(whole: Path) -> None:
@@ -663,6 +662,12 @@ def test_wrong_arguments_of_the_report(tmp_path: Path) -> None:
 
 
 def test_numbers_as_text() -> None:
+    assert [duration(v) for v in (0.04, 59.0, 90.0, 9000.0)] == [
+        "0.0 seconds",
+        "59.0 seconds",
+        "1.5 minutes",
+        "2.5 hours",
+    ]
     assert [number(v, 1, sign=True) for v in (1.25, -3.0, 0.0, -0.01, math.nan)] == [
         "+1.2",
         "\u22123.0",

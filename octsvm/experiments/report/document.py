@@ -213,7 +213,8 @@ def _markdown_table(table: Table) -> str:
         texts = []
         for cell in row.cells:
             text = _plain(cell.text)
-            texts.append(f"**{text}**" if text and (cell.bold or row.strong) else text)
+            strong = cell.bold or (row.strong and not cell.number)
+            texts.append(f"**{text}**" if text and strong else text)
         lines.append(f"| {' | '.join(texts)} |")
     return (f"{_plain(table.caption)}\n\n" if table.caption else "") + "\n".join(lines)
 

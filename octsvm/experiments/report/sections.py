@@ -112,9 +112,17 @@ def figures(table: pd.DataFrame) -> dict[tuple[str, float], dict[str, float]]:
 
 
 def best(values: Mapping[str, float]) -> float:
-    """The largest, rounded as it is shown; NaN where there is none."""
+    """The largest, rounded as it is shown; NaN where there is nothing to compare."""
     known = [round(v, 2) for v in values.values() if v == v]
-    return max(known, default=np.nan)
+    return max(known) if len(known) > 1 else np.nan
+
+
+def duration(seconds: float) -> str:
+    """A time in the unit that suits it."""
+    for unit, size in (("hours", 3600), ("minutes", 60)):
+        if seconds >= size:
+            return f"{seconds / size:.1f} {unit}"
+    return f"{seconds:.1f} seconds"
 
 
 def common_rows(table: pd.DataFrame) -> pd.Index:
@@ -211,7 +219,7 @@ def summary(run: Run) -> list[Any]:
         Text(f"Protocol {run.protocol.name}: {run.protocol.title}."),
         Text(
             f"{len(cells)} of {whole} fits are there ({100 * len(cells) / whole:.1f} %), {bad} of them failed; "
-            f"{float(cells['seconds'].sum()) / 3600:.2f} hours of fitting. One fold of {run.protocol.folds} trains and the "
+            f"{duration(float(cells['seconds'].sum()))} of fitting. One fold of {run.protocol.folds} trains and the "
             f"others test, {run.protocol.repetitions} repetitions."
         ),
     ]
