@@ -49,6 +49,7 @@ _HOME = {
     "MarginTree": "formulations.trees",
     "Evaluation": "formulations.base",
     "CertificateMismatch": "errors",
+    "DatasetUnavailable": "errors",
     "EngineFailed": "errors",
     "InvalidData": "errors",
     "InvalidParameter": "errors",
@@ -66,12 +67,16 @@ _HOME = {
     "UnsupportedProblem": "errors",
 }
 
+_SUBPACKAGES = ("datasets",)
+
 __all__ = ["__version__", *_HOME]
 
 if TYPE_CHECKING:
+    from . import datasets
     from .api import build, embed, evaluate, extract, fit, solve
     from .errors import (
         CertificateMismatch,
+        DatasetUnavailable,
         EngineFailed,
         InvalidData,
         InvalidParameter,
@@ -113,8 +118,10 @@ def __getattr__(name: str) -> Any:
         value = getattr(import_module(f".{_HOME[name]}", __name__), name)
         globals()[name] = value
         return value
+    if name in _SUBPACKAGES:
+        return import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOME})
+    return sorted({*globals(), *_HOME, *_SUBPACKAGES})

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CertificateMismatch",
+    "DatasetUnavailable",
     "EngineFailed",
     "InvalidData",
     "InvalidParameter",
@@ -66,6 +67,10 @@ class InvalidSolverTable(OctsvmError, ValueError):
 
 class InvalidSolutionFile(OctsvmError, ValueError):
     """A solution file of a solver cannot be read, or is none of this model."""
+
+
+class DatasetUnavailable(OctsvmError, OSError):
+    """A data set is in no folder and cannot be downloaded, or what came is not what is known."""
 
 
 class EngineFailed(OctsvmError, RuntimeError):

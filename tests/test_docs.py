@@ -30,6 +30,7 @@ EXPECTED = {
     "cli",
     "coming-from",
     "compose",
+    "datasets",
     "estimators",
     "gallery",
     "index",

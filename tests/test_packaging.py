@@ -60,7 +60,12 @@ def elsewhere(built: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) 
 
 
 def modules(root: Path) -> set[str]:
-    found = {f"octsvm/{p.relative_to(root / 'octsvm').as_posix()}" for p in (root / "octsvm").rglob("*.py")}
+    """Modules, and the data files that lie beside them."""
+    found = {
+        f"octsvm/{p.relative_to(root / 'octsvm').as_posix()}"
+        for pattern in ("*.py", "*.yaml")
+        for p in (root / "octsvm").rglob(pattern)
+    }
     found |= {
         f"octsvm/formulations/{p.relative_to(root / 'formulations').as_posix()}"
         for p in (root / "formulations").rglob("*.py")

@@ -1,0 +1,116 @@
+"""Reports of experiments: the paper's table beside ours, with every figure traceable to its cells."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import pandas as pd
+
+from ...errors import InvalidData, InvalidParameter, OutputNotWritable
+from ..protocol import Protocol, load_protocol
+from ..selection import select
+from . import document
+from .sections import Run, compose, figures
+
+__all__ = ["write_report"]
+
+Format = Literal["html", "md"]
+FORMATS: tuple[Format, ...] = ("html", "md")
+
+
+def write_report(
+    source: str | Path | pd.DataFrame | tuple[Protocol, pd.DataFrame, Mapping[str, Any]],
+    out_dir: str | Path,
+    *,
+    formats: Sequence[Format] = FORMATS,
+) -> list[Path]:
+    """Write the report of a run, finished or not.
+
+    ``report.html`` is one self-contained file; ``report.md`` has its pictures beside it. ``selected.csv`` has one line
+    for each rule, set, noise, method, repetition and fold with the cell that was chosen, ``accuracies.csv`` the
+    means of them beside the published figures. Without matplotlib the report has no pictures and says so.
+
+    Parameters
+    ----------
+    source : str, Path, DataFrame or tuple
+        A store of cells or an export of it; the cells as read from there, with the protocol in ``attrs``; or the
+        protocol, the cells, and what is known of versions and machines (a mapping).
+    out_dir : str or Path
+        Folder to write into; it is made.
+    formats : sequence of str
+        Of "html" and "md".
+
+    Returns
+    -------
+    list of Path
+        The files, the reports first.
+
+    Raises
+    ------
+    InvalidParameter
+        There is no such format.
+    InvalidData
+        The source holds no cells that can be read.
+    OutputNotWritable
+        The folder or a file cannot be written.
+    """
+    for name in formats:
+        if name not in FORMATS:
+            raise InvalidParameter(f"format={name!r} is none; there are {', '.join(FORMATS)}.")
+    protocol, cells, meta = _read(source)
+    selection = select(cells, protocol.rules, protocol=protocol)
+    run = Run(protocol, cells, meta, selection)
+    blocks = compose(run)
+    title = f"octsvm: {protocol.name}"
+    content: dict[str, bytes] = {}
+    if "html" in formats:
+        content["report.html"] = document.to_html(title, blocks).encode()
+    if "md" in formats:
+        content["report.md"] = document.to_markdown(title, blocks).encode()
+    content["selected.csv"] = selection.chosen.to_csv(index=False, lineterminator="\n").encode()
+    content["accuracies.csv"] = accuracies(run).to_csv(index=False, lineterminator="\n").encode()
+    if "md" in formats:
+        for block in blocks:
+            if isinstance(block, document.Picture):
+                content[f"{block.name}.svg"], content[f"{block.name}-dark.svg"] = block.light, block.dark
+    folder = Path(out_dir)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for file, data in content.items():
+            (folder / file).write_bytes(data)
+    except OSError as error:
+        raise OutputNotWritable(
+            f"The report cannot be written to {folder} ({error.strerror or error})."
+        ) from None
+    return [folder / file for file in content]
+
+
+def _read(source: Any) -> tuple[Protocol, pd.DataFrame, Mapping[str, Any]]:
+    """Protocol, cells, and what is known of the run."""
+    if isinstance(source, str | Path):
+        from ..store import read_cells  # type: ignore[import-not-found,unused-ignore]
+
+        source = read_cells(source)
+    if isinstance(source, tuple):
+        return source
+    if "protocol" not in source.attrs:
+        raise InvalidData(
+            "These cells do not say of which protocol they are: attrs has no 'protocol'. Give the store itself, or "
+            "(protocol, cells, {})."
+        )
+    meta = {k: v for k, v in source.attrs.items() if k != "protocol"}
+    return load_protocol(source.attrs["protocol"]), source, meta
+
+
+def accuracies(run: Run) -> pd.DataFrame:
+    """One line for each rule, set, noise and method: accuracy in percent, folds, the published figure, the difference."""
+    table = run.selection.table.reset_index()
+    table["accuracy"] *= 100
+    given = {(*place, m): v for place, line in figures(run.paper).items() for m, v in line.items()}
+    keys = zip(table["set"], table["noise"], table["method"], strict=True)
+    table["paper"] = [given.get(k, math.nan) for k in keys]
+    table["difference"] = table["accuracy"] - table["paper"]
+    return table.round({"accuracy": 6, "difference": 6})

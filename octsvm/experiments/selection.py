@@ -1,0 +1,385 @@
+"""Which point of a grid counts: the three readings of "the best" that a table of accuracies can have.
+
+``oracle_mean``
+    For a set, noise and method, the grid point with the best mean test accuracy over folds and repetitions. It looks
+    at the test labels once for each cell of the table: the reading that fits the paper's figures.
+``oracle_fold``
+    For every fold the grid point with the best test accuracy. It looks at the test labels of every fold: an upper
+    limit of what any choice from the grid can reach.
+``honest``
+    For every fold the grid point with the best accuracy on held-out rows of the noisy training part. Test labels play no
+    part; this is what a user can have.
+
+Ties of the oracle rules do not change the accuracy; the first point in the order of the grid stands for them. The
+honest rule scores on few rows, so its ties are many, and they matter. They are broken by, in this order:
+
+1. the mean score of the point and its neighbours, that differ by one step of one parameter: a point on a plateau is
+   less likely to be best by luck than one on a peak;
+2. fewer splits of the tree fitted on the inner part: of two that do as well, the simpler one;
+3. the order of the grid.
+
+All three are known without a test label.
+
+Folds are compared that are complete: a fold of a method counts when every point of its grid was tried (and on the
+inner part too, for the honest rule) and at least one of them worked. For a set and noise, methods are compared on
+the folds that are complete for all methods that have one. A point whose fit failed is not chosen; for ``oracle_mean``
+it must have worked on all compared folds.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, get_args
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from ..errors import InvalidData, InvalidParameter
+from .cells import Part
+from .protocol import Protocol, Rule
+
+RULES: tuple[Rule, ...] = get_args(Rule)
+FOLD = ["set", "noise", "repetition", "fold"]
+NEEDED = [*FOLD, "inner", "method", "params", "n_right", "n_score"]
+CARRIED = [
+    "n_train",
+    "train_right",
+    "objective",
+    "bound",
+    "status",
+    "seconds",
+    "splits",
+    "relabelled",
+    "flipped",
+    "both",
+]
+DIGITS = 12  # accuracies that agree in these are tied
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What the rules chose.
+
+    Attributes
+    ----------
+    chosen : pandas.DataFrame
+        One row for each rule, set, noise, method, repetition and fold: ``params``, ``n_right``, ``n_score``,
+        ``accuracy`` (a share), ``key`` of the cell, ``inner_key`` of the cell by which the honest rule chose, ``tied``
+        (how many points were as good by the rule's first criterion), and further columns of the cell.
+    missing : pandas.DataFrame
+        One row for each set, noise and method that lacks something: ``expected``, ``complete`` and, for each rule,
+        ``compared_<rule>`` folds, and in words ``why``.
+    table : pandas.DataFrame
+        Mean ``accuracy`` over the compared folds, and their number ``folds``, indexed by rule, set, noise and method.
+    """
+
+    chosen: pd.DataFrame
+    missing: pd.DataFrame
+    table: pd.DataFrame = field(init=False)
+
+    def __post_init__(self) -> None:
+        by = ["rule", "set", "noise", "method"]
+        found = self.chosen.groupby(by, sort=False)["accuracy"].agg(["mean", "size"])
+        object.__setattr__(self, "table", found.set_axis(["accuracy", "folds"], axis=1))
+
+
+@dataclass(frozen=True)
+class _Scores:
+    """The cells of a method as arrays over (folds, grid points)."""
+
+    points: tuple[str, ...]
+    shape: tuple[int, ...]
+    at: NDArray[np.int64]
+    full: NDArray[np.int64]
+    inner: NDArray[np.int64]
+
+
+def select(
+    cells: pd.DataFrame, rules: Sequence[Rule] = RULES, *, protocol: Protocol | None = None
+) -> Selection:
+    """Apply the rules to the cells of a run, finished or not.
+
+    Parameters
+    ----------
+    cells : pandas.DataFrame
+        One row for each finished cell: set, noise, repetition, fold, inner, method, params (JSON), n_right, n_score,
+        error, and what else is known of it.
+    rules : sequence of str
+        Of "oracle_mean", "oracle_fold" and "honest".
+    protocol : Protocol, optional
+        Says which sets, folds, methods and grid points there should be. None takes those that occur.
+
+    Returns
+    -------
+    Selection
+        What was chosen, and what is missing.
+
+    Raises
+    ------
+    InvalidData
+        A column is missing, or params cannot be read.
+    InvalidParameter
+        There is no such rule.
+    """
+    for rule in rules:
+        if rule not in RULES:
+            raise InvalidParameter(f"rule={rule!r} is none; there are {', '.join(RULES)}.")
+    lacking = [c for c in NEEDED if c not in cells.columns]
+    if lacking:
+        raise InvalidData(f"The cells have no column {', '.join(lacking)}.")
+    cells = cells.drop_duplicates([*FOLD, "inner", "method", "params"], keep="last", ignore_index=True)
+    folds = _folds(cells, protocol)
+    methods = list(protocol.methods) if protocol else list(dict.fromkeys(cells["method"]))
+    accuracy = cells["n_right"].to_numpy(float) / cells["n_score"].to_numpy(float)
+    if "error" in cells:
+        failed = cells["error"].fillna("").astype(str).ne("").to_numpy()
+        accuracy = np.where(failed, np.nan, accuracy)
+    scores = {m: _scores(cells, m, folds, protocol) for m in methods}
+
+    complete: dict[tuple[str, bool], NDArray[np.bool_]] = {}
+    for m, s in scores.items():
+        worked = np.isfinite(_taken(accuracy, s.full))
+        worked_inside = np.isfinite(_taken(accuracy, s.inner))
+        tried = np.asarray((s.full >= 0).all(axis=1))
+        tried_inside = np.asarray((s.inner >= 0).all(axis=1))
+        complete[m, False] = tried & worked.any(axis=1)
+        complete[m, True] = tried & tried_inside & (worked & worked_inside).any(axis=1)
+    places: dict[Any, NDArray[np.int64]] = {
+        k: np.asarray(v) for k, v in folds.groupby(["set", "noise"], sort=False).indices.items()
+    }
+    compared = {honest: _compared(complete, methods, places, honest) for honest in (False, True)}
+
+    splits = cells["splits"].to_numpy(float) if "splits" in cells else np.zeros(len(cells))
+    parts = []
+    nothing: set[tuple[Any, str]] = set()
+    for rule in rules:
+        for m, s in scores.items():
+            mask = compared[rule == "honest"][m]
+            for place, where in places.items():
+                these = where[mask[where]]
+                if len(these):
+                    parts.append(_choose(rule, m, s, these, accuracy, splits))
+                    if parts[-1].empty:
+                        nothing.add((place, m))
+    chosen = _described(cells, accuracy, parts)
+    return Selection(chosen, _missing(places, scores, complete, compared, nothing, rules))
+
+
+def _folds(cells: pd.DataFrame, protocol: Protocol | None) -> pd.DataFrame:
+    """All folds there should be, in the protocol's order."""
+    if protocol is None:
+        return cells[FOLD].drop_duplicates().sort_values(FOLD, kind="stable", ignore_index=True)
+    rows = [
+        (name, noise, repetition, fold)
+        for name in protocol.sets
+        for noise in protocol.noise
+        for repetition in range(protocol.repetitions)
+        for fold in range(protocol.folds)
+    ]
+    return pd.DataFrame(rows, columns=FOLD)
+
+
+def _point(params: str) -> tuple[tuple[str, Any], ...]:
+    try:
+        return tuple(sorted((k, float(v)) for k, v in json.loads(params).items()))
+    except (TypeError, ValueError, AttributeError):
+        raise InvalidData(f"params={params!r} of a cell are no JSON object of numbers.") from None
+
+
+def _scores(cells: pd.DataFrame, method: str, folds: pd.DataFrame, protocol: Protocol | None) -> _Scores:
+    """Rows of ``cells`` for each fold and grid point; -1 where there is none."""
+    mine = cells[cells["method"] == method]
+    spelled = {_point(text): text for text in mine["params"].unique()}
+    settings = [dict(p) for p in spelled] if protocol is None else protocol.methods[method].settings()
+    points = [_point(json.dumps(dict(p))) for p in settings]
+    if protocol is None:
+        points.sort(key=lambda p: [v for _, v in p])
+    number = {p: k for k, p in enumerate(points)}
+    column = mine["params"].map({text: number.get(p, -1) for p, text in spelled.items()}).to_numpy(int)
+    line = pd.MultiIndex.from_frame(folds).get_indexer(pd.MultiIndex.from_frame(mine[FOLD]))
+    known = (column >= 0) & (line >= 0)
+    inner = mine["inner"].to_numpy(bool)
+    tables = []
+    for kind in (False, True):
+        table = np.full((len(folds), len(points)), -1)
+        these = known & (inner == kind)
+        table[line[these], column[these]] = mine.index.to_numpy()[these]
+        tables.append(table)
+    texts = tuple(spelled.get(p, json.dumps(dict(p))) for p in points)
+    return _Scores(texts, *_places_in_grid(points), *tables)
+
+
+def _places_in_grid(
+    points: Sequence[tuple[tuple[str, Any], ...]],
+) -> tuple[tuple[int, ...], NDArray[np.int64]]:
+    """Lengths of the grid's parameters, and where in the grid each point lies. No lengths: they are no product."""
+    values = [sorted({p[k][1] for p in points}) for k in range(len(points[0]))] if points else []
+    shape = tuple(len(v) for v in values)
+    if not shape or int(np.prod(shape)) != len(points) or len({tuple(k for k, _ in p) for p in points}) > 1:
+        return (), np.arange(len(points))
+    at = [[v.index(p[k][1]) for p in points] for k, v in enumerate(values)]
+    return shape, np.ravel_multi_index(at, shape)
+
+
+def _taken(values: NDArray[np.float64], rows: NDArray[np.int64]) -> NDArray[np.float64]:
+    """``values`` at ``rows``; NaN where there is no row."""
+    if not len(values):
+        return np.full(rows.shape, np.nan)
+    return np.where(rows >= 0, values[rows], np.nan)
+
+
+def _compared(
+    complete: Mapping[tuple[str, bool], NDArray[np.bool_]],
+    methods: Sequence[str],
+    places: Mapping[Any, NDArray[np.int64]],
+    honest: bool,
+) -> dict[str, NDArray[np.bool_]]:
+    """For each method the folds on which it is compared."""
+    found = {m: np.zeros_like(complete[m, honest]) for m in methods}
+    for where in places.values():
+        present = [m for m in methods if complete[m, honest][where].any()]
+        if present:
+            common = np.logical_and.reduce([complete[m, honest][where] for m in present])
+            for m in present:
+                found[m][where] = common
+    return found
+
+
+def smoothed(scores: NDArray[np.float64], shape: Sequence[int], at: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Mean of each grid point and its neighbours, that differ by one step of one parameter.
+
+    Parameters
+    ----------
+    scores : array of shape (folds, points)
+        NaN where there is none; such neighbours do not count.
+    shape : sequence of int
+        How many values each parameter has.
+    at : array of shape (points,)
+        Where each point lies in the grid, as a flat index.
+    """
+    grid = np.full(scores.shape, np.nan)
+    grid[:, at] = scores
+    grid = grid.reshape(len(scores), *shape)
+    worth, there = np.nan_to_num(grid), np.isfinite(grid).astype(float)
+    sums, counts = worth.copy(), there.copy()
+    for axis in range(1, grid.ndim):
+        low = (slice(None),) * axis + (slice(None, -1),)
+        high = (slice(None),) * axis + (slice(1, None),)
+        for one, other in ((low, high), (high, low)):
+            sums[one] += worth[other]
+            counts[one] += there[other]
+    means: NDArray[np.float64] = (sums / np.maximum(counts, 1)).reshape(scores.shape)[:, at]
+    return means
+
+
+def _choose(
+    rule: Rule,
+    method: str,
+    scores: _Scores,
+    folds: NDArray[np.int64],
+    accuracy: NDArray[np.float64],
+    splits: NDArray[np.float64],
+) -> pd.DataFrame:
+    """The rows of the cells that a rule chooses for a method on some folds of one set and noise."""
+    full, inner = scores.full[folds], scores.inner[folds]
+    test = np.round(_taken(accuracy, full), DIGITS)
+    if rule == "oracle_mean":
+        first = np.round(test.mean(axis=0, keepdims=True), DIGITS)  # NaN where a fit failed
+        if not np.isfinite(first).any():
+            return pd.DataFrame()
+        first = np.repeat(first, len(folds), axis=0)
+        criteria = [first]
+    elif rule == "oracle_fold":
+        first = test
+        criteria = [first]
+    else:
+        first = np.round(_taken(accuracy, inner), DIGITS)
+        first[np.isnan(test)] = np.nan  # that a fit failed is known without the test labels
+        near = (
+            np.round(smoothed(first, scores.shape, scores.at), DIGITS)
+            if scores.shape
+            else np.zeros_like(first)
+        )
+        criteria = [first, near, -np.nan_to_num(_taken(splits, inner), nan=np.inf)]
+    open_ = np.isfinite(first)
+    tied = (first == np.nanmax(first, axis=1, keepdims=True)).sum(axis=1)
+    for criterion in criteria:
+        worth = np.where(open_, criterion, -np.inf)
+        open_ &= worth == worth.max(axis=1, keepdims=True)
+    at = open_.argmax(axis=1)
+    lines = np.arange(len(folds))
+    return pd.DataFrame(
+        {
+            "rule": rule,
+            "row": full[lines, at],
+            "inner_row": inner[lines, at] if rule == "honest" else -1,
+            "tied": tied,
+        }
+    )
+
+
+def cell_key(row: Mapping[Any, Any]) -> str:
+    """Key of a cell, as :attr:`octsvm.experiments.Cell.key`, from a row of the cells."""
+    part = Part(row["set"], row["noise"], int(row["repetition"]), int(row["fold"]), bool(row["inner"]))
+    return f"{part.key}/{row['method']}/{json.dumps(json.loads(row['params']), separators=(',', ':'))}"
+
+
+def _described(cells: pd.DataFrame, accuracy: NDArray[np.float64], parts: list[pd.DataFrame]) -> pd.DataFrame:
+    """The chosen rows with what is known of their cells."""
+    carried = [c for c in CARRIED if c in cells.columns]
+    columns = ["rule", *FOLD[:2], "method", *FOLD[2:], "params", "n_right", "n_score", "accuracy", "key"]
+    parts = [p for p in parts if len(p)]
+    if not parts:
+        return pd.DataFrame(columns=[*columns, "inner_key", "tied", *carried])
+    picked = pd.concat(parts, ignore_index=True)
+    rows = picked["row"].to_numpy()
+    found = cells.loc[rows].reset_index(drop=True)
+    columns_of_key = [*FOLD, "inner", "method", "params"]
+    found["rule"], found["tied"], found["accuracy"] = picked["rule"], picked["tied"], accuracy[rows]
+    found["key"] = [cell_key(row) for row in found[columns_of_key].to_dict("records")]
+    found["inner_key"] = ""
+    within = picked.index[picked["inner_row"] >= 0]
+    if len(within):
+        inner = cells.loc[picked.loc[within, "inner_row"].to_numpy(), columns_of_key]
+        found.loc[within, "inner_key"] = [cell_key(row) for row in inner.to_dict("records")]
+    for count in ("n_right", "n_score"):
+        found[count] = found[count].astype(int)
+    return found[[*columns, "inner_key", "tied", *carried]]
+
+
+def _missing(
+    places: Mapping[Any, NDArray[np.int64]],
+    scores: Mapping[str, _Scores],
+    complete: Mapping[tuple[str, bool], NDArray[np.bool_]],
+    compared: Mapping[bool, Mapping[str, NDArray[np.bool_]]],
+    nothing: Collection[tuple[Any, str]],
+    rules: Sequence[Rule],
+) -> pd.DataFrame:
+    """What each method lacks, where it lacks something."""
+    lines = []
+    for (name, noise), where in places.items():
+        for m, s in scores.items():
+            line: dict[str, Any] = {"set": name, "noise": noise, "method": m, "expected": len(where)}
+            line["complete"] = int(complete[m, False][where].sum())
+            line |= {f"compared_{rule}": int(compared[rule == "honest"][m][where].sum()) for rule in rules}
+            absent = int((s.full[where] < 0).sum())
+            absent_inner = int((s.inner[where] < 0).sum()) if "honest" in rules else 0
+            why = []
+            if absent:
+                why.append(f"{absent} of {s.full[where].size} fits are not there")
+            if absent_inner:
+                why.append(f"{absent_inner} of {s.inner[where].size} inner fits are not there")
+            if not absent and line["complete"] < len(where):
+                why.append(f"every fit failed on {len(where) - line['complete']} of {len(where)} folds")
+            short = [r for r in rules if line[f"compared_{r}"] < len(where)]
+            if short and not why:
+                why.append("other methods lack folds")
+            if ((name, noise), m) in nothing:
+                why.append("oracle_mean: no grid point worked on all compared folds")
+            if why:
+                lines.append(line | {"why": "; ".join(why)})
+    columns = ["set", "noise", "method", "expected", "complete", *(f"compared_{r}" for r in rules), "why"]
+    return pd.DataFrame(lines, columns=columns)
