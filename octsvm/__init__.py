@@ -15,6 +15,7 @@ _HOME = {
     "fit": "api",
     "build": "api",
     "solve": "api",
+    "fit_path": "paths",
     "plan": "planning",
     "Plan": "planning",
     "race": "racing",
@@ -99,6 +100,7 @@ if TYPE_CHECKING:
     from .formulations.base import Evaluation
     from .formulations.trees import AxisTree, MarginTree, ObliqueTree, Tree
     from .noise import flip_labels
+    from .paths import fit_path
     from .planning import Plan, plan
     from .plots import plot_regions, plot_relabelling_path, plot_trace, plot_tree
     from .racing import race

@@ -265,7 +265,25 @@ def _search(
     best = min(known, key=lambda tree: cost(tree).objective, default=None)
     if budget.ended_by == "interrupted" or not model_wanted:
         stop = budget.ended_by or "local_optimum"
-        return _unmodelled(form, data, params, best, stop, began, solver, tuple(trace), cells)
+        why = (
+            f"rows times nodes are {cells}, above {LARGEST_SEARCHED}"
+            if cells > LARGEST_SEARCHED
+            else "the search was stopped before it"
+            if stop == "interrupted"
+            else "the time limit leaves none for it"
+        )
+        note = f"no model was built: {why}; the tree was found and checked without one"
+        return unmodelled(
+            form,
+            data,
+            params,
+            best,
+            stop=stop,
+            began=began,
+            solver=solver,
+            note=note,
+            trace=tuple(trace),
+        )
     try:
         model = _build(form, data, params, best)
     except TreeNotAdmitted:
@@ -288,18 +306,22 @@ def _search(
     return replace(result, seconds=time.monotonic() - began, trace=(*trace, *later))
 
 
-def _unmodelled(
+def unmodelled(
     form: Formulation,
     data: Data,
     params: Params,
     tree: Tree | None,
+    *,
     stop: str,
     began: float,
     solver: str,
-    trace: tuple[TracePoint, ...],
-    cells: int,
+    note: str,
+    trace: tuple[TracePoint, ...] = (),
 ) -> Result:
-    """The result of the heuristics alone: the tree is a point of the model by the formulation's own checks."""
+    """The result of heuristics alone: the tree is a point of the model by the formulation's own checks.
+
+    None stands for the constant tree. ``began`` is the monotonic clock when the fit began, ``note`` says why no model was built.
+    """
     held: Any = form.constant_tree(data, params) if tree is None else tree
     form.require(held, data, params)
     evaluation = form.evaluate(held, data.X_original, data.y, params, data.weights)
@@ -307,13 +329,6 @@ def _unmodelled(
         held = held.with_relabelled(
             margin_records(held, data, params.c1, params.c2, evaluation.relabelled)  # type: ignore[attr-defined]
         )
-    why = (
-        f"rows times nodes are {cells}, above {LARGEST_SEARCHED}"
-        if cells > LARGEST_SEARCHED
-        else "the search was stopped before it"
-        if stop == "interrupted"
-        else "the time limit leaves none for it"
-    )
     return Result(
         formulation=form.name,
         params=params.model_dump(),
@@ -329,7 +344,7 @@ def _unmodelled(
         solver=solver,
         solver_version="not called",
         trace=trace,
-        notes=(f"no model was built: {why}; the tree was found and checked without one",),
+        notes=(note,),
         model_objective=math.nan,
         data_digest=data.digest,
         index=data.index,

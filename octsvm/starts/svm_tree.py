@@ -737,6 +737,17 @@ class Workshop:
             yield top
         self.best = top
 
+    def without(self, planes: Planes, t: int) -> Planes:
+        """The tree without the subtree at ``t``."""
+        fresh = planes.copy()
+        below = [t]
+        for s in below:
+            below += [c for c in (2 * s, 2 * s + 1) if c <= self.T]
+        for s in below:
+            fresh.split[s - 1], fresh.omega[s - 1] = False, 0.0
+        self.say_heavier(fresh)
+        return fresh
+
     def with_plane(self, planes: Planes, t: int, omega: FloatArray, omega0: float) -> Planes:
         """The tree with another plane at ``t`` and what is below it grown anew."""
         cap = max(float(norms(planes.omega, self.norm).max()), float(norms(omega[None, :], self.norm)[0]))
@@ -767,22 +778,27 @@ def _below(t: int, top: int) -> bool:
     return t == top
 
 
+def as_margin_tree(planes: Planes, data: Data, params: Any) -> MarginTree:
+    """The planes as a tree of the formulation."""
+    depth = getattr(params, "depth", 0)
+    # Without weights there is no side to choose, and a split would only cost.
+    split = planes.split & planes.omega.any(axis=1) if depth == 0 else planes.split
+    return MarginTree(
+        depth,
+        data.classes,
+        data.feature_names,
+        data.scaling,
+        planes.omega.copy(),
+        planes.omega0.copy(),
+        split,
+    )
+
+
 def candidates(data: Data, params: Any, budget: Budget, seed: int) -> Iterator[MarginTree]:
     """Trees of OCTSVM, or single hyperplanes of RE-SVM, each better than those before."""
 
     def as_tree(planes: Planes) -> MarginTree:
-        depth = getattr(params, "depth", 0)
-        # Without weights there is no side to choose, and a split would only cost.
-        split = planes.split & planes.omega.any(axis=1) if depth == 0 else planes.split
-        return MarginTree(
-            depth,
-            data.classes,
-            data.feature_names,
-            data.scaling,
-            planes.omega.copy(),
-            planes.omega0.copy(),
-            split,
-        )
+        return as_margin_tree(planes, data, params)
 
     if data.n <= LARGE:
         shop = Workshop(data.X, data.sign, data.weights, params, budget, seed)
