@@ -18,16 +18,19 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CertificateMismatch",
+    "ClusterLost",
     "EngineFailed",
     "InvalidData",
     "InvalidParameter",
     "InvalidSolutionFile",
     "InvalidSolverTable",
+    "InvalidStore",
     "LicenseTooSmall",
     "MissingPackage",
     "NoValues",
     "OctsvmError",
     "OutputNotWritable",
+    "ProtocolMismatch",
     "SolverUnavailable",
     "TreeNotAdmitted",
     "UnknownFormulation",
@@ -66,6 +69,28 @@ class InvalidSolverTable(OctsvmError, ValueError):
 
 class InvalidSolutionFile(OctsvmError, ValueError):
     """A solution file of a solver cannot be read, or is none of this model."""
+
+
+class InvalidStore(OctsvmError, ValueError):
+    """A file cannot be read as a store of an experiment's cells."""
+
+
+class ProtocolMismatch(OctsvmError, ValueError):
+    """A store holds cells of another protocol.
+
+    Attributes
+    ----------
+    differences : tuple of str
+        What differs, in words.
+    """
+
+    def __init__(self, message: str, differences: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.differences = differences
+
+
+class ClusterLost(OctsvmError, RuntimeError):
+    """A Dask scheduler does not answer, or has lost its tasks."""
 
 
 class EngineFailed(OctsvmError, RuntimeError):
