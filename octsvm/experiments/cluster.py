@@ -67,7 +67,8 @@ def work(queue: Queue, scheduler: str, jobs: int) -> None:
                         queue.died([batch])
                     fill()
             finally:
-                client.cancel([f for f in under_way.futures], force=True)
+                with contextlib.suppress(Exception):  # of a scheduler that is gone
+                    client.cancel(list(under_way.futures), force=True)
 
 
 def _record(queue: Queue, batch: int, rows: Any, kind: dict[str, Any]) -> None:
@@ -92,7 +93,9 @@ def _client(scheduler: str, jobs: int) -> Iterator[Any]:
         address: Any = scheduler
         if scheduler == "local":
             address = stack.enter_context(
-                LocalCluster(n_workers=jobs, threads_per_worker=1, dashboard_address=None, silence_logs=logging.ERROR)
+                LocalCluster(
+                    n_workers=jobs, threads_per_worker=1, dashboard_address=None, silence_logs=logging.ERROR
+                )
             )
         try:
             client = stack.enter_context(Client(address, timeout=TIMEOUT))

@@ -35,9 +35,7 @@ def training_rows(protocol: Protocol, part: Part, n: int) -> NDArray[np.int64]:
     for number, (_, rows) in enumerate(folds.split(np.zeros(n))):
         if number == part.fold:
             return np.asarray(rows, dtype=np.int64)
-    raise InvalidParameter(
-        f"fold {part.fold} of {part.set}: there are {protocol.folds}, the first one is 0."
-    )
+    raise InvalidParameter(f"fold {part.fold} of {part.set}: there are {protocol.folds}, the first one is 0.")
 
 
 def part_data(protocol: Protocol, part: Part, dataset: Any) -> PartData:

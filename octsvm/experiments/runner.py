@@ -401,7 +401,9 @@ def _processes(queue: Queue, jobs: int) -> None:
             ):
                 parallel = Parallel(return_as="generator_unordered", batch_size=1, pre_dispatch=jobs + 1)
                 with warnings.catch_warnings():
-                    warnings.simplefilter("ignore", UserWarning)  # a worker that leaves for a new one is no news
+                    warnings.simplefilter(
+                        "ignore", UserWarning
+                    )  # a worker that leaves for a new one is no news
                     try:
                         for batch in parallel(delayed(keep_batch)(path, task) for task in queue.tasks()):
                             queue.finished(batch)

@@ -107,7 +107,17 @@ COLUMNS = [
     *PART, "method", "position", "params", "n_right", "n_score", "train_right", "n_train", "objective", "bound",
     "status", "seconds", "splits", "relabelled", "flipped", "both", "error", "extra",
 ]  # fmt: skip
-_COUNTS = ["repetition", "fold", "position", "n_right", "n_score", "train_right", "n_train", "splits", "flipped"]
+_COUNTS = [
+    "repetition",
+    "fold",
+    "position",
+    "n_right",
+    "n_score",
+    "train_right",
+    "n_train",
+    "splits",
+    "flipped",
+]
 _TEXTS = ["set", "method", "params", "status", "error", "extra"]
 _FLOATS = ["noise", "objective", "bound", "seconds", "relabelled", "both"]  # NaN where there is none
 
@@ -123,8 +133,8 @@ class Batch:
     done: int
 
 
-class LeaseLost(Exception):  # noqa: N818 - internal: the worker stops its batch, nobody else sees it
-    """Another run has taken the batch over."""
+class LeaseLost(Exception):
+    """Another run has taken the batch over: the worker stops, and nobody else sees this."""
 
 
 # -- who runs ---------------------------------------------------------------------------------------------------
@@ -243,7 +253,6 @@ class Store:
         try:
             with self._understood():
                 if not readonly:
-                    self._db.execute("PRAGMA journal_mode=WAL")
                     self._db.execute("PRAGMA synchronous=NORMAL")
                 self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()
         except BaseException:
@@ -271,6 +280,9 @@ class Store:
             _require_sqlite(path)
         store = cls(path)
         try:
+            if store._read("SELECT 1 FROM sqlite_master"):
+                store._check_format()  # before anything in somebody else's file is changed
+            store._read("PRAGMA journal_mode=WAL")
             store._prepare(protocol)
         except BaseException:
             store.close()
@@ -360,7 +372,9 @@ class Store:
 
     def _check_format(self) -> None:
         if not self._read("SELECT 1 FROM sqlite_master WHERE name = 'meta'"):
-            raise InvalidStore(f"{str(self.path)!r} is an SQLite file, but no store of cells. Give another file.")
+            raise InvalidStore(
+                f"{str(self.path)!r} is an SQLite file, but no store of cells. Give another file."
+            )
         found = self._read("SELECT value FROM meta WHERE key = 'format'")
         if not found or found[0][0] != str(FORMAT):
             raise InvalidStore(
@@ -520,7 +534,9 @@ class Store:
         dropped = 0
         with self._change() as db:
             for batch in batches:
-                gone = db.execute("DELETE FROM cells WHERE batch = ? AND status = 'failed'", (batch,)).rowcount
+                gone = db.execute(
+                    "DELETE FROM cells WHERE batch = ? AND status = 'failed'", (batch,)
+                ).rowcount
                 if gone:
                     db.execute("UPDATE batches SET done = done - ?, failed = 0 WHERE id = ?", (gone, batch))
                 dropped += gone
@@ -551,7 +567,8 @@ class Store:
             for row in rows:
                 values = [_finite(getattr(row, name)) for name in _STORED]
                 db.execute(
-                    f"INSERT INTO cells ({names}) VALUES ({marks})", [batch, *values, on or run, round(now, 3)]
+                    f"INSERT INTO cells ({names}) VALUES ({marks})",
+                    [batch, *values, on or run, round(now, 3)],
                 )
                 if row.tree is not None:
                     db.execute(
@@ -631,7 +648,7 @@ class Store:
         known = zip(cells["method"], cells["position"], strict=True)
         cells["params"] = np.array([params[m, k] for m, k in known], dtype=object)
         frame = _typed(cells[COLUMNS])
-        frame.attrs = self.about()
+        frame.attrs.update(self.about())
         return frame
 
     def about(self) -> dict[str, Any]:
@@ -657,14 +674,14 @@ class Store:
             frame[name] = frame[name].astype("Int64")
         try:
             try:
-                with part.open("wb") as raw:
+                with (
+                    part.open("wb") as raw,
                     # No time and no name inside: the same cells give the same bytes.
-                    with (
-                        gzip.GzipFile("", "wb", 9, raw, mtime=0) as packed,
-                        io.TextIOWrapper(packed, encoding="utf-8", newline="") as text,
-                    ):
-                        text.write(f"# {json.dumps({'format': FORMAT, **self.about()})}\n")
-                        frame.to_csv(text, index=False, lineterminator="\n", quoting=csv.QUOTE_MINIMAL)
+                    gzip.GzipFile("", "wb", 9, raw, mtime=0) as packed,
+                    io.TextIOWrapper(packed, encoding="utf-8", newline="") as text,
+                ):
+                    text.write(f"# {json.dumps({'format': FORMAT, **self.about()})}\n")
+                    frame.to_csv(text, index=False, lineterminator="\n", quoting=csv.QUOTE_MINIMAL)
                 os.replace(part, target)
             finally:
                 part.unlink(missing_ok=True)
@@ -747,17 +764,13 @@ def read_cells(path: str | Path) -> pd.DataFrame:
             form = about.pop("format")
             if form != FORMAT:
                 raise InvalidParameter(f"its format is {form}, and this octsvm reads {FORMAT}")
-            frame = pd.read_csv(
-                text,
-                dtype=dict.fromkeys(_TEXTS, "str") | dict.fromkeys(_FLOATS, "float64"),
-                keep_default_na=False,
-                na_values={name: [""] for name in _FLOATS},
-                float_precision="round_trip",
-            )
+            # Floats as text first: they come back to the last digit with every version of pandas.
+            frame = pd.read_csv(text, dtype=dict.fromkeys([*_TEXTS, *_FLOATS], "str"), keep_default_na=False)
+        frame[_FLOATS] = frame[_FLOATS].replace("", "nan").astype("float64")
         frame = _typed(frame[COLUMNS])
     except (OSError, EOFError, ValueError, KeyError, AttributeError, zlib.error) as error:
         raise InvalidStore(
             f"{str(path)!r} is no export of cells: {' '.join(str(error).split())}. Export the store again."
         ) from None
-    frame.attrs = about
+    frame.attrs.update(about)
     return frame
