@@ -26,6 +26,7 @@ from octsvm.experiments import work as working
 
 GRID = [1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0]
 ROWS = 90
+ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parents[1])}
 
 
 def protocol(**changes: Any) -> Protocol:
@@ -120,6 +121,7 @@ def server() -> Iterator[Any]:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
+        env=ENVIRONMENT,
     ) as process:
         assert process.stdin is not None
         assert process.stdout is not None

@@ -263,6 +263,7 @@ def program(store: Path, jobs: int) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        env=small_runs.ENVIRONMENT,
     )
 
 
@@ -313,6 +314,42 @@ def test_worker_processes_stop_and_go_on(tmp_path: Path, undisturbed: pd.DataFra
     assert int(out) == len(undisturbed) - before
     pd.testing.assert_frame_equal(comparable(read_cells(store)), undisturbed)
     whole(store)
+
+
+def my_method(data: Any, settings: Any, spec: Any, seed: int, skip: Any) -> Iterator[tuple[int, Fit]]:
+    for k in range(len(settings)):
+        if k not in skip:
+            yield k, Fit(lambda X: np.sign(X[:, 0] - X[:, 1]).astype(int), 0.0)
+
+
+def test_a_method_of_ones_own_runs_in_workers_too(tmp_path: Path) -> None:
+    method = {"title": "Mine", "kind": f"{__name__}:my_method", "grid": {"a": [0.0, 1.0]}}
+    store = tmp_path / "cells.sqlite"
+    assert small(store, protocol(methods={"mine": method}, sets=["one"]), jobs=2).failed == 0
+    cells = read_cells(store)
+    assert cells["score"][~cells["inner"]].mean() > 0.8  # the sets are made so
+    for kind in ("nowhere:f", f"{__name__}:nothing", ":f", "nothing"):
+        with pytest.raises(octsvm.InvalidParameter, match=f"kind='{kind}'"):
+            small(store, protocol(methods={"mine": method | {"kind": kind}}))
+
+
+def test_a_batch_that_kills_its_workers_is_given_up_for_now(tmp_path: Path) -> None:
+    path = tmp_path / "cells.sqlite"
+    with Store.create(path, protocol()) as store:
+        queue = runner.Queue(store, protocol(), ("one",), ("svm",), load)
+        queue.run = store.begin()
+        for attempt in range(runner.ATTEMPTS):
+            tasks = queue.tasks()
+            deadly, other = next(tasks), next(tasks)
+            assert deadly.batch == queue.selected[0].id
+            assert other.batch == queue.selected[attempt + 1].id
+            queue.died([deadly.batch])
+            queue.finished(other.batch)
+        assert queue.given_up == ["one/0/r0/f0/full/svm"]
+        assert queue.selected[0].id not in {task.batch for task in queue.tasks()}
+        assert store.claim(queue.selected[0].id, store.begin()) == "claimed"
+        queue.died()
+        assert queue.wait()
 
 
 # -- Ctrl-C and failures --------------------------------------------------------------------------------------------

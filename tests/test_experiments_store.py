@@ -350,7 +350,10 @@ def test_the_bare_command_runs_and_reports(own: Path, tmp_path: Path) -> None:
     pytest.importorskip("octsvm.experiments.report", reason="there is no report yet")
     done = command("--protocol", own, "--jobs", 1, "--out", "here")
     assert done.exit_code == 0, done.output
-    assert "report in here" in done.stdout
+    assert all(Path(line).is_file() for line in done.stdout.splitlines())
+    assert "here" in done.stdout
+    text = done.stdout
+    assert command("report", "here/cells.sqlite", "--out", "here").stdout == text
     assert len(read_cells(tmp_path / "here" / "cells.sqlite")) == 96
     assert len(list((tmp_path / "here").iterdir())) > 1
 

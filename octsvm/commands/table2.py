@@ -93,11 +93,11 @@ def table2(ctx: click.Context, **options: Any) -> int:
     code, store, out, content = _run(options)
     if code != OK:
         return code
-    _report(store, out)
+    files = _report(store, out)
     if options["as_json"]:
-        click.echo(json.dumps(content | {"out": str(out)}, indent=1, allow_nan=False))
+        click.echo(json.dumps(content | {"report": files}, indent=1, allow_nan=False))
     else:
-        click.echo(f"report in {out}")
+        click.echo("\n".join(files))
     return code
 
 
@@ -196,19 +196,18 @@ def report(cells: str, out: str) -> int:
     Examples:
       octsvm table2 report table2/cells.sqlite --out report
     """
-    _report(cells, out)
-    click.echo(f"report in {out}")
+    click.echo("\n".join(_report(cells, out)))
     return OK
 
 
 # -- the work -----------------------------------------------------------------------------------------------------
 
 
-def _report(cells: str | Path, out: str | Path) -> None:
-    from ..experiments.report import write_report  # type: ignore[import-not-found]
+def _report(cells: str | Path, out: str | Path) -> list[str]:
+    """Write the report; its files, the readable ones first."""
+    from ..experiments.report import write_report  # type: ignore[import-not-found,unused-ignore]
 
-    _make_folder(Path(out))
-    write_report(cells, out)
+    return [str(path) for path in write_report(cells, out)]
 
 
 def _run(options: Mapping[str, Any]) -> tuple[int, Path, Path, dict[str, Any]]:

@@ -246,7 +246,9 @@ class Store:
         self.path = Path(path)
         self._lock = threading.RLock()
         with self._understood():
-            uri = f"{self.path.absolute().as_uri()}?mode={'ro' if readonly else 'rwc'}"
+            # In a folder where nothing can be written, SQLite reads a file in WAL mode only if told that nobody changes it.
+            mode = "ro&immutable=1" if readonly else "rwc"
+            uri = f"{self.path.absolute().as_uri()}?mode={mode}"
             self._db = sqlite3.connect(
                 uri, uri=True, timeout=BUSY, isolation_level=None, check_same_thread=False
             )
