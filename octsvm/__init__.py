@@ -49,7 +49,6 @@ _HOME = {
     "MarginTree": "formulations.trees",
     "Evaluation": "formulations.base",
     "CertificateMismatch": "errors",
-    "ClusterLost": "errors",
     "EngineFailed": "errors",
     "InvalidData": "errors",
     "InvalidParameter": "errors",
@@ -62,6 +61,7 @@ _HOME = {
     "OctsvmError": "errors",
     "OutputNotWritable": "errors",
     "ProtocolMismatch": "errors",
+    "SchedulerLost": "errors",
     "SolverUnavailable": "errors",
     "TreeNotAdmitted": "errors",
     "UnknownFormulation": "errors",
@@ -75,7 +75,6 @@ if TYPE_CHECKING:
     from .api import build, embed, evaluate, extract, fit, solve
     from .errors import (
         CertificateMismatch,
-        ClusterLost,
         EngineFailed,
         InvalidData,
         InvalidParameter,
@@ -88,6 +87,7 @@ if TYPE_CHECKING:
         OctsvmError,
         OutputNotWritable,
         ProtocolMismatch,
+        SchedulerLost,
         SolverUnavailable,
         TreeNotAdmitted,
         UnknownFormulation,

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CertificateMismatch",
-    "ClusterLost",
     "EngineFailed",
     "InvalidData",
     "InvalidParameter",
@@ -31,6 +30,7 @@ __all__ = [
     "OctsvmError",
     "OutputNotWritable",
     "ProtocolMismatch",
+    "SchedulerLost",
     "SolverUnavailable",
     "TreeNotAdmitted",
     "UnknownFormulation",
@@ -71,6 +71,10 @@ class InvalidSolutionFile(OctsvmError, ValueError):
     """A solution file of a solver cannot be read, or is none of this model."""
 
 
+class EngineFailed(OctsvmError, RuntimeError):
+    """The solver broke down without an answer."""
+
+
 class InvalidStore(OctsvmError, ValueError):
     """A file cannot be read as a store of an experiment's cells."""
 
@@ -89,12 +93,8 @@ class ProtocolMismatch(OctsvmError, ValueError):
         self.differences = differences
 
 
-class ClusterLost(OctsvmError, RuntimeError):
+class SchedulerLost(OctsvmError, RuntimeError):
     """A Dask scheduler does not answer, or has lost its tasks."""
-
-
-class EngineFailed(OctsvmError, RuntimeError):
-    """The solver broke down without an answer."""
 
 
 class CertificateMismatch(OctsvmError, RuntimeError):

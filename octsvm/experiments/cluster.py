@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from .. import __version__
-from ..errors import ClusterLost, InvalidParameter
+from ..errors import InvalidParameter, SchedulerLost
 from .store import LeaseLost
 from .work import return_batch
 
@@ -26,7 +26,7 @@ def work(queue: Queue, scheduler: str, jobs: int) -> None:
 
     Raises
     ------
-    ClusterLost, InvalidParameter
+    SchedulerLost, InvalidParameter
     """
     from distributed import KilledWorker, as_completed
 
@@ -59,7 +59,7 @@ def work(queue: Queue, scheduler: str, jobs: int) -> None:
                         assert error is not None
                         raise error
                     elif client.status != "running":
-                        raise ClusterLost(
+                        raise SchedulerLost(
                             f"The Dask scheduler {scheduler} is gone. Finished batches are kept; start it again, then "
                             "run again."
                         )
@@ -100,7 +100,7 @@ def _client(scheduler: str, jobs: int) -> Iterator[Any]:
         try:
             client = stack.enter_context(Client(address, timeout=TIMEOUT))
         except (OSError, TimeoutError, ValueError) as error:
-            raise ClusterLost(
+            raise SchedulerLost(
                 f"No Dask scheduler answers at {scheduler!r} ({' '.join(str(error).split())}). Start one with dask "
                 'scheduler, and workers with dask worker; or take "local".'
             ) from None

@@ -114,7 +114,7 @@ def run(
         The store is of another protocol, is none, or cannot be written.
     InvalidParameter, MissingPackage
         A name that the protocol does not have; a package that a chosen method or the scheduler needs.
-    ClusterLost
+    SchedulerLost
         The scheduler does not answer (any more).
     KeyboardInterrupt
         After a clean stop; the same call goes on.
