@@ -204,10 +204,10 @@ def report(cells: str, out: str) -> int:
 
 
 def _report(cells: str | Path, out: str | Path) -> list[str]:
-    """Write the report; its files, the readable ones first."""
+    """Write the report; its files to read."""
     from ..experiments.report import write_report  # type: ignore[import-not-found,unused-ignore]
 
-    return [str(path) for path in write_report(cells, out)]
+    return [str(path) for path in write_report(cells, out) if path.suffix in (".html", ".md")]
 
 
 def _run(options: Mapping[str, Any]) -> tuple[int, Path, Path, dict[str, Any]]:
