@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import signal
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -92,11 +93,15 @@ def _client(scheduler: str, jobs: int) -> Iterator[Any]:
     with contextlib.ExitStack() as stack:
         address: Any = scheduler
         if scheduler == "local":
-            address = stack.enter_context(
-                LocalCluster(
-                    n_workers=jobs, threads_per_worker=1, dashboard_address=None, silence_logs=logging.ERROR
+            with _deaf():
+                address = stack.enter_context(
+                    LocalCluster(
+                        n_workers=jobs,
+                        threads_per_worker=1,
+                        dashboard_address=None,
+                        silence_logs=logging.ERROR,
+                    )
                 )
-            )
         try:
             client = stack.enter_context(Client(address, timeout=TIMEOUT))
         except (OSError, TimeoutError, ValueError) as error:
@@ -105,3 +110,17 @@ def _client(scheduler: str, jobs: int) -> Iterator[Any]:
                 'scheduler, and workers with dask worker; or take "local".'
             ) from None
         yield client
+
+
+@contextlib.contextmanager
+def _deaf() -> Iterator[None]:
+    """Processes that begin meanwhile never hear of Ctrl-C: stopping them is for this one."""
+    try:
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    except ValueError:  # signals belong to the main thread, and this is another one
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
