@@ -77,9 +77,9 @@ def done(store: Path) -> int:
 def until(store: Path, cells: int, seconds: float = 30) -> None:
     """Wait for a number of finished cells."""
     end = time.monotonic() + seconds
-    while done(store) < cells:
-        assert time.monotonic() < end, f"{done(store)} of {cells} cells"
-        time.sleep(0.001)
+    while (found := done(store)) < cells:
+        assert time.monotonic() < end, f"{found} of {cells} cells"
+        time.sleep(0.001 if found else 0.02)
 
 
 def undisturbed(store: Path) -> pd.DataFrame:
