@@ -28,6 +28,7 @@ from .commands.read import read
 from .commands.show import show
 from .commands.size import size
 from .commands.solvers import solvers
+from .commands.table2 import table2
 from .commands.write import write
 
 __all__ = [
@@ -73,11 +74,12 @@ def main() -> None:
       octsvm solvers
       octsvm plan toy --depth 1
       octsvm race toy --formulation oct --depth 1 --time-limit 20
+      octsvm table2 --quick
       octsvm doctor
     """
 
 
-for command in (fit, predict, show, write, read, size, solvers, plan, race, doctor, completion):
+for command in (fit, predict, show, write, read, size, solvers, plan, race, table2, doctor, completion):
     main.add_command(command)
 
 

@@ -24,11 +24,14 @@ __all__ = [
     "InvalidParameter",
     "InvalidSolutionFile",
     "InvalidSolverTable",
+    "InvalidStore",
     "LicenseTooSmall",
     "MissingPackage",
     "NoValues",
     "OctsvmError",
     "OutputNotWritable",
+    "ProtocolMismatch",
+    "SchedulerLost",
     "SolverUnavailable",
     "TreeNotAdmitted",
     "UnknownFormulation",
@@ -75,6 +78,28 @@ class DatasetUnavailable(OctsvmError, OSError):
 
 class EngineFailed(OctsvmError, RuntimeError):
     """The solver broke down without an answer."""
+
+
+class InvalidStore(OctsvmError, ValueError):
+    """A file cannot be read as a store of an experiment's cells."""
+
+
+class ProtocolMismatch(OctsvmError, ValueError):
+    """A store holds cells of another protocol.
+
+    Attributes
+    ----------
+    differences : tuple of str
+        What differs, in words.
+    """
+
+    def __init__(self, message: str, differences: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.differences = differences
+
+
+class SchedulerLost(OctsvmError, RuntimeError):
+    """A Dask scheduler does not answer, or has lost its tasks."""
 
 
 class CertificateMismatch(OctsvmError, RuntimeError):

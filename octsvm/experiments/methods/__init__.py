@@ -2,7 +2,7 @@
 
 A method is a function ``fit_grid(data, settings, spec, seed, skip) -> Iterator[(index, Fit)]``: it yields one
 :class:`~octsvm.experiments.cells.Fit` for each index of ``settings`` that is not in ``skip``, in that order, as
-soon as it has it. What it yields for an index depends on the arguments but not on ``skip``: a resumed run ends as an
+soon as it has it. A protocol may also name a function of your own as ``module:function``. What a method yields for an index depends on the arguments but not on ``skip``: a resumed run ends as an
 undisturbed one.
 """
 
@@ -45,22 +45,38 @@ KINDS = {
 
 def available(kind: str) -> bool:
     """Whether the packages of a method are installed."""
-    requires = KINDS[kind].requires
+    requires = KINDS[kind].requires if kind in KINDS else ""
     return not requires or importlib.util.find_spec(requires) is not None
 
 
 def fit_grid(kind: str) -> FitGrid:
-    """The function of a method.
+    """The function of a method: one of ours, or ``module:function``.
 
     Raises
     ------
     InvalidParameter, MissingPackage
     """
+    if ":" in kind:
+        return _own(kind)
     if kind not in KINDS:
-        raise InvalidParameter(f"kind={kind!r} is no method; there are {', '.join(KINDS)}.")
+        raise InvalidParameter(
+            f"kind={kind!r} is no method; there are {', '.join(KINDS)}, and module:function for one of your own."
+        )
     if not available(kind):
         raise MissingPackage(
             f"{kind} needs {KINDS[kind].requires}, which is not installed: {KINDS[kind].install}"
         )
     found: FitGrid = importlib.import_module(f".{KINDS[kind].module}", __name__).fit_grid
+    return found
+
+
+def _own(kind: str) -> FitGrid:
+    """A function of the user's, by the name of its module and its own."""
+    module, _, name = kind.partition(":")
+    try:
+        found: FitGrid = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise InvalidParameter(
+            f"kind={kind!r}: {error}. Name a module that Python finds here (and in the workers), and a function in it."
+        ) from None
     return found

@@ -1,0 +1,778 @@
+"""The store of a run: one SQLite file with every finished cell, safe against kills and shared by several runners.
+
+Tables: ``meta`` (protocol), ``runs`` (who worked when, on what kind of machine, with a heartbeat), ``settings`` (grids),
+``batches`` (a method on a part: the unit that a runner takes and leases), ``cells`` (finished fits) and ``trees``.
+A cell and the count of its batch change in one transaction, that goes through only while the writer holds the lease.
+The file is in WAL mode: a kill loses the cell in the making, a power failure perhaps the last few, neither the file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import gzip
+import hashlib
+import io
+import json
+import math
+import os
+import platform
+import sqlite3
+import sys
+import threading
+import time
+import uuid
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from ..errors import InvalidParameter, InvalidStore, OutputNotWritable, ProtocolMismatch
+from .cells import Part
+from .protocol import Protocol
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FORMAT = 1
+HEARTBEAT = 10.0  # seconds between signs of life of a run
+EXPIRED = 90.0  # seconds without one after which a run on another machine counts as dead
+BUSY = 60.0  # seconds that a writer waits for another one
+
+SCHEMA = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE runs (
+    id INTEGER PRIMARY KEY, host TEXT NOT NULL, pid INTEGER NOT NULL, born TEXT NOT NULL,
+    began REAL NOT NULL, heartbeat REAL NOT NULL, ended REAL, machine TEXT NOT NULL
+);
+CREATE TABLE settings (
+    method TEXT NOT NULL, position INTEGER NOT NULL, params TEXT NOT NULL, PRIMARY KEY (method, position)
+) WITHOUT ROWID;
+CREATE TABLE batches (
+    id INTEGER PRIMARY KEY, "set" TEXT NOT NULL, noise REAL NOT NULL, repetition INTEGER NOT NULL,
+    fold INTEGER NOT NULL, inner INTEGER NOT NULL, method TEXT NOT NULL, total INTEGER NOT NULL,
+    done INTEGER NOT NULL DEFAULT 0, failed INTEGER NOT NULL DEFAULT 0, seconds REAL NOT NULL DEFAULT 0,
+    owner INTEGER REFERENCES runs,
+    UNIQUE ("set", noise, repetition, fold, inner, method)
+);
+CREATE TABLE cells (
+    batch INTEGER NOT NULL REFERENCES batches, position INTEGER NOT NULL,
+    n_right INTEGER NOT NULL, n_score INTEGER NOT NULL, train_right INTEGER NOT NULL, n_train INTEGER NOT NULL,
+    objective REAL, bound REAL, status TEXT NOT NULL, seconds REAL NOT NULL, splits INTEGER NOT NULL,
+    relabelled INTEGER, flipped INTEGER NOT NULL, both INTEGER, error TEXT NOT NULL, extra TEXT NOT NULL,
+    run INTEGER NOT NULL REFERENCES runs, worker TEXT NOT NULL, time REAL NOT NULL,
+    PRIMARY KEY (batch, position)
+) WITHOUT ROWID;
+CREATE TABLE trees (
+    batch INTEGER NOT NULL, position INTEGER NOT NULL, tree BLOB NOT NULL, PRIMARY KEY (batch, position)
+) WITHOUT ROWID;
+"""
+
+
+# -- what is kept of a cell -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Row:
+    """A finished cell as it is stored; counts are of rows, ``seconds`` of the fit.
+
+    A failed fit has status "failed", its ``error``, and no row right. ``relabelled`` and ``both`` (relabelled and
+    flipped) are None for methods that give up no labels.
+    """
+
+    position: int
+    n_right: int
+    n_score: int
+    train_right: int
+    n_train: int
+    objective: float | None
+    bound: float | None
+    status: str
+    seconds: float
+    splits: int
+    relabelled: int | None
+    flipped: int
+    both: int | None
+    error: str = ""
+    extra: str = ""
+    worker: str = ""
+    tree: str | None = None
+
+
+_STORED = [f.name for f in fields(Row) if f.name != "tree"]
+PART = ["set", "noise", "repetition", "fold", "inner"]
+COLUMNS = [
+    *PART, "method", "position", "params", "n_right", "n_score", "train_right", "n_train", "objective", "bound",
+    "status", "seconds", "splits", "relabelled", "flipped", "both", "error", "extra",
+]  # fmt: skip
+_COUNTS = [
+    "repetition",
+    "fold",
+    "position",
+    "n_right",
+    "n_score",
+    "train_right",
+    "n_train",
+    "splits",
+    "flipped",
+]
+_TEXTS = ["set", "method", "params", "status", "error", "extra"]
+_FLOATS = ["noise", "objective", "bound", "seconds", "relabelled", "both"]  # NaN where there is none
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A method on a part, and how far it is."""
+
+    id: int
+    part: Part
+    method: str
+    total: int
+    done: int
+
+
+class LeaseLost(Exception):
+    """Another run has taken the batch over: the worker stops, and nobody else sees this."""
+
+
+# -- who runs ---------------------------------------------------------------------------------------------------
+
+
+def machine() -> dict[str, Any]:
+    """Versions and the kind of machine; no name or path of it."""
+    from .. import __version__
+
+    found: dict[str, Any] = {"octsvm": __version__, "python": platform.python_version()}
+    for name in ("numpy", "scipy", "scikit-learn", "pandas", "highspy", "STree", "cleanlab"):
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
+    cpus = os.cpu_count()
+    if hasattr(os, "sched_getaffinity"):
+        cpus = len(os.sched_getaffinity(0))
+    return found | {"platform": f"{platform.system()} {platform.machine()}", "cpus": cpus}
+
+
+def _host() -> str:
+    """A token of the running system (and its process namespace), the same for all its processes and no name of it."""
+    words = []
+    for path in ("/proc/sys/kernel/random/boot_id", "/proc/self/ns/pid"):
+        with contextlib.suppress(OSError):
+            words.append(Path(path).read_text() if path.endswith("boot_id") else os.readlink(path))
+    return hashlib.sha256(" ".join(words or [platform.node(), str(uuid.getnode())]).encode()).hexdigest()[:16]
+
+
+def _born(pid: int) -> str:
+    """When a process of this system began, in a form to compare; "" where that cannot be told, "dead" if it is none."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except FileNotFoundError:
+        if sys.platform == "linux":
+            return "dead"
+    except OSError:
+        pass
+    else:
+        words = stat.rpartition(")")[2].split()
+        return "dead" if words[0] in "ZX" else words[19]
+    if os.name == "posix":
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return "dead"
+        except OSError:
+            pass
+    return ""
+
+
+# -- protocols --------------------------------------------------------------------------------------------------
+
+
+def protocol_hash(protocol: Protocol) -> str:
+    """Twelve hex digits of all that a protocol says, but for its titles."""
+    content = protocol.model_dump(mode="json", exclude={"title": True, "methods": {"__all__": {"title"}}})
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def differences(old: Protocol, new: Protocol) -> list[str]:
+    """What keeps the cells of ``old`` from being cells of ``new``, in words; growth of either one is no difference.
+
+    Sets, noise, repetitions, rules and methods may be more or fewer; seeds, folds, shares, grids and limits may not
+    differ.
+    """
+    found = []
+    for name in ("seed", "folds", "min_samples_leaf", "inner_share"):
+        a, b = getattr(old, name), getattr(new, name)
+        if a != b:
+            found.append(f"{name} is {a} there and {b} here")
+    for name in old.methods:
+        if name in new.methods:
+            a, b = (p.methods[name].model_dump(exclude={"title"}) for p in (old, new))
+            found += [f"{key} of {name} is {a[key]} there and {b[key]} here" for key in a if a[key] != b[key]]
+    return found
+
+
+def _union(old: Protocol, new: Protocol) -> Protocol:
+    """All that either one asks for."""
+
+    def both(name: str) -> tuple[Any, ...]:
+        return tuple(dict.fromkeys([*getattr(old, name), *getattr(new, name)]))
+
+    return old.model_copy(
+        update={
+            "sets": both("sets"),
+            "noise": tuple(sorted(both("noise"))),
+            "rules": both("rules"),
+            "repetitions": max(old.repetitions, new.repetitions),
+            "methods": {**old.methods, **{k: v for k, v in new.methods.items() if k not in old.methods}},
+        }
+    )
+
+
+def _params(setting: Mapping[str, float]) -> str:
+    return json.dumps(dict(setting), separators=(",", ":"))
+
+
+# -- the store --------------------------------------------------------------------------------------------------
+
+
+class Store:
+    """An open store. Use :meth:`create` to work with a protocol, :meth:`open` to look.
+
+    One object may serve several threads; another process opens its own.
+    """
+
+    def __init__(self, path: str | Path, *, readonly: bool = False) -> None:
+        self.path = Path(path)
+        self._lock = threading.RLock()
+        with self._understood():
+            # In a folder where nothing can be written, SQLite reads a file in WAL mode only if told that nobody changes it.
+            mode = "ro&immutable=1" if readonly else "rwc"
+            uri = f"{self.path.absolute().as_uri()}?mode={mode}"
+            self._db = sqlite3.connect(
+                uri, uri=True, timeout=BUSY, isolation_level=None, check_same_thread=False
+            )
+        try:
+            with self._understood():
+                if not readonly:
+                    self._db.execute("PRAGMA synchronous=NORMAL")
+                self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        except BaseException:
+            self._db.close()
+            raise
+
+    @classmethod
+    def create(cls, path: str | Path, protocol: Protocol) -> Store:
+        """Open the store of ``protocol``, making or growing it as needed.
+
+        Raises
+        ------
+        ProtocolMismatch
+            It holds cells of another protocol; the message names the differences.
+        InvalidStore, OutputNotWritable
+            The file is no store, or cannot be written.
+        """
+        path = Path(path)
+        if not path.parent.is_dir():
+            raise OutputNotWritable(
+                f"{str(path)!r} cannot be written: there is no directory {str(path.parent)!r}. Make it, or choose "
+                "another place."
+            )
+        if path.exists():
+            _require_sqlite(path)
+        store = cls(path)
+        try:
+            if store._read("SELECT 1 FROM sqlite_master"):
+                store._check_format()  # before anything in somebody else's file is changed
+            store._read("PRAGMA journal_mode=WAL")
+            store._prepare(protocol)
+        except BaseException:
+            store.close()
+            raise
+        return store
+
+    @classmethod
+    def open(cls, path: str | Path) -> Store:
+        """Open a store that is there.
+
+        Raises
+        ------
+        InvalidStore
+            There is none, or the file is something else.
+        """
+        if not Path(path).is_file():
+            raise InvalidStore(
+                f"{str(path)!r}: there is no such file. A run makes it: octsvm table2 run --store."
+            )
+        _require_sqlite(Path(path))
+        try:
+            store = cls(path)
+        except OutputNotWritable:
+            store = cls(path, readonly=True)
+        try:
+            store._check_format()
+        except BaseException:
+            store.close()
+            raise
+        return store
+
+    def close(self) -> None:
+        """Close the connection; what was recorded is recorded."""
+        with self._lock:
+            self._db.close()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @contextlib.contextmanager
+    def _understood(self) -> Iterator[None]:
+        """SQLite's own errors as ours."""
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            text = str(error)
+            if "locked" in text:
+                raise OutputNotWritable(
+                    f"{str(self.path)!r} has been locked by another program for {BUSY:.0f} seconds. End that one, "
+                    "then run again; nothing that was recorded is lost."
+                ) from None
+            if any(word in text for word in ("full", "readonly", "unable to open", "disk I/O")):
+                raise OutputNotWritable(
+                    f"{str(self.path)!r} cannot be written: {text}. Free some space or choose another place; what was "
+                    "recorded is kept."
+                ) from None
+            raise InvalidStore(
+                f"{str(self.path)!r} cannot be read as a store of cells: {text}. Give another file."
+            ) from None
+        except sqlite3.DatabaseError as error:
+            raise InvalidStore(
+                f"{str(self.path)!r} cannot be read as a store of cells: {error}. Give another file, or restore it "
+                "from a copy."
+            ) from None
+
+    @contextlib.contextmanager
+    def _change(self) -> Iterator[sqlite3.Connection]:
+        """A transaction that writes: all of it or nothing."""
+        with self._lock, self._understood():
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._db
+            except BaseException:
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+                raise
+            self._db.execute("COMMIT")
+
+    def _read(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        with self._lock, self._understood():
+            return self._db.execute(query, values).fetchall()
+
+    # -- protocol ---------------------------------------------------------------------------------------------
+
+    def _check_format(self) -> None:
+        if not self._read("SELECT 1 FROM sqlite_master WHERE name = 'meta'"):
+            raise InvalidStore(
+                f"{str(self.path)!r} is an SQLite file, but no store of cells. Give another file."
+            )
+        found = self._read("SELECT value FROM meta WHERE key = 'format'")
+        if not found or found[0][0] != str(FORMAT):
+            raise InvalidStore(
+                f"{str(self.path)!r} has format {found[0][0] if found else 'unknown'}, and this octsvm reads format "
+                f"{FORMAT}. Use the octsvm that wrote it, or export it there."
+            )
+
+    def _prepare(self, protocol: Protocol) -> None:
+        with self._change() as db:
+            tables = db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+            if not tables:
+                for statement in SCHEMA.split(";"):
+                    if statement.strip():
+                        db.execute(statement)
+                db.execute("INSERT INTO meta VALUES ('format', ?)", (str(FORMAT),))
+            else:
+                self._check_format()
+                old = self.protocol
+                found = differences(old, protocol)
+                if found:
+                    raise ProtocolMismatch(
+                        f"{str(self.path)!r} holds cells of another protocol ({old.name}): {'; '.join(found)}. Choose "
+                        "another --store for this one, or go on with the protocol of the store.",
+                        tuple(found),
+                    )
+                protocol = _union(old, protocol)
+            db.execute("INSERT OR REPLACE INTO meta VALUES ('protocol', ?)", (protocol.model_dump_json(),))
+            db.execute("INSERT OR REPLACE INTO meta VALUES ('hash', ?)", (protocol_hash(protocol),))
+            totals = {}
+            for name, spec in protocol.methods.items():
+                settings = spec.settings()
+                totals[name] = len(settings)
+                db.executemany(
+                    "INSERT OR IGNORE INTO settings VALUES (?, ?, ?)",
+                    [(name, k, _params(s)) for k, s in enumerate(settings)],
+                )
+            db.executemany(
+                'INSERT OR IGNORE INTO batches ("set", noise, repetition, fold, inner, method, total) '
+                "VALUES (?, ?, ?, ?, ?, ?, ?)",
+                [
+                    (p.set, p.noise, p.repetition, p.fold, int(p.inner), name, total)
+                    for p in protocol.parts()
+                    for name, total in totals.items()
+                ],
+            )
+
+    @property
+    def protocol(self) -> Protocol:
+        """All that the store has been asked for: the union of the protocols of its runs."""
+        found = self._read("SELECT value FROM meta WHERE key = 'protocol'")
+        if not found:
+            raise InvalidStore(f"{str(self.path)!r} holds no protocol. Give another file.")
+        return Protocol.model_validate_json(found[0][0])
+
+    @property
+    def hash(self) -> str:
+        """The hash of :attr:`protocol`, see :func:`protocol_hash`."""
+        return str(self._read("SELECT value FROM meta WHERE key = 'hash'")[0][0])
+
+    # -- runs -------------------------------------------------------------------------------------------------
+
+    def begin(self) -> int:
+        """Enter this process as a run, and return its number: the owner of the leases that it takes."""
+        now = time.time()
+        with self._change() as db:
+            done = db.execute(
+                "INSERT INTO runs (host, pid, born, began, heartbeat, machine) VALUES (?, ?, ?, ?, ?, ?)",
+                (_host(), os.getpid(), _born(os.getpid()), now, now, json.dumps(machine())),
+            )
+            return int(done.lastrowid or 0)
+
+    def enter(self, kind: Mapping[str, Any]) -> int:
+        """Enter a machine of a cluster, that works for a run and holds no lease; returns its number."""
+        now = time.time()
+        with self._change() as db:
+            done = db.execute(
+                "INSERT INTO runs (host, pid, born, began, heartbeat, ended, machine) VALUES ('', 0, '', ?, ?, ?, ?)",
+                (now, now, now, json.dumps(kind)),
+            )
+            return int(done.lastrowid or 0)
+
+    def beat(self, run: int) -> None:
+        """A sign of life."""
+        with self._change() as db:
+            db.execute("UPDATE runs SET heartbeat = ? WHERE id = ?", (time.time(), run))
+
+    def end(self, run: int) -> None:
+        """Give all leases back."""
+        with self._change() as db:
+            db.execute("UPDATE batches SET owner = NULL WHERE owner = ?", (run,))
+            db.execute("UPDATE runs SET ended = ? WHERE id = ?", (time.time(), run))
+
+    def machines(self) -> list[dict[str, Any]]:
+        """Versions and kind of every machine that recorded cells, each once."""
+        found = self._read("SELECT DISTINCT machine FROM runs WHERE id IN (SELECT DISTINCT run FROM cells)")
+        return [json.loads(text) for (text,) in found]
+
+    @staticmethod
+    def _alive(host: str, pid: int, born: str, heartbeat: float, ended: float | None) -> bool:
+        if ended is not None:
+            return False
+        if host == _host():
+            now = _born(pid)
+            if now == "dead" or (now and born and now != born):
+                return False
+            if now and born:
+                return True
+        return time.time() - heartbeat < EXPIRED
+
+    # -- batches ----------------------------------------------------------------------------------------------
+
+    def batches(self) -> dict[tuple[Part, str], Batch]:
+        """Every batch by part and method."""
+        rows = self._read(
+            'SELECT id, "set", noise, repetition, fold, inner, method, total, done FROM batches ORDER BY id'
+        )
+        return {
+            (part, method): Batch(id_, part, method, total, done)
+            for id_, *place, method, total, done in rows
+            for part in [Part(place[0], place[1], place[2], place[3], bool(place[4]))]
+        }
+
+    def claim(self, batch: int, run: int) -> Literal["claimed", "done", "held"]:
+        """Try to lease a batch: "held" where a run that lives has it. A lease of a dead run is taken over."""
+        with self._lock, self._understood():
+            found = self._db.execute(
+                "SELECT done >= total, owner FROM batches WHERE id = ?", (batch,)
+            ).fetchone()
+        if found[0]:
+            return "done"
+        with self._change() as db:
+            done, owner = db.execute(
+                "SELECT done >= total, owner FROM batches WHERE id = ?", (batch,)
+            ).fetchone()
+            if done:
+                return "done"
+            if owner is not None and owner != run:
+                holder = db.execute(
+                    "SELECT host, pid, born, heartbeat, ended FROM runs WHERE id = ?", (owner,)
+                ).fetchone()
+                if holder is not None and self._alive(*holder):
+                    return "held"
+            db.execute("UPDATE batches SET owner = ? WHERE id = ?", (run, batch))
+        return "claimed"
+
+    def release(self, batch: int, run: int) -> None:
+        """Give a lease back."""
+        with self._change() as db:
+            db.execute("UPDATE batches SET owner = NULL WHERE id = ? AND owner = ?", (batch, run))
+
+    def done(self, batch: int) -> set[int]:
+        """Positions in the grid of the cells of a batch that are there."""
+        return {k for (k,) in self._read("SELECT position FROM cells WHERE batch = ?", (batch,))}
+
+    def forget_failed(self, batches: Sequence[int]) -> int:
+        """Drop the failed cells of batches, so that they are tried again; how many there were."""
+        dropped = 0
+        with self._change() as db:
+            for batch in batches:
+                gone = db.execute(
+                    "DELETE FROM cells WHERE batch = ? AND status = 'failed'", (batch,)
+                ).rowcount
+                if gone:
+                    db.execute("UPDATE batches SET done = done - ?, failed = 0 WHERE id = ?", (gone, batch))
+                dropped += gone
+        return dropped
+
+    # -- cells ------------------------------------------------------------------------------------------------
+
+    def record(self, batch: int, run: int, rows: Sequence[Row], *, on: int | None = None) -> None:
+        """Keep finished cells; on return they survive a kill. ``on`` names a machine of :meth:`enter`.
+
+        Raises
+        ------
+        LeaseLost
+            The run does not hold the batch any more; nothing was kept.
+        """
+        now = time.time()
+        names = ", ".join(["batch", *_STORED, "run", "time"])
+        marks = ", ".join("?" * (len(_STORED) + 3))
+        with self._change() as db:
+            failed = sum(r.status == "failed" for r in rows)
+            held = db.execute(
+                "UPDATE batches SET done = done + ?, failed = failed + ?, seconds = seconds + ? "
+                "WHERE id = ? AND owner = ?",
+                (len(rows), failed, sum(r.seconds for r in rows), batch, run),
+            )
+            if held.rowcount != 1:
+                raise LeaseLost
+            for row in rows:
+                values = [_finite(getattr(row, name)) for name in _STORED]
+                db.execute(
+                    f"INSERT INTO cells ({names}) VALUES ({marks})",
+                    [batch, *values, on or run, round(now, 3)],
+                )
+                if row.tree is not None:
+                    db.execute(
+                        "INSERT OR REPLACE INTO trees VALUES (?, ?, ?)",
+                        (batch, row.position, zlib.compress(row.tree.encode())),
+                    )
+
+    def tree(self, part: Part, method: str, position: int) -> str | None:
+        """The tree of a cell as JSON, where the run kept trees."""
+        found = self._read(
+            'SELECT tree FROM trees JOIN batches ON batch = id WHERE "set" = ? AND noise = ? AND repetition = ? '
+            "AND fold = ? AND inner = ? AND method = ? AND position = ?",
+            (part.set, part.noise, part.repetition, part.fold, int(part.inner), method, position),
+        )
+        return zlib.decompress(found[0][0]).decode() if found else None
+
+    def progress(self) -> dict[int, tuple[int, int, float]]:
+        """Cells done, cells failed, and seconds of fits, by batch."""
+        return {k: (a, b, c) for k, a, b, c in self._read("SELECT id, done, failed, seconds FROM batches")}
+
+    def fitted(self, runs: Sequence[int]) -> int:
+        """Cells that were recorded on machines of :meth:`begin` and :meth:`enter`."""
+        marks = ", ".join("?" * len(runs))
+        return int(self._read(f"SELECT COUNT(*) FROM cells WHERE run IN ({marks})", runs)[0][0])
+
+    def counts(self) -> pd.DataFrame:
+        """Cells of each method: ``total``, ``done``, ``failed``, and ``seconds`` of their fits."""
+        import pandas as pd
+
+        rows = self._read(
+            "SELECT method, SUM(total), SUM(done), SUM(failed), SUM(seconds) FROM batches GROUP BY method"
+        )
+        frame = pd.DataFrame(rows, columns=["method", "total", "done", "failed", "seconds"])
+        frame = frame.set_index("method")
+        return frame.reindex([m for m in self.protocol.methods if m in frame.index])
+
+    def failures(self) -> pd.DataFrame:
+        """Failed cells by method and message, with their number and the key of one part."""
+        import pandas as pd
+
+        rows = self._read(
+            "SELECT method, error, COUNT(*), \"set\" || '/' || noise || '/r' || repetition || '/f' || fold "
+            "FROM cells JOIN batches ON batch = id WHERE status = 'failed' GROUP BY method, error ORDER BY COUNT(*) DESC"
+        )
+        return pd.DataFrame(rows, columns=["method", "error", "cells", "example"])
+
+    def frame(self) -> pd.DataFrame:
+        """All cells, one row each, with the columns of :func:`read_cells`."""
+        import numpy as np
+        import pandas as pd
+
+        parts = pd.DataFrame(
+            self._read(
+                'SELECT id, "set", noise, repetition, fold, inner, method FROM batches '
+                'ORDER BY repetition, "set", fold, noise, inner, id'
+            ),
+            columns=["batch", *PART, "method"],
+        )
+        own = ["batch", *(c for c in COLUMNS if c not in (*PART, "method", "params"))]
+        chunks = []
+        texts: dict[str, str] = {}  # a million rows share a few texts
+        with self._lock, self._understood():
+            cursor = self._db.execute(f"SELECT {', '.join(map(_quoted, own))} FROM cells")
+            while rows := cursor.fetchmany(50_000):
+                chunk = pd.DataFrame(rows, columns=own)
+                for name in ("status", "error", "extra"):
+                    values = [texts.setdefault(text, text) for text in chunk[name]]
+                    chunk[name] = np.array(values, dtype=object)
+                chunks.append(chunk.astype({k: v for k, v in _types().items() if k in own}))
+        cells = pd.concat(chunks, ignore_index=True) if chunks else pd.DataFrame(columns=own)
+        order = pd.Index(parts["batch"]).get_indexer(pd.Index(cells["batch"].astype("int64")))
+        first = np.lexsort((cells["position"].to_numpy("int64"), order))
+        cells, order = cells.iloc[first].reset_index(drop=True), order[first]
+        for name in (*PART, "method"):
+            cells[name] = parts[name].to_numpy()[order]
+        params = {(m, k): text for m, k, text in self._read("SELECT method, position, params FROM settings")}
+        known = zip(cells["method"], cells["position"], strict=True)
+        cells["params"] = np.array([params[m, k] for m, k in known], dtype=object)
+        frame = _typed(cells[COLUMNS])
+        frame.attrs.update(self.about())
+        return frame
+
+    def about(self) -> dict[str, Any]:
+        """The protocol, its hash, and the machines."""
+        return {
+            "protocol": self.protocol.model_dump(mode="json"),
+            "hash": self.hash,
+            "machines": self.machines(),
+        }
+
+    def export(self, path: str | Path) -> Path:
+        """Write all cells to a compact file: a gzipped CSV under one line of JSON with protocol and versions.
+
+        Raises
+        ------
+        OutputNotWritable
+        """
+        target = Path(os.path.realpath(path))
+        part = target.with_name(f".{target.name}.{os.getpid()}.part")
+        frame = self.frame()
+        frame["inner"] = frame["inner"].astype(int)
+        for name in ("relabelled", "both"):
+            frame[name] = frame[name].astype("Int64")
+        try:
+            try:
+                with (
+                    part.open("wb") as raw,
+                    # No time and no name inside: the same cells give the same bytes.
+                    gzip.GzipFile("", "wb", 9, raw, mtime=0) as packed,
+                    io.TextIOWrapper(packed, encoding="utf-8", newline="") as text,
+                ):
+                    text.write(f"# {json.dumps({'format': FORMAT, **self.about()})}\n")
+                    frame.to_csv(text, index=False, lineterminator="\n", quoting=csv.QUOTE_MINIMAL)
+                os.replace(part, target)
+            finally:
+                part.unlink(missing_ok=True)
+        except OSError as error:
+            raise OutputNotWritable(
+                f"{str(path)!r} cannot be written: {error.strerror or error}. Choose another place."
+            ) from None
+        return target
+
+
+def _quoted(name: str) -> str:
+    return f'"{name}"'
+
+
+def _finite(value: Any) -> Any:
+    """SQLite has no NaN."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _types() -> dict[str, Any]:
+    types: dict[str, Any] = dict.fromkeys(_COUNTS, "int64") | dict.fromkeys(_FLOATS, "float64")
+    return types | dict.fromkeys(_TEXTS, object) | {"inner": bool}
+
+
+def _typed(frame: pd.DataFrame) -> pd.DataFrame:
+    frame = frame.astype(_types())
+    frame.insert(COLUMNS.index("n_score") + 1, "score", frame["n_right"] / frame["n_score"])
+    frame.insert(
+        list(frame.columns).index("n_train") + 1, "train_score", frame["train_right"] / frame["n_train"]
+    )
+    return frame
+
+
+def _require_sqlite(path: Path) -> None:
+    """Refuse a file that is something else, before SQLite makes anything of it."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(16)
+    except OSError as error:
+        raise InvalidStore(
+            f"{str(path)!r} cannot be read: {error.strerror or error}. Give another file."
+        ) from None
+    if head and head != b"SQLite format 3\0":
+        raise InvalidStore(f"{str(path)!r} is no store of cells. Give a file that octsvm table2 run made.")
+
+
+def read_cells(path: str | Path) -> pd.DataFrame:
+    """All cells of a store, or of a file that :meth:`Store.export` wrote: both give the same frame.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a cell: ``set``, ``noise``, ``repetition``, ``fold``, ``inner``, ``method``, ``position`` in the grid,
+        ``params`` (JSON), ``n_right`` of ``n_score`` scoring rows and their share ``score``, the same of the training
+        rows (``train_right``, ``n_train``, ``train_score``), ``objective``, ``bound``, ``status``, ``seconds``,
+        ``splits``, how many training rows are ``relabelled``, ``flipped`` and ``both``, and for a failed fit its
+        ``error``. NaN stands for what a method does not have. ``attrs`` holds protocol, hash and machines.
+
+    Raises
+    ------
+    InvalidStore
+        The file is neither.
+    """
+    import pandas as pd
+
+    path = Path(path)
+    try:
+        with path.open("rb") as file:
+            packed = file.read(2) == b"\x1f\x8b"
+    except OSError as error:
+        raise InvalidStore(
+            f"{str(path)!r} cannot be read: {error.strerror or error}. Give another file."
+        ) from None
+    if not packed:
+        with Store.open(path) as store:
+            return store.frame()
+    try:
+        with gzip.open(path, "rt", encoding="utf-8", newline="") as text:
+            about = json.loads(text.readline().removeprefix("# "))
+            form = about.pop("format")
+            if form != FORMAT:
+                raise InvalidParameter(f"its format is {form}, and this octsvm reads {FORMAT}")
+            # Floats as text first: they come back to the last digit with every version of pandas.
+            frame = pd.read_csv(text, dtype=dict.fromkeys([*_TEXTS, *_FLOATS], "str"), keep_default_na=False)
+        frame[_FLOATS] = frame[_FLOATS].replace("", "nan").astype("float64")
+        frame = _typed(frame[COLUMNS])
+    except (OSError, EOFError, ValueError, KeyError, AttributeError, zlib.error) as error:
+        raise InvalidStore(
+            f"{str(path)!r} is no export of cells: {' '.join(str(error).split())}. Export the store again."
+        ) from None
+    frame.attrs.update(about)
+    return frame

@@ -1,0 +1,180 @@
+"""What a worker does: fit a batch cell by cell, score each fit, and keep it (or hand it back)."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .cells import Fit, PartData
+from .methods import fit_grid
+from .protocol import MethodSpec
+from .store import LeaseLost, Row, Store, machine
+
+LOOK = 0.5  # seconds between looks at whether the run still lives
+
+
+@dataclass(frozen=True)
+class Task:
+    """A batch on its way to a worker, with all that it needs."""
+
+    batch: int
+    run: int
+    method: str
+    spec: MethodSpec
+    settings: Sequence[Mapping[str, float]]
+    data: PartData
+    seed: int
+    skip: frozenset[int]
+    keep_trees: bool = False
+
+
+def fit_batch(task: Task) -> Iterator[Row]:
+    """Fit and score the cells of a batch that are not in ``task.skip``, in the order of the grid.
+
+    A fit that raises is a failed cell with its message; the method then begins again behind it.
+    """
+    done = set(task.skip)
+    positions = range(len(task.settings))
+    with _one_thread():
+        while len(done) < len(positions):
+            at = next(k for k in positions if k not in done)
+            began = time.perf_counter()
+            try:
+                fits = fit_grid(task.spec.kind)(
+                    task.data, task.settings, task.spec, task.seed, frozenset(done)
+                )
+                for at, fit in fits:
+                    row = _scored(task, at, fit)
+                    done.add(at)
+                    yield row
+                    at = next((k for k in positions if k not in done), -1)
+                    began = time.perf_counter()
+                if at >= 0:
+                    raise RuntimeError("the method ended before this point of its grid")
+            except Exception as error:
+                if at >= 0:
+                    done.add(at)
+                    yield _failed(task, at, error, time.perf_counter() - began)
+
+
+def _scored(task: Task, index: int, fit: Fit) -> Row:
+    data = task.data
+    flipped = data.flipped
+    relabelled = None if fit.believed is None else np.asarray(fit.believed) != data.y
+    tree = None
+    if task.keep_trees and fit.tree is not None:
+        tree = fit.tree.to_json()
+    return Row(
+        position=index,
+        n_right=int(np.sum(fit.predict(data.X_score) == data.y_score)),
+        n_score=len(data.y_score),
+        train_right=int(np.sum(fit.predict(data.X) == data.y)),
+        n_train=len(data.y),
+        objective=float(fit.objective),
+        bound=float(fit.bound),
+        status=fit.status or "ok",
+        seconds=round(float(fit.seconds), 6),
+        splits=int(fit.splits),
+        relabelled=None if relabelled is None else int(relabelled.sum()),
+        flipped=int(flipped.sum()),
+        both=None if relabelled is None else int((relabelled & flipped).sum()),
+        extra=json.dumps(dict(fit.extra), separators=(",", ":"), default=float) if fit.extra else "",
+        worker=worker_name(),
+        tree=tree,
+    )
+
+
+def _failed(task: Task, index: int, error: Exception, seconds: float) -> Row:
+    data = task.data
+    return Row(
+        position=index,
+        n_right=0,
+        n_score=len(data.y_score),
+        train_right=0,
+        n_train=len(data.y),
+        objective=None,
+        bound=None,
+        status="failed",
+        seconds=round(seconds, 6),
+        splits=0,
+        relabelled=None,
+        flipped=int(data.flipped.sum()),
+        both=None,
+        error=f"{type(error).__name__}: {' '.join(str(error).split())}"[:1000],
+        worker=worker_name(),
+    )
+
+
+def worker_name() -> str:
+    """The worker's name in the store: its process number."""
+    return str(os.getpid())
+
+
+@contextlib.contextmanager
+def _one_thread() -> Iterator[None]:
+    """Workers share the machine: BLAS and OpenMP get one thread each."""
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1):
+        yield
+
+
+# -- the ways home ----------------------------------------------------------------------------------------------
+
+
+_open: dict[Path, Store] = {}
+
+
+def keep_batch(path: Path, task: Task, stopped: Callable[[], bool] = lambda: False) -> int:
+    """Fit a batch and record every cell at once; returns the batch, also where another run has taken it over.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        ``stopped`` says so: a fit that Ctrl-C has cut short is not recorded.
+    """
+    store = _open.get(path)
+    if store is None:
+        store = _open[path] = Store(path)
+    with contextlib.suppress(LeaseLost):
+        for row in fit_batch(task):
+            if stopped():
+                raise KeyboardInterrupt
+            store.record(task.batch, task.run, [row])
+    return task.batch
+
+
+def close_stores() -> None:
+    """Close what :func:`keep_batch` has opened in this process."""
+    while _open:
+        _open.popitem()[1].close()
+
+
+def return_batch(task: Task) -> tuple[list[Row], dict[str, Any]]:
+    """Fit a batch, perhaps on another machine, and hand its rows back with versions and kind of that machine."""
+    return list(fit_batch(task)), machine()
+
+
+def settle(parent: int) -> None:
+    """Prepare a worker process: Ctrl-C is for the run to handle, and where the run is gone, so is the worker."""
+    with contextlib.suppress(ValueError):
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if os.name != "posix":
+        return
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(LOOK)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()

@@ -1,0 +1,175 @@
+"""Small runs on made-up sets, for tests that end them in every way.
+
+As a program, ``python small_runs.py serve`` reads names of stores and forks a run for each, so that the imports are
+paid for once; the fits go to ``STORE.log``. ``python small_runs.py run STORE JOBS`` is one run by itself.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sys
+import time
+import zlib
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from octsvm.experiments import Protocol, load_protocol, read_cells, run
+from octsvm.experiments import work as working
+
+GRID = [1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0]
+ROWS = 90
+ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parents[1])}
+
+
+def protocol(**changes: Any) -> Protocol:
+    """CART and SVM on two sets, two shares of noise, four folds: 32 parts, 384 cells."""
+    return load_protocol(
+        {
+            "name": "small",
+            "title": "A small run",
+            "sets": ["one", "two"],
+            "noise": [0.0, 0.3],
+            "repetitions": 1,
+            "methods": {
+                "cart": {
+                    "title": "CART",
+                    "kind": "cart",
+                    "grid": {"alpha": GRID},
+                    "fixed": {"depth": 3},
+                },
+                "svm": {"title": "SVM", "kind": "svm", "grid": {"C": GRID}},
+            },
+        }
+        | changes
+    )
+
+
+def load(name: str) -> Any:
+    """A made-up set of 90 rows and 4 features in the shape of octsvm.datasets."""
+    rng = np.random.default_rng(zlib.crc32(name.encode()))
+    X = rng.random((ROWS, 4))
+    y = np.where(X[:, 0] + 0.3 * rng.standard_normal(ROWS) > X[:, 1], 1, -1)
+    return SimpleNamespace(X=pd.DataFrame(X, columns=list("abcd")), y=pd.Series(y, name="label"), name=name)
+
+
+def comparable(frame: pd.DataFrame) -> pd.DataFrame:
+    """What two runs must agree in."""
+    return frame.drop(columns="seconds")
+
+
+def done(store: Path) -> int:
+    """Finished cells, read behind the toolkit's back."""
+    try:
+        with closing(sqlite3.connect(f"{store.absolute().as_uri()}?mode=ro", uri=True, timeout=10)) as db:
+            return int(db.execute("SELECT COUNT(*) FROM cells").fetchone()[0])
+    except sqlite3.OperationalError:  # not there yet
+        return 0
+
+
+def until(store: Path, cells: int, seconds: float = 30) -> None:
+    """Wait for a number of finished cells."""
+    end = time.monotonic() + seconds
+    while (found := done(store)) < cells:
+        assert time.monotonic() < end, f"{found} of {cells} cells"
+        time.sleep(0.001 if found else 0.02)
+
+
+def undisturbed(store: Path) -> pd.DataFrame:
+    """The cells of a run that nothing happens to."""
+    assert run(protocol(), store, load=load).complete
+    return comparable(read_cells(store))
+
+
+def whole(store: Path) -> None:
+    """The file is sound, the counts are those of the cells, and who ended in order holds no lease."""
+    with closing(sqlite3.connect(store)) as db:
+        assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        counted = "SELECT batch, COUNT(*), SUM(status = 'failed') FROM cells GROUP BY batch ORDER BY batch"
+        noted = "SELECT id, done, failed FROM batches WHERE done ORDER BY id"
+        assert db.execute(counted).fetchall() == db.execute(noted).fetchall()
+        left = "SELECT COUNT(*) FROM batches JOIN runs ON owner = runs.id WHERE ended IS NOT NULL"
+        assert db.execute(left).fetchone() == (0,)
+
+
+def workers(store: Path) -> list[int]:
+    """Processes that recorded cells."""
+    with closing(sqlite3.connect(store)) as db:
+        return [int(w) for (w,) in db.execute("SELECT DISTINCT worker FROM cells")]
+
+
+def gone(pid: int) -> bool:
+    """Whether a process has ended."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
+    except OSError:
+        return True
+
+
+@contextmanager
+def server() -> Iterator[Any]:
+    """A function that starts a run in a process of its own and returns its number."""
+    with subprocess.Popen(
+        [sys.executable, __file__, "serve"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=ENVIRONMENT,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+
+        def start(store: Path) -> int:
+            process.stdin.write(f"{store}\n")  # type: ignore[union-attr]
+            process.stdin.flush()  # type: ignore[union-attr]
+            return int(process.stdout.readline())  # type: ignore[union-attr]
+
+        yield start
+        process.stdin.close()
+
+
+def _run(store: str, jobs: int = 1) -> int:
+    try:
+        found = run(protocol(), store, jobs=jobs, load=load)
+    except KeyboardInterrupt:
+        print("stopped", flush=True)
+        return 130
+    print(found.fitted, flush=True)
+    return 0
+
+
+def _serve() -> None:
+    import signal
+
+    from octsvm.experiments.methods import cart, svm  # noqa: F401
+
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    scored = working._scored
+    log = -1
+
+    def logged(task: Any, index: int, fit: Any) -> Any:
+        os.write(log, f"{task.batch} {index}\n".encode())
+        return scored(task, index, fit)
+
+    working._scored = logged
+    for line in sys.stdin:
+        pid = os.fork()
+        if pid == 0:
+            log = os.open(f"{line.strip()}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+            run(protocol(), line.strip(), load=load)
+            os._exit(0)
+        print(pid, flush=True)
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "serve":
+        _serve()
+    else:
+        sys.exit(_run(sys.argv[2], int(sys.argv[3])))

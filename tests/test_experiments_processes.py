@@ -1,0 +1,101 @@
+"""Runs of experiments on worker processes: the run is killed, a worker is, Ctrl-C comes; the cells stay the same."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import small_runs
+from small_runs import comparable, gone, load, protocol, until, whole, workers
+
+import octsvm
+from octsvm.experiments import Fit, read_cells, run
+
+
+def program(store: Path, jobs: int) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, small_runs.__file__, "run", str(store), str(jobs)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        env=small_runs.ENVIRONMENT,
+    )
+
+
+def family(session: int) -> list[int]:
+    """Living processes of a session, itself left out."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            words = entry.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        pid = int(entry.parent.name)
+        if int(words[3]) == session and pid != session and words[0] not in "ZX":
+            found.append(pid)
+    return found
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="reads /proc")
+def test_worker_processes_stop_and_go_on(tmp_path: Path) -> None:
+    store, undisturbed = tmp_path / "cells.sqlite", small_runs.undisturbed(tmp_path / "undisturbed.sqlite")
+    with program(store, 2) as child:  # the run is killed, its workers are not: they follow
+        until(store, 60)
+        os.kill(child.pid, signal.SIGKILL)
+        child.wait(10)
+        end = time.monotonic() + 10
+        while any(not gone(w) for w in workers(store)):
+            assert time.monotonic() < end
+            time.sleep(0.05)
+    with program(
+        store, 2
+    ) as child:  # a worker is killed, and the run lives on; then comes Ctrl-C, for all of them
+        until(store, small_runs.done(store) + 30)
+        with closing(sqlite3.connect(store)) as db:
+            victim = int(db.execute("SELECT worker FROM cells ORDER BY time DESC LIMIT 1").fetchone()[0])
+        os.kill(victim, signal.SIGKILL)
+        while not gone(victim):
+            time.sleep(0.001)
+        until(store, small_runs.done(store) + 60)
+        os.killpg(child.pid, signal.SIGINT)
+        out, err = child.communicate(timeout=20)
+    assert (child.returncode, out) == (130, "stopped\n")
+    assert err == "a worker process died; its batch is tried again\n"
+    end = time.monotonic() + 10
+    while family(child.pid):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    whole(store)
+    before = small_runs.done(store)
+    assert run(protocol(), store, load=load).fitted == len(undisturbed) - before > 0
+    pd.testing.assert_frame_equal(comparable(read_cells(store)), undisturbed)
+    whole(store)
+
+
+def my_method(data: Any, settings: Any, spec: Any, seed: int, skip: Any) -> Iterator[tuple[int, Fit]]:
+    for k in range(len(settings)):
+        if k not in skip:
+            yield k, Fit(lambda X: np.sign(X[:, 0] - X[:, 1]).astype(int), 0.0)
+
+
+def test_a_method_of_ones_own_runs_in_workers_too(tmp_path: Path) -> None:
+    method = {"title": "Mine", "kind": f"{__name__}:my_method", "grid": {"a": [0.0, 1.0]}}
+    store = tmp_path / "cells.sqlite"
+    assert run(protocol(methods={"mine": method}, sets=["one"]), store, load=load, jobs=2).failed == 0
+    cells = read_cells(store)
+    assert cells["score"][~cells["inner"]].mean() > 0.8  # the sets are made so
+    for kind in ("nowhere:f", f"{__name__}:nothing", ":f", "nothing"):
+        with pytest.raises(octsvm.InvalidParameter, match=f"kind='{kind}'"):
+            run(protocol(methods={"mine": method | {"kind": kind}}), store, load=load)
