@@ -29,7 +29,7 @@ from .starts.svm_tree import Planes, Workshop, as_margin_tree
 
 COARSE = 20  # settings from which the pool is grown, spread over the grid
 POOL_STEPS = 60  # of the search for each of them
-IMPROVED = 2  # trees of the pool that are improved for a setting
+IMPROVED = 1  # trees of the pool that are improved for a setting
 STEPS = 12  # of the search that improves them
 LEAST_RATIO, LARGEST_RATIO = 0.05, 20.0  # of c2 to c1: beyond, trees are those at the ends
 WORTH = 1.2  # a tree of the pool that costs more than this many constant trees is not improved
@@ -217,7 +217,11 @@ class _Path:
             and LEAST_RATIO <= p.c2 / max(p.c1, 1e-300) <= LARGEST_RATIO
             and not self._trivial(p)
         ]
-        picked = np.unique(np.linspace(0, len(coarse) - 1, COARSE).round().astype(int)) if coarse else []
+        picked = (
+            np.unique(np.linspace(0, len(coarse) - 1, COARSE).round().astype(int))
+            if coarse
+            else np.empty(0, int)
+        )
         found: list[Planes] = []
         for k in picked:
             shop = self.shop(coarse[k], POOL_STEPS)

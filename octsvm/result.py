@@ -8,6 +8,7 @@ import math
 import platform
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -275,15 +276,20 @@ class Result:
         return f"<table><caption>{html.escape(self.formulation)}</caption>{body}</table>{tree}"
 
 
+DEPENDS_ON = ("octsvm", "pyomo", "numpy", "scipy", "highspy", "clarabel")
+
+
 def versions() -> dict[str, str]:
     """Versions of everything that a result depends on."""
-    out = {"python": platform.python_version()}
-    for name in ("octsvm", "pyomo", "numpy", "scipy", "highspy"):
-        try:
-            out[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            out[name] = "not installed"
-    return out
+    return {"python": platform.python_version(), **{name: _version(name) for name in DEPENDS_ON}}
+
+
+@cache
+def _version(name: str) -> str:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return "not installed"
 
 
 def _finite(value: Any) -> Any:

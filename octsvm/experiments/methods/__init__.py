@@ -33,10 +33,10 @@ class Kind:
 
 KINDS = {
     "cart": Kind("cart"),
-    "oct": Kind("axis_trees"),
-    "oct_h": Kind("oblique_trees"),
-    "octsvm": Kind("margin_trees"),
-    "re_svm": Kind("margin_trees"),
+    "oct": Kind("own"),
+    "oct_h": Kind("own"),
+    "octsvm": Kind("own"),
+    "re_svm": Kind("own"),
     "svm": Kind("svm"),
     "stree": Kind("stree", "stree", "pip install STree"),
     "cleanlab_cart": Kind("cleanlab_cart", "cleanlab", "pip install cleanlab"),

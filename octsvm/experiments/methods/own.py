@@ -1,0 +1,82 @@
+"""OCT, OCT-H, RE-SVM and OCTSVM: every grid by :func:`octsvm.fit_path`, one pool of trees for all its points."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...formulations.trees import MarginTree, Tree
+from ...paths import fit_path
+from ...result import Result
+from ..cells import Fit, PartData
+from ..protocol import MethodSpec
+
+
+def fit_grid(
+    data: PartData,
+    settings: Sequence[Mapping[str, float]],
+    spec: MethodSpec,
+    seed: int,
+    skip: Collection[int],
+) -> Iterator[tuple[int, Fit]]:
+    """Yield a fit for every wanted point of the grid; ``spec.work`` are steps of the search for each."""
+    if len(np.unique(data.y)) < 2:
+        yield from _one_class(data, len(settings), skip)
+        return
+    fixed: dict[str, Any] = dict(spec.fixed)
+    if spec.kind in ("oct", "oct_h"):
+        fixed.setdefault("n_min", data.min_samples_leaf)
+    path = fit_path(spec.kind, data.X, data.y, settings, work_limit=spec.work, seed=seed, skip=skip, **fixed)
+    for k, result in path:
+        yield k, _fit(data, result)
+
+
+def _fit(data: PartData, result: Result) -> Fit:
+    tree = result.tree
+    assert tree is not None
+
+    def predict(X: NDArray[np.float64]) -> NDArray[np.int64]:
+        return np.asarray(tree.predict(X), dtype=np.int64)
+
+    return Fit(
+        predict=predict,
+        seconds=result.seconds,
+        objective=result.objective,
+        bound=np.nan,  # heuristics prove nothing
+        status=result.status,
+        splits=int(result.counts.get("splits", 0)),
+        believed=_believed(data, tree),
+        tree=tree,
+    )
+
+
+def _believed(data: PartData, tree: Tree) -> NDArray[np.int64] | None:
+    """The tree's own label for rows that it gave up on some level and classifies otherwise in the end."""
+    if not isinstance(tree, MarginTree):
+        return None
+    believed = data.y.copy()
+    rows = np.unique([record.row for record in tree.relabelled]).astype(int)
+    if len(rows):
+        believed[rows] = np.asarray(tree.predict(data.X[rows]), dtype=np.int64)
+    return believed
+
+
+def _one_class(data: PartData, count: int, skip: Collection[int]) -> Iterator[tuple[int, Fit]]:
+    """Where one label is left, there is nothing to fit."""
+    label = int(data.y[0])
+    for k in range(count):
+        if k not in skip:
+            yield (
+                k,
+                Fit(
+                    predict=lambda X: np.full(len(X), label, dtype=np.int64),
+                    seconds=0.0,
+                    objective=0.0,
+                    bound=0.0,
+                    status="optimal",
+                    believed=data.y.copy(),
+                ),
+            )
