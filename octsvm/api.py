@@ -46,6 +46,7 @@ OPTIONS = (
     "options",
 )
 START_SECONDS = 1.0
+SECONDS_A_CELL = 1.5e-3  # of the start heuristic, for each row and node of a small model
 START_STEPS = 300
 SHORTEST_FOR_START = 0.5  # seconds below which the heuristic would eat the limit
 LARGEST_SEARCHED = 5_000  # rows times nodes up to which strategy="heuristic" builds a model
@@ -355,8 +356,10 @@ def _better_start(
     from . import starts
 
     if work_limit is None:
+        nodes = 2 ** (getattr(params, "depth", 0) + 1) - 1
+        most = SECONDS_A_CELL * data.n * nodes
         found, interrupted = starts.find(
-            form, data, params, seconds=min(START_SECONDS, time_limit / 10), seed=seed
+            form, data, params, seconds=min(START_SECONDS, most, time_limit / 10), seed=seed
         )
     else:
         found, interrupted = starts.find(form, data, params, seconds=time_limit, steps=START_STEPS, seed=seed)

@@ -206,6 +206,7 @@ def solve_from(
                     callback=callback,
                     size=_size_of(form, info),
                     neighbourhoods=neighbourhoods,
+                    searched=optional_start and start_tree is not None,
                 )
                 if attempt.stop in ("error", "licence"):
                     failure = attempt.rounds.notes[-1] if attempt.rounds.notes else attempt.stop
