@@ -118,7 +118,7 @@ def build(data: Data, params: OCTSVMParams, upper_bound: float = np.inf) -> pyo.
     constant = evaluate(constant_tree(data, params), data.X_original, data.y, params, data.weights)
     ub = constant.objective if np.isinf(upper_bound) else upper_bound
     printed = variant == "paper"
-    mixes = [] if printed else _mixes(data, params)
+    mixes = [] if printed else chosen_rows(data, params)
     delta = ub * (1 + big_m.SLACK)
     if not printed:
         alone = [mix for mix, t in mixes if t == 1]
@@ -145,9 +145,7 @@ def build(data: Data, params: OCTSVMParams, upper_bound: float = np.inf) -> pyo.
     else:
         hinge = add_hinge(m, nodes, split, data.sign, M, E, assignment, relabelling)
         margin = add_margin(m, nodes, split, params.norm, W / 2)
-        add_side_costs(
-            m, topology, assignment, hinge, relabelling, data.sign, params.boundary or 0.0
-        )
+        add_side_costs(m, topology, assignment, hinge, relabelling, data.sign, params.boundary or 0.0)
         if mixes:
             add_mixes(m, mixes, W, margin, pruning, assignment, hinge, relabelling)
     w = data.weights.tolist()
@@ -186,9 +184,9 @@ def build(data: Data, params: OCTSVMParams, upper_bound: float = np.inf) -> pyo.
     return m
 
 
-def _mixes(data: Data, params: OCTSVMParams) -> list[tuple[separation.Mix, int]]:
+def chosen_rows(data: Data, params: OCTSVMParams) -> list[tuple[separation.Mix, int]]:
     """Which rows of :func:`blocks.add_mixes` stand in the model: all pairs at all nodes, and the sets of up to four rows
-    that matter most at branch nodes; for larger tables each row and its neighbour of the other class, at the root.
+    that matter most at branch nodes; for larger tables each row of the smaller class and its nearest of the other, at the root.
     """
     T, B = 2 ** (params.depth + 1) - 1, max(1, 2**params.depth - 1)
     X, sign, norm = data.X, data.sign, params.norm

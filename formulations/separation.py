@@ -23,9 +23,13 @@ from .base import BoolArray, FloatArray, IntArray
 
 INNER = 1e-3  # weights below that are left to the smaller set without the row
 VIOLATED = 1e-3
+LEAST_DISTANCE = 1e-7  # solvers drop smaller coefficients; a larger distance only weakens the row
 ROUNDS = 10
 LARGEST_TABLE = 24  # rows; sets of up to four are looked through, of which there are about n⁴/50
 SLACK = 1e-6
+TINY = 1e-11
+PIVOTS = 400
+STEPS = 6  # of the bound on δ
 
 
 @dataclass(frozen=True)
@@ -44,7 +48,7 @@ def dual_length(d: FloatArray, norm: str) -> FloatArray:
 
 def _mixes(X: FloatArray, sign: FloatArray, rows: IntArray, weights: FloatArray, norm: str) -> list[Mix]:
     signed = weights * sign[rows]
-    distance = dual_length((signed[:, :, None] * X[rows]).sum(axis=1), norm)
+    distance = np.maximum(dual_length((signed[:, :, None] * X[rows]).sum(axis=1), norm), LEAST_DISTANCE)
     return [
         Mix(tuple(at), tuple(w), d)
         for at, w, d in zip(rows.tolist(), weights.tolist(), distance.tolist(), strict=True)
@@ -60,18 +64,18 @@ def pairs(X: FloatArray, sign: FloatArray, norm: str = "l2", most: int | None = 
 
 
 def neighbours(X: FloatArray, sign: FloatArray, norm: str = "l2") -> list[Mix]:
-    """Each row and the nearest of the other class (at most n pairs); any number of rows."""
-    plus, minus = np.flatnonzero(sign > 0), np.flatnonzero(sign < 0)
-    found: set[tuple[int, int]] = set()
-    for a, b in ((plus, minus), (minus, plus)):
-        for i in a if len(b) else []:
-            h = int(b[np.argmin(dual_length(X[b] - X[i], norm))])
-            found.add((int(i), h) if sign[i] > 0 else (h, int(i)))
-    rows = np.array(sorted(found), dtype=np.int64).reshape(-1, 2)
+    """Each row of the smaller class (+ if they are equal) and the nearest of the other; any number of rows."""
+    few, many = np.flatnonzero(sign > 0), np.flatnonzero(sign < 0)
+    if len(few) > len(many):
+        few, many = many, few
+    found = [(int(i), int(many[np.argmin(dual_length(X[many] - X[i], norm))])) for i in few]
+    rows = np.array(found, dtype=np.int64).reshape(-1, 2)
     return _mixes(X, sign, rows, np.ones((len(rows), 2)), norm)
 
 
-def _solve2(aa: FloatArray, bb: FloatArray, ab: FloatArray, ra: FloatArray, rb: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _solve2(
+    aa: FloatArray, bb: FloatArray, ab: FloatArray, ra: FloatArray, rb: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """The 2×2 systems [aa ab; ab bb](s, t) = (ra, rb); where they are singular, (0, 0)."""
     det = aa * bb - ab**2
     det = np.where(det > 1e-12, det, np.inf)
@@ -113,17 +117,52 @@ def small_mixes(X: FloatArray, sign: FloatArray, norm: str = "l2") -> list[Mix]:
     return found
 
 
+def packing(load: FloatArray, capacity: FloatArray, gain: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """max gain'y with load'y <= capacity, y >= 0, and the prices of the capacities; all numbers but gains >= 0.
+
+    The simplex method on a dense tableau, for problems of some dozens of rows; y = 0 is its first point, so that it may
+    stop at any time. ``load`` is (k, m), ``capacity (m,)``, ``gain (k,)``.
+    """
+    k, m = load.shape
+    tableau = np.hstack([load.T, np.eye(m), capacity[:, None]])
+    price = np.concatenate([gain, np.zeros(m + 1)])
+    basis = np.arange(k, k + m)
+    for _ in range(PIVOTS):
+        enter = int(np.argmax(price[:-1]))
+        if price[enter] <= TINY:
+            break
+        column = tableau[:, enter]
+        up = np.flatnonzero(column > TINY)
+        if not len(up):
+            break  # no capacity limits it, which rows of mixes do not do
+        leave = int(up[np.argmin(tableau[up, -1] / column[up])])
+        tableau[leave] /= tableau[leave, enter]
+        others = np.arange(m) != leave
+        tableau[others] -= np.outer(tableau[others, enter], tableau[leave])
+        price -= price[enter] * tableau[leave]
+        basis[leave] = enter
+    y = np.zeros(k + m)
+    y[basis] = np.maximum(tableau[:, -1], 0.0)
+    y = y[:k]
+    used = y @ load
+    over = used > TINY
+    y *= min(
+        1.0, float((capacity[over] / used[over]).min(initial=1.0))
+    )  # rounding never overdraws a capacity
+    return y, np.maximum(-price[k : k + m], 0.0)
+
+
 class RootProblem:
     """The linear program of one node that holds all rows: min δ + c1 Σ w e + c2 Σ w ξ under the rows of some mixes.
 
     Every tree that splits has such a node, its root; what a tree costs besides (lower levels, splits) is not negative.
+    Its dual packs weights y of the mixes into the costs; every packing is a bound, Σ y_k (2 - 2δ dist_k), on what the
+    root's errors and relabelled rows cost at δ.
     """
 
-    def __init__(self, mixes: list[Mix], weights: FloatArray, c1: float, c2: float) -> None:
+    def __init__(self, weights: FloatArray, c1: float, c2: float) -> None:
         self.n = len(weights)
         self.cost = np.concatenate([c1 * weights, c2 * weights, [1.0]])
-        self.bounds = [(0.0, None)] * self.n + [(0.0, 1.0)] * self.n + [(0.0, None)]
-        self.rows = self.matrix(mixes)
 
     def matrix(self, mixes: list[Mix]) -> FloatArray:
         """A row (2n + 1) for each mix over e, ξ and δ = r/2."""
@@ -133,27 +172,36 @@ class RootProblem:
             A[k, at], A[k, self.n + at], A[k, -1] = mix.weights, 2.0, 2.0 * mix.distance
         return A
 
-    def cheapest(self) -> FloatArray | None:
-        """An optimum (2n + 1,)."""
-        from scipy.optimize import linprog
+    def cheapest(self, A: FloatArray) -> FloatArray:
+        """An optimum (2n + 1,) under the rows ``A``."""
+        return packing(A, self.cost, np.full(len(A), 2.0))[1]
 
-        out = linprog(self.cost, A_ub=-self.rows, b_ub=np.full(len(self.rows), -2.0), bounds=self.bounds)
-        return np.asarray(out.x) if out.status == 0 else None
-
-    def widest(self, budget: float) -> float | None:
-        """The largest δ at a cost of at most ``budget``; None where no point costs that little."""
-        from scipy.optimize import linprog
-
-        goal = np.zeros(2 * self.n + 1)
-        goal[-1] = -1.0
-        A = np.vstack([-self.rows, self.cost])
-        b = np.append(np.full(len(self.rows), -2.0), budget)
-        out = linprog(goal, A_ub=A, b_ub=b, bounds=self.bounds)
-        return float(out.x[-1]) if out.status == 0 else budget if out.status != 2 else None
+    def widest(self, A: FloatArray, budget: float) -> float:
+        """A bound on δ at a cost of at most ``budget``: δ + Σ y_k (2 - 2δ dist_k) <= budget for some packings y."""
+        most = budget
+        for _ in range(STEPS):
+            y, _ = packing(A[:, :-1], self.cost[:-1], 2.0 - most * A[:, -1])
+            slope = 1.0 - float(y @ A[:, -1])
+            if slope <= TINY:
+                break
+            found = (budget - 2.0 * float(y.sum())) / slope
+            if found >= most * (1 - VIOLATED):
+                break
+            most = found
+            if most <= 0:
+                return 0.0
+        return most
 
 
 def chosen_mixes(
-    X: FloatArray, sign: FloatArray, weights: FloatArray, c1: float, c2: float, norm: str, base: list[Mix], most: int
+    X: FloatArray,
+    sign: FloatArray,
+    weights: FloatArray,
+    c1: float,
+    c2: float,
+    norm: str,
+    base: list[Mix],
+    most: int,
 ) -> list[Mix]:
     """At most ``most`` of :func:`small_mixes`: in rounds, those that the cheapest point of the root violates most."""
     if len(X) > LARGEST_TABLE or not base:
@@ -161,34 +209,32 @@ def chosen_mixes(
     candidates = small_mixes(X, sign, norm)
     if not candidates:
         return []
-    root = RootProblem(base, weights, c1, c2)
-    matrix = root.matrix(candidates)
+    root = RootProblem(weights, c1, c2)
+    rows, matrix = root.matrix(base), root.matrix(candidates)
     chosen: list[int] = []
     for _ in range(ROUNDS):
-        x = root.cheapest()
-        if x is None:
-            break
-        short = 2.0 - matrix @ x
+        short = 2.0 - matrix @ root.cheapest(rows)
         short[chosen] = 0.0
         worst = np.argsort(-short, kind="stable")[: max(4, len(X) // 2)]
         worst = worst[short[worst] > VIOLATED][: most - len(chosen)]
         if not len(worst):
             break
         chosen += worst.tolist()
-        root.rows = np.vstack([root.rows, matrix[worst]])
+        rows = np.vstack([rows, matrix[worst]])
     return [candidates[k] for k in chosen]
 
 
-def margin_bound(mixes: list[Mix], weights: FloatArray, c1: float, c2: float, c3: float, upper_bound: float) -> float:
+def margin_bound(
+    mixes: list[Mix], weights: FloatArray, c1: float, c2: float, c3: float, upper_bound: float
+) -> float:
     """Bound on δ at every tree with an objective of at most UB.
 
     δ > 0 needs a split, so c3 is paid, and the root pays errors and relabelled rows as :class:`RootProblem` has them:
-    δ is at most its largest value there at a cost of UB - c3. Where no tree that splits is that cheap, a twentieth of UB
-    is returned.
+    δ is at most its largest value there at a cost of UB - c3. Where hardly any tree that splits is that cheap, a
+    twentieth of UB is returned.
     """
-    budget = upper_bound * (1 + SLACK) - c3
-    widest = budget
-    if mixes and len(weights) <= LARGEST_TABLE and budget > 0:
-        found = RootProblem(mixes, weights, c1, c2).widest(budget)
-        widest = 0.0 if found is None else min(budget, found * (1 + SLACK) + SLACK * min(1.0, upper_bound))
+    widest = upper_bound * (1 + SLACK) - c3
+    if mixes and len(weights) <= LARGEST_TABLE and widest > 0:
+        root = RootProblem(weights, c1, c2)
+        widest = root.widest(root.matrix(mixes), widest) * (1 + SLACK)
     return max(widest, upper_bound / 20)

@@ -73,8 +73,8 @@ class Rounds:
         self.program, self.engine, self.bridge = program, engine, bridge
         self.spec, self._polisher = engine.spec, embedded()
         # Our own search has been where the engine's heuristics would look; on a small model they take most of the time.
-        quiet = self.spec.quiet if searched and int(program.integer.sum()) <= SMALL else {}
-        self.work, self.options = work, {**quiet, **(options or {})}
+        for_small = self.spec.small if searched and int(program.integer.sum()) <= SMALL else {}
+        self.work, self.options = work, {**for_small, **(options or {})}
         self.deadline, self.began, self.gap = deadline, began, gap
         self.threads, self.seed, self.log, self.callback = threads, seed, log, callback
         self.node_limit, self.round_limit = node_limit, round_limit
