@@ -16,10 +16,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
-from .base import BoolArray, FloatArray, IntArray
+from .base import FloatArray, IntArray
 
 INNER = 1e-3  # weights below that are left to the smaller set without the row
 VIOLATED = 1e-3
@@ -82,6 +83,11 @@ def _solve2(
     return (bb * ra - ab * rb) / det, (aa * rb - ab * ra) / det
 
 
+def _indices(mask: Any) -> list[int]:
+    found: list[int] = np.flatnonzero(mask).tolist()
+    return found
+
+
 def _table(sets: Iterable[tuple[int, ...]], size: int) -> IntArray:
     return np.array(list(sets), dtype=np.int64).reshape(-1, size)
 
@@ -95,11 +101,11 @@ def small_mixes(X: FloatArray, sign: FloatArray, norm: str = "l2") -> list[Mix]:
     dot = lambda a, b: (a * b).sum(axis=1)  # noqa: E731
 
     def keep(rows: IntArray, weights: FloatArray) -> None:
-        inner: BoolArray = (weights > INNER).all(axis=1)
+        inner = np.flatnonzero((weights > INNER).all(axis=1))
         found.extend(_mixes(X, sign, rows[inner], weights[inner], norm))
 
     for own in (1, -1):
-        one, other = np.flatnonzero(sign == own), np.flatnonzero(sign == -own)
+        one, other = _indices(sign == own), _indices(sign == -own)
         c = _table(((i, *q) for i in one for q in combinations(other, 2)), 3)
         u, w = X[c[:, 2]] - X[c[:, 1]], X[c[:, 0]] - X[c[:, 1]]
         t = dot(u, w) / np.maximum(dot(u, u), 1e-300)
@@ -108,7 +114,7 @@ def small_mixes(X: FloatArray, sign: FloatArray, norm: str = "l2") -> list[Mix]:
         u, v, w = (X[c[:, k]] - X[c[:, 1]] for k in (2, 3, 0))
         s, t = _solve2(dot(u, u), dot(v, v), dot(u, v), dot(u, w), dot(v, w))
         keep(c, np.column_stack([np.ones(len(c)), 1 - s - t, s, t]))
-    plus, minus = np.flatnonzero(sign > 0), np.flatnonzero(sign < 0)
+    plus, minus = _indices(sign > 0), _indices(sign < 0)
     c = _table((a + b for a in combinations(plus, 2) for b in combinations(minus, 2)), 4)
     u, v, w = X[c[:, 1]] - X[c[:, 0]], X[c[:, 3]] - X[c[:, 2]], X[c[:, 2]] - X[c[:, 0]]
     s, minus_t = _solve2(dot(u, u), dot(v, v), dot(u, v), dot(u, w), dot(v, w))

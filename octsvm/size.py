@@ -8,7 +8,7 @@ from typing import Any
 from .errors import InvalidData, InvalidParameter
 from .formulations.base import Data, Formulation
 from .formulations.oct import DEFAULT
-from .formulations.octsvm import MOST_PAIRS, chosen_rows
+from .formulations.octsvm import MOST_PAIRS, OCTSVMParams, chosen_rows
 from .formulations.params import Params
 from .registry import formulation as find_formulation
 
@@ -167,7 +167,7 @@ def of_table(formulation: str, X: Any, y: Any, *, scale: bool = True, **params: 
     zeros, flow = _zeros(form, checked, data), _Flow.of_shape(data.n, data.p)
     if form.name == "oct" and (getattr(checked, "variant", None) or DEFAULT) == "flow":
         flow = _flow(checked, data)
-    mixes = _Mixes.of(chosen_rows(data, checked) if form.name == "octsvm" else [])
+    mixes = _Mixes.of(chosen_rows(data, checked) if isinstance(checked, OCTSVMParams) else [])
     return _count(form, checked, data.n, data.p, data.K, zeros, flow, mixes, exact=True)
 
 

@@ -16,8 +16,7 @@ import pyomo.environ as pyo
 import pytest
 
 import octsvm
-from octsvm.formulations import blocks
-from octsvm.formulations import separation
+from octsvm.formulations import blocks, separation
 from octsvm.formulations.blocks import big_m
 from octsvm.formulations.subtrees import Found, RootBounds
 
