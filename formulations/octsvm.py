@@ -12,6 +12,10 @@ The default ("compact") differs from the printed model in three ways.
   need not belong to any tree. printed <= infimum over all trees <= default; the default is the best tree in which
   every training row that reaches a branch node has s >= 0 or s <= -μ.
 
+Besides, it has rows that are implied and need no big-M (:func:`blocks.add_side_costs`, :func:`blocks.add_mixes`): every tree
+obeys them, with whatever labels given up. W is twice a bound on δ (:func:`separation.margin_bound`) that every tree with an
+objective of at most UB obeys: like each M it holds for trees up to UB, and those are the ones that the model admits.
+
 ``variant="paper"`` builds the rows as printed, with β; with ``mu_svm`` given it has (9′) and equals the default.
 """
 
