@@ -1,9 +1,9 @@
 """How long proofs of optimality take: the default of OCTSVM against the paper's rows with (9′), by the same engine.
 
-    python -m benchmarks.proofs run --out proofs.jsonl --solver highs --solver scip --limit 120
-    python -m benchmarks.proofs ablation --out proofs.jsonl
-    python -m benchmarks.proofs report proofs.jsonl
-    python -m benchmarks.proofs profile proofs.jsonl --solver highs --plot profile.svg
+    python benchmarks/proofs.py run --out proofs.jsonl --solver highs --solver scip --limit 120
+    python benchmarks/proofs.py ablation --out proofs.jsonl
+    python benchmarks/proofs.py report proofs.jsonl
+    python benchmarks/proofs.py profile proofs.jsonl --solver highs --plot profile.svg
 
 The tables are those of ``benchmarks.cases.PROOFS``. What is in --out already is not run again, so a run may be stopped
 and taken up; the last line counts. ``paper`` is variant="paper", mu_svm=1e-3, strategy="exact"; ``default`` is a plain
@@ -18,6 +18,7 @@ import json
 import multiprocessing
 import os
 import resource
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,6 +27,8 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.cases import PROOFS, Proof
 
@@ -51,7 +54,7 @@ AGREE = 2e-4  # relative: two gaps
 @contextmanager
 def changed(way: str) -> Iterator[None]:
     """The package without the part that ``way`` names, for a while."""
-    from octsvm import rounds
+    from octsvm import dispatch
     from octsvm.formulations import octsvm as model
     from octsvm.formulations import separation
 
@@ -63,7 +66,7 @@ def changed(way: str) -> Iterator[None]:
             separation, "margin_bound", lambda *a: a[-1] * (1 + 1e-6)
         ),
         "as for large models": lambda: patch.object(
-            rounds, "SMALL", 0
+            dispatch, "SMALL_TABLE", 0
         ),  # loose rounds first, heuristics of the engine
     }
     if way not in patches:
