@@ -26,8 +26,8 @@ def add_side_costs(
 
         e_it + κ ξ_it >= κ z_ic           e_it >= ξ_it - z_ic
 
-    Source: ours. A row in c that is not relabelled has y s <= 1 - κ, so e >= κ. A relabelled row on its own side has
-    y s >= 0, so e >= 1. Both hold at every point of the model. Size: 2n|τ_B| rows.
+    Source: ours. **differs:** not in the paper; implied by its rows. A row in c that is not relabelled has y s <= 1 - κ,
+    so e >= κ. A relabelled row on its own side has y s >= 0, so e >= 1. Both hold at every point of the model. Size: 2n|τ_B| rows.
     """
     tree, I = topology.tree, range(len(sign))
     block = model.side_costs = pyo.Block(doc="what the side taken costs")
@@ -64,9 +64,9 @@ def add_mixes(
         Σ_k m_k e_kt + 2 Σ_k ξ_kt + dist·r_t >= 2 - 2 Σ_k (1 - z_kt)          k over the rows of the mix
         r_t <= 2δ,   r_t <= W d_t
 
-    Source: ours (:mod:`formulations.separation` has the proof); r_t stands for any number that ‖ω_t‖ does not exceed,
-    and min(2δ, W d_t) is one. Both hold at every point of the model that has ‖ω_t‖ <= W. Size: |t| variables, 2|t|
-    rows, and a row with 3 to 13 nonzeros for each key.
+    Source: ours (:mod:`formulations.separation` has the proof). **differs:** not in the paper; implied. r_t stands for any
+    number that ‖ω_t‖ does not exceed, and min(2δ, W d_t) is one. Both hold at every point of the model that has
+    ‖ω_t‖ <= W. Size: |t| variables, 2|t| rows, and a row with 5 to 13 nonzeros for each key.
     """
     block = model.mixes = pyo.Block(doc="rows of both classes in one node pay")
     e, xi, z = hinge.e, relabelling.xi, assignment.z
