@@ -83,9 +83,9 @@ def fit_path(
     **params
         Parameters that all settings share.
 
-    Yields
-    ------
-    (int, Result)
+    Returns
+    -------
+    iterator of (int, Result)
         Position in ``settings``, and the checked tree: status "feasible", or "fallback" for the constant tree. Its
         ``seconds`` hold its share of the common work.
 

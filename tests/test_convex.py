@@ -22,7 +22,10 @@ class Problem:
     def __init__(self, seed: int, depth: int, norm: str, single: bool) -> None:
         rng = np.random.default_rng([seed, depth])
         n, p = int(rng.integers(6, 15)), int(rng.integers(1, 4))
-        self.X, self.weights = rng.random((n, p)), rng.choice([0.0, 0.5, 1.0, 3.0], size=n, p=[0.1, 0.2, 0.6, 0.1])
+        self.X, self.weights = (
+            rng.random((n, p)),
+            rng.choice([0.0, 0.5, 1.0, 3.0], size=n, p=[0.1, 0.2, 0.6, 0.1]),
+        )
         T = 2 ** (depth + 1) - 1
         split = rng.random(T) < 0.8
         split[0] = True
@@ -41,7 +44,11 @@ class Problem:
                 score[rows, level] = s
                 if level < depth:
                     node[rows, level + 1] = 2 * t + (s >= 0)
-        label = np.where(rng.random((n, depth + 1)) < 0.7, np.sign(score) + (score == 0), rng.choice([-1.0, 1.0], size=(n, 1)))
+        label = np.where(
+            rng.random((n, depth + 1)) < 0.7,
+            np.sign(score) + (score == 0),
+            rng.choice([-1.0, 1.0], size=(n, 1)),
+        )
         self.fixed = convex.Fixed(node, label, split, score)
         self.costs = convex.Costs(float(rng.choice([0.3, 2.0, 20.0])), 0.0 if single else MU, norm, single)
 

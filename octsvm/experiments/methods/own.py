@@ -45,7 +45,10 @@ def fit_grid(
     if spec.kind in ("oct", "oct_h") and not any("n_min" in setting for setting in settings):
         fixed.setdefault("n_min", least_rows(data))
     points = [
-        {name: int(value) if name in WHOLE and float(value).is_integer() else value for name, value in setting.items()}
+        {
+            name: int(value) if name in WHOLE and float(value).is_integer() else value
+            for name, value in setting.items()
+        }
         for setting in settings
     ]
     path = fit_path(spec.kind, data.X, data.y, points, work_limit=spec.work, seed=seed, skip=skip, **fixed)
@@ -66,7 +69,7 @@ def _fit(data: PartData, result: Result) -> Fit:
         objective=result.objective,
         bound=np.nan,  # heuristics prove nothing
         status=result.status,
-        splits=int(result.counts.get("splits", 0)),
+        splits=int(tree.splits.sum()),
         believed=_believed(data, tree),
         tree=tree,
     )
