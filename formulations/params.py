@@ -26,7 +26,7 @@ class Params(BaseModel):
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
 
     @classmethod
-    def make(cls, formulation: str, **given: Any) -> Self:
+    def make(cls, formulation: str, /, **given: Any) -> Self:
         """Validate ``given`` and return the parameters of ``formulation``."""
         known = list(cls.model_fields)
         for name in given:

@@ -155,7 +155,8 @@ def fit(
     checked = form.Params.make(formulation, **params)
     data = prepare(form, X, y, scale=scale, weights=weights)
     if data.K == 1:
-        return _one_class(form, data, checked, began, solver)
+        warnings.warn(one_class_note(data), stacklevel=2)
+        return one_class(form, data, checked, began, solver)
     if start is not None:
         _require_tree(start)
     if strategy == "heuristic":
@@ -608,11 +609,13 @@ def _require_tree(tree: Any) -> None:
         )
 
 
-def _one_class(form: Formulation, data: Data, params: Params, began: float, solver: str) -> Result:
-    warnings.warn(
-        f"y holds one class only ({data.classes[0]!r}): the tree predicts it everywhere, and nothing was solved.",
-        stacklevel=3,
-    )
+def one_class_note(data: Data) -> str:
+    """What to warn of where one class is left."""
+    return f"y holds one class only ({data.classes[0]!r}): the tree predicts it everywhere, and nothing was solved."
+
+
+def one_class(form: Formulation, data: Data, params: Params, began: float, solver: str) -> Result:
+    """The result where one class is left: the constant tree, which is optimal. ``began`` is the monotonic clock then."""
     if hasattr(params, "leaf_size"):
         params.leaf_size(data.n)
     tree = form.constant_tree(data, params)

@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import warnings
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from .api import unmodelled
+from .api import one_class, one_class_note, unmodelled
 from .data import prepare
-from .errors import InvalidParameter
+from .errors import InvalidParameter, TreeNotAdmitted
 from .formulations._svm import norms
 from .formulations.base import Data, FloatArray, Formulation
 from .formulations.trees import MarginTree, Tree
@@ -28,11 +31,11 @@ from .starts.structure_search import Search
 from .starts.svm_tree import Planes, Workshop, as_margin_tree
 
 COARSE = 20  # settings from which the pool is grown, spread over the grid
-POOL_STEPS = 60  # of the search for each of them
-IMPROVED = 1  # trees of the pool that are improved for a setting
-STEPS = 12  # of the search that improves them
+POOL_STEPS = 1200  # of the search, for all of them together
+MOST_STEPS = 200  # for one of them
 LEAST_RATIO, LARGEST_RATIO = 0.05, 20.0  # of c2 to c1: beyond, trees are those at the ends
-WORTH = 1.2  # a tree of the pool that costs more than this many constant trees is not improved
+STEPS = 12  # of the search that improves the cheapest tree of the pool for a setting
+WORTH = 1.2  # it is left alone where it costs more than this many constant trees
 TREE_STEPS = 40  # of the search of OCT and OCT-H for each setting
 
 __all__ = ["fit_path"]
@@ -51,7 +54,10 @@ def fit_path(
     weights: Any = None,
     **params: Any,
 ) -> Iterator[tuple[int, Result]]:
-    """Fit a formulation at every setting of a grid by heuristics that share their trees; one result as soon as it is there.
+    """Fit a formulation at every setting of a grid by heuristics that share their trees.
+
+    Results come one by one, each as soon as it is there; the first one waits for the pool of trees. All rows are
+    searched: the method suits tables of up to some thousand rows.
 
     Parameters
     ----------
@@ -64,46 +70,109 @@ def fit_path(
     settings : sequence of mappings
         Parameters of the formulation, e.g. ``[{"c1": 1, "c2": 1}, {"c1": 10, "c2": 1}]``.
     work_limit : int, optional
-        Steps of the search for each setting (a dozen). There is no other limit: the trees depend on the arguments only.
+        Steps of the search for each setting: a dozen for "re_svm" and "octsvm", where a step tries three changes of the
+        pool's cheapest tree, and 40 for "oct" and "oct_h". There is no other limit: the trees depend on the arguments only.
     seed : int
         Of the heuristics' random choices.
     skip : collection of int
         Positions in ``settings`` that are not wanted, e.g. known from a run before; the others come out the same.
-    scale, weights
+    scale : bool
+        As for :func:`octsvm.fit`.
+    weights : array-like of shape (n,), optional
         As for :func:`octsvm.fit`.
     **params
         Parameters that all settings share.
 
-    Yields
-    ------
-    (int, Result)
-        Position in ``settings``, and the checked tree: status "feasible", or "fallback" for the constant tree.
+    Returns
+    -------
+    iterator of (int, Result)
+        Position in ``settings``, and the checked tree: status "feasible", or "fallback" for the constant tree. Its
+        ``seconds`` hold its share of the common work.
 
     Raises
     ------
     InvalidData, InvalidParameter, UnknownFormulation
-        Before the first result.
+        When called, before the first result.
+
+    Warns
+    -----
+    UserWarning
+        Where y holds one class only, as :func:`octsvm.fit`.
     """
     form = find_formulation(formulation)
+    checked = _check_settings(form, settings, params)
+    steps = None if work_limit is None else _whole("work_limit", work_limit, 1)
+    seed = _whole("seed", seed, 0)
+    if not isinstance(skip, Collection):
+        raise InvalidParameter(
+            f"skip={skip!r} should be a collection of positions in settings, e.g. {{0, 3}}."
+        )
     data = prepare(form, X, y, scale=scale, weights=weights)
-    both = [sorted(set(params) & set(setting)) for setting in settings]
-    if any(both):
-        raise InvalidParameter(f"{max(both)[0]!r} is in the settings and an argument as well; name it once.")
-    checked = [form.Params.make(form.name, **params, **setting) for setting in settings]
-    if work_limit is not None and (isinstance(work_limit, bool) or int(work_limit) < 1):
-        raise InvalidParameter(f"work_limit={work_limit!r} should be a number of steps, 1 or more.")
+    for one in checked:
+        if hasattr(one, "leaf_size"):
+            one.leaf_size(data.n)
     wanted = [k for k in range(len(checked)) if k not in skip]
+    if data.K == 1:
+        warnings.warn(one_class_note(data), stacklevel=2)
+        return ((k, one_class(form, data, checked[k], time.monotonic(), "none")) for k in wanted)
     if form.name in ("re_svm", "octsvm"):
-        return _margin_path(form, data, checked, wanted, work_limit or STEPS, seed)
-    return _tree_path(form, data, checked, wanted, work_limit or TREE_STEPS, seed)
+        return _margin_path(form, data, checked, wanted, steps or STEPS, seed)
+    return _tree_path(form, data, checked, wanted, steps or TREE_STEPS, seed)
 
 
-def _result(form: Formulation, data: Data, params: Any, tree: Tree | None, began: float) -> Result:
+def _check_settings(form: Formulation, settings: Any, params: Mapping[str, Any]) -> list[Any]:
+    """The parameters of every setting."""
+    if isinstance(settings, (str, Mapping)) or not isinstance(settings, Iterable):
+        raise InvalidParameter(
+            f"settings={settings!r} should be a list of mappings, e.g. [{{'c1': 1.0}}, {{'c1': 10.0}}]; "
+            "sklearn.model_selection.ParameterGrid makes one of a grid."
+        )
+    known = list(settings)
+    if not known:
+        raise InvalidParameter("settings is empty. Give at least one, e.g. [{}] for the defaults.")
+    checked = []
+    for k, setting in enumerate(known):
+        if not isinstance(setting, Mapping) or not all(isinstance(name, str) for name in setting):
+            raise InvalidParameter(
+                f"settings[{k}] is {setting!r}; it should be a mapping of parameters, e.g. {{'c1': 1.0}}."
+            )
+        both = sorted(set(params) & set(setting))
+        if both:
+            raise InvalidParameter(
+                f"{both[0]!r} is in settings[{k}] and an argument of its own as well; name it once."
+            )
+        checked.append(form.Params.make(form.name, **params, **setting))
+    return checked
+
+
+def _whole(name: str, value: Any, least: int) -> int:
+    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
+        raise InvalidParameter(f"{name}={value!r} should be a whole number, {least} or more.")
+    return int(value)
+
+
+def _result(form: Formulation, data: Data, params: Any, trees: Iterable[Tree], began: float) -> Result:
+    """The cheapest of the trees that the model admits, or the constant tree where none is cheaper than that."""
+
+    def cost(tree: Tree) -> float:
+        return form.evaluate(tree, data.X_original, data.y, params, data.weights).objective
+
+    best: Tree | None = None
+    lowest = cost(form.constant_tree(data, params)) * (1 - 1e-9) - 1e-12
+    for tree in trees:
+        try:
+            known = form.normalise(tree, data, params)
+            form.require(known, data, params)
+        except TreeNotAdmitted:
+            continue  # grown for a greater depth, for smaller leaves
+        found = cost(known)
+        if found < lowest:
+            best, lowest = known, found
     return unmodelled(
         form,
         data,
         params,
-        tree,
+        best,
         stop="work_limit",
         began=began,
         solver="none",
@@ -130,16 +199,7 @@ def _tree_path(
             pool.append(tree)
     share = (time.monotonic() - began) / len(checked)
     for k in wanted:
-        began = time.monotonic() - share
-        params = checked[k]
-
-        def cost(tree: Tree, params: Any = params) -> float:
-            return form.evaluate(tree, data.X_original, data.y, params, data.weights).objective
-
-        best = min(pool, key=cost, default=None)
-        if best is not None and cost(best) >= cost(form.constant_tree(data, params)) * (1 - 1e-9) - 1e-12:
-            best = None
-        yield k, _result(form, data, params, best, began)
+        yield k, _result(form, data, checked[k], pool, time.monotonic() - share)
 
 
 # -- RE-SVM and OCTSVM ------------------------------------------------------------------------------------------------
@@ -179,15 +239,19 @@ def _margin_path(
     form: Formulation, data: Data, checked: list[Any], wanted: list[int], steps: int, seed: int
 ) -> Iterator[tuple[int, Result]]:
     """One pool for all settings that share what trees look like: depth, norm and boundary."""
-    paths: dict[Any, tuple[_Path, list[int]]] = {}
+    alike: defaultdict[Any, list[int]] = defaultdict(list)
+    for k, params in enumerate(checked):
+        alike[_shape(params)].append(k)
+    paths: dict[Any, _Path] = {}
     for k in wanted:
-        key = _shape(checked[k])
-        began = time.monotonic()
-        if key not in paths:
-            members = [m for m, other in enumerate(checked) if _shape(other) == key]
-            paths[key] = _Path(data, [checked[m] for m in members], steps, seed), members
-        path, members = paths[key]
-        yield k, _result(form, data, checked[k], path.tree(members.index(k)), began)
+        shape = _shape(checked[k])
+        members = alike[shape]
+        if shape not in paths:
+            paths[shape] = _Path(data, [checked[m] for m in members], steps, seed)
+        path = paths[shape]
+        began = time.monotonic() - path.share
+        tree = path.tree(members.index(k))
+        yield k, _result(form, data, checked[k], [] if tree is None else [tree], began)
 
 
 def _shape(params: Any) -> Any:
@@ -198,9 +262,12 @@ class _Path:
     """The pool of a grid, and the tree of every setting once it was asked for."""
 
     def __init__(self, data: Data, checked: list[Any], steps: int, seed: int) -> None:
+        began = time.monotonic()
         self.data, self.checked, self.steps, self.seed = data, checked, steps, seed
-        self._known: dict[int, tuple[Planes | None, float]] = {}
+        self._known: dict[int, tuple[Planes | None, bool]] = {}
+        self._below = _cheaper_relabelling(checked)
         self.pool = _Pool.of(self.shop(checked[0]), self._grown())
+        self.share = (time.monotonic() - began) / len(checked)  # seconds of the pool for each setting
 
     def shop(self, params: Any, steps: int | None = None) -> Workshop:
         """A workshop of the training rows at one setting."""
@@ -209,22 +276,10 @@ class _Path:
 
     def _grown(self) -> list[Planes]:
         """Trees of a coarse part of the grid, and these without one of their subtrees."""
-        least = min((getattr(p, "c3", 0.0) for p in self.checked), default=0.0)
-        coarse = [
-            p
-            for p in self.checked
-            if getattr(p, "c3", 0.0) == least
-            and LEAST_RATIO <= p.c2 / max(p.c1, 1e-300) <= LARGEST_RATIO
-            and not self._trivial(p)
-        ]
-        picked = (
-            np.unique(np.linspace(0, len(coarse) - 1, COARSE).round().astype(int))
-            if coarse
-            else np.empty(0, int)
-        )
+        coarse = self._coarse()
         found: list[Planes] = []
-        for k in picked:
-            shop = self.shop(coarse[k], POOL_STEPS)
+        for params in coarse:
+            shop = self.shop(params, min(MOST_STEPS, POOL_STEPS // len(coarse)))
             found += [planes.copy() for planes in shop.run()]
             best = shop.best
             if best is not None and best.split.any():
@@ -232,68 +287,73 @@ class _Path:
                 found += [shop.without(best, int(t)) for t in np.flatnonzero(best.split)[1:] + 1]
         return found
 
+    def _coarse(self) -> list[Any]:
+        """Settings to grow trees from: of a large grid those with cheap splits where c1 and c2 are of a size."""
+        worth = [p for p in self.checked if not self._trivial(p)]
+        if len(worth) <= COARSE:
+            return worth
+        least = min(getattr(p, "c3", 0.0) for p in worth)
+        worth = [p for p in worth if getattr(p, "c3", 0.0) == least]
+        worth = [p for p in worth if LEAST_RATIO <= p.c2 / p.c1 <= LARGEST_RATIO] or worth
+        return [worth[k] for k in np.unique(np.linspace(0, len(worth) - 1, COARSE).round().astype(int))]
+
     def _trivial(self, params: Any) -> bool:
         """Whether no tree with a split can be better than the constant one."""
         shop = self.shop(params)
-        return params.c1 == 0 or shop.value(shop.unsplit()) <= shop.c3
+        return bool(params.c1 == 0 or shop.value(shop.unsplit()) <= shop.c3)
 
     def tree(self, k: int) -> MarginTree | None:
         """The tree of a setting; None where nothing beats the constant tree."""
-        planes, _ = self._planes(k)
-        if planes is None:
-            return None
-        return as_margin_tree(planes, self.data, self.checked[k])
+        chain = [k]
+        while (below := self._below[chain[-1]]) is not None and below not in self._known:
+            chain.append(below)
+        for j in reversed(chain):
+            if j not in self._known:
+                self._known[j] = self._found(j)
+        planes, _ = self._known[k]
+        return None if planes is None else as_margin_tree(planes, self.data, self.checked[k])
 
-    def _planes(self, k: int) -> tuple[Planes | None, float]:
-        """The planes of a setting, and how many labels they give up."""
-        if k not in self._known:
-            self._known[k] = self._found(k)
-        return self._known[k]
-
-    def _found(self, k: int) -> tuple[Planes | None, float]:
+    def _found(self, k: int) -> tuple[Planes | None, bool]:
+        """The planes of a setting, and whether they keep all labels. What is cheaper in c2 is known already."""
         params = self.checked[k]
         if self._trivial(params) or not self.pool.planes:
-            return None, 0.0
-        below = self._cheaper_relabelling(k)
+            return None, False
+        below = self._below[k]
         if below is not None:
             # A best tree that gives up no label stays one where giving up costs more: no tree becomes cheaper.
-            planes, given_up = self._planes(below)
-            if planes is not None and given_up == 0:
-                return planes, 0.0
+            planes, keeps = self._known[below]
+            if planes is not None and keeps:
+                return planes, True
         shop = self.shop(params)
-        constant = shop.unsplit()
-        constant.cost = shop.value(constant)
+        constant = shop.value(shop.unsplit())
         costs = self.pool.costs(shop)
-        best = constant
-        lowest: list[float] = []
-        for place in np.argsort(costs, kind="stable"):
-            if len(lowest) == IMPROVED or costs[place] > constant.cost * WORTH:
+        cheapest = int(np.argmin(costs))
+        if costs[cheapest] > constant * WORTH:
+            return None, False
+        shop.best = self.pool.planes[cheapest].copy()
+        shop.best.cost = shop.value(shop.best)
+        search = Search(shop)
+        search.settle_best()
+        for _ in range(self.steps):
+            if not search.step():
                 break
-            if any(abs(costs[place] - other) <= 1e-6 * other for other in lowest):
-                continue
-            lowest.append(float(costs[place]))
-            shop.best = self.pool.planes[place].copy()
-            shop.best.cost = shop.value(shop.best)
-            search = Search(shop)
-            search.settle_best()
-            for _ in range(self.steps):
-                if not search.step():
-                    break
-            shop.prune()
-            if shop.best.cost < best.cost * (1 - 1e-9) - 1e-12:
-                best = shop.best
-        if not best.split.any():
-            return None, 0.0
-        given_up = float((shop.believed(shop.route(best)[1]) != shop.sign[:, None]).sum())
-        return best, given_up
+        shop.prune()
+        best = shop.best
+        if not best.split.any() or best.cost >= constant * (1 - 1e-9) - 1e-12:
+            return None, False
+        return best, bool((shop.believed(shop.route(best)[1]) == shop.sign[:, None]).all())
 
-    def _cheaper_relabelling(self, k: int) -> int | None:
-        """The setting with the next smaller c2 and all else the same."""
-        this = self.checked[k]
-        rest = this.model_dump(exclude={"c2"})
-        smaller = [
-            (other.c2, j)
-            for j, other in enumerate(self.checked)
-            if other.c2 < this.c2 and other.model_dump(exclude={"c2"}) == rest
-        ]
-        return max(smaller)[1] if smaller else None
+
+def _cheaper_relabelling(checked: list[Any]) -> list[int | None]:
+    """For every setting the one with the next smaller c2 and all else the same."""
+    alike: defaultdict[Any, list[tuple[float, int]]] = defaultdict(list)
+    keys = [tuple(params.model_dump(exclude={"c2"}).values()) for params in checked]
+    for k, (key, params) in enumerate(zip(keys, checked, strict=True)):
+        alike[key].append((params.c2, k))
+    for same in alike.values():
+        same.sort()
+    below: list[int | None] = []
+    for key, params in zip(keys, checked, strict=True):
+        smaller = bisect_left(alike[key], (params.c2, -1))
+        below.append(alike[key][smaller - 1][1] if smaller else None)
+    return below

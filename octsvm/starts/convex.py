@@ -1,7 +1,8 @@
 """The convex problem that is left once routing and relabelling are fixed: all hyperplanes with their shared δ.
 
-With every row's node on every level and the label that is believed of it there, OCTSVM is a second-order cone program
-in ω_t, ω_t0, e and δ (a linear program under the norm l1), and RE-SVM a quadratic program. Clarabel solves it.
+With every row's node on every level (z, θ) and the label that is believed of it there (ξ), OCTSVM is a second-order cone
+program in ω_t, ω_t0, e and δ, and RE-SVM a quadratic program; under the norm l1 both are linear. Clarabel solves it.
+Everything is in scaled units, and nodes that do not split cost the same throughout.
 """
 
 from __future__ import annotations
@@ -14,17 +15,17 @@ from scipy import sparse
 
 from ..formulations.base import BoolArray, FloatArray, IntArray
 
-BAND = 3.0  # rows that are farther off their margin and their hyperplane are left away at first
-PASSES = 4
+BAND = 3.0  # rows farther than this beyond their margin and off their hyperplane are left away at first
+PASSES = 4  # in each the rows that were wrongly left away are brought in; in the last one all are in
 CLEAR = 1e-7  # by which rows keep clear of their hyperplane
 ITERATIONS = 60
 
 
 @dataclass(frozen=True)
 class Fixed:
-    """What is fixed: the node (n, D + 1) of each row on each level, the label believed there, and which nodes split.
+    """What is fixed: ``node`` (n, D + 1) of each row on each level, ``label`` (n, D + 1) believed there, ±1, ``split`` (T,).
 
-    ``score`` (n, D + 1) are those of a tree nearby: rows far out are left away at first.
+    ``score`` (n, D + 1) is that of a tree nearby: rows far out are left away at first.
     """
 
     node: IntArray
@@ -35,10 +36,10 @@ class Fixed:
 
 @dataclass(frozen=True)
 class Solved:
-    """Best ω (T, p) and ω_0 (T,) of the nodes that split, and multipliers (n, D + 1).
+    """Best ω (T, p) and ω_0 (T,) of the nodes that split, zeros elsewhere, and multipliers (n, D + 1), none below 0.
 
     ``side`` says what the objective falls by for a unit by which a row may cross to the other side, ``hinge`` for a
-    unit by which its margin may be smaller.
+    unit by which its margin may be smaller: the slope at the solution. Rows at nodes that do not split have none.
     """
 
     omega: FloatArray
@@ -49,7 +50,11 @@ class Solved:
 
 @dataclass(frozen=True)
 class Costs:
-    """What the problem is made of besides the rows; ``mu`` is how far off the plane a row that goes left lies."""
+    """What the problem is made of besides the rows.
+
+    ``mu`` is how far off the plane a row that goes left lies, ``norm`` "l2" or "l1", ``single`` means RE-SVM. What is given up
+    (c2) and splits (c3) cost the same whatever the hyperplanes are.
+    """
 
     c1: float
     mu: float
@@ -58,13 +63,18 @@ class Costs:
 
 
 def solve(X: FloatArray, weights: FloatArray, fixed: Fixed, costs: Costs) -> Solved | None:
-    """The best hyperplanes for what is fixed; None where the solver finds none."""
+    """The best hyperplanes for what is fixed, for rows ``X (n, p)`` and ``weights (n,)``.
+
+    None where no node splits, where no hyperplanes route as fixed, and where the solver gives up.
+    """
     nodes = np.flatnonzero(fixed.split) + 1
     if not len(nodes):
         return None
     levels = fixed.node.shape[1]
     near = (fixed.label * fixed.score < 1.0 + BAND) | (np.abs(fixed.score) < BAND)
-    for _ in range(PASSES):
+    for left in reversed(range(PASSES)):
+        if left == 0:
+            near[:] = True
         found = _solve(X, weights, fixed, near, nodes, costs)
         if found is None:
             return None
@@ -124,12 +134,14 @@ class _Rows:
 def _solve(
     X: FloatArray, weights: FloatArray, fixed: Fixed, near: BoolArray, nodes: IntArray, costs: Costs
 ) -> Solved | None:
+    """The same for the rows ``near`` (n, D + 1) and their nodes only; ``nodes`` are those that split."""
     import clarabel
 
     p, m, T = X.shape[1], len(nodes), len(fixed.split)
     levels = fixed.node.shape[1]
     branch = 2 ** (levels - 1) - 1
-    width = p + 1  # columns of a node: ω, ω_0; then |ω| of all nodes under l1, δ, and e
+    # Columns: ω and ω_0 of each node, then |ω| of all nodes under l1, δ (not of RE-SVM), and e.
+    width = p + 1
     sparse_norm = costs.norm == "l1"
     sizes_at = m * width
     delta = sizes_at + (m * p if sparse_norm else 0)

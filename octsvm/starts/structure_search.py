@@ -46,7 +46,8 @@ class Search:
     def __init__(self, shop: Workshop) -> None:
         self.shop = shop
         self.at: Settled | None = None  # the workshop's best tree, once settled
-        self._next: Iterator[convex.Fixed] | None = None
+        self._of = np.nan  # what the workshop's best tree cost when it was settled
+        self._next: Iterator[convex.Fixed] = iter(())
         self.costs = convex.Costs(shop.c1, shop.mu, shop.norm, shop.single)
 
     # -- settling -------------------------------------------------------------------------------------------
@@ -84,27 +85,25 @@ class Search:
 
     def settle_best(self) -> bool:
         """The workshop's best tree with the best hyperplanes for its structure; whether it is better."""
-        assert self.shop.best is not None
-        if not self.shop.best.split.any():
-            return False
-        self.at = self.settle(self.shop.best)
-        return self.at is not None and self.shop.offer(self.at.planes)
+        best = self.shop.best
+        assert best is not None
+        self.at = self.settle(best) if best.split.any() else None
+        better = self.at is not None and self.shop.offer(self.at.planes)
+        # Not the cost of ``at``: where it is a hair dearer than the tree it came from, it is not settled again.
+        self._of = self.shop.best_cost
+        self._next = iter(()) if self.at is None else self._changes(self.at)
+        return better
 
     def step(self) -> bool:
         """A few single changes of the workshop's best tree, the next ones in their order; whether one is better."""
-        best = self.shop.best
-        assert best is not None
-        if self.at is None or self.at.cost != best.cost:
-            if self.settle_best() or self.at is None:
-                return self.at is not None
-            self._next = None
-        if self._next is None:
-            self._next = self._changes(self.at, MOST_MOVES)
+        if self._of != self.shop.best_cost and self.settle_best():
+            return True
+        if self.at is None:
+            return False
         for fixed in islice(self._next, STEP):
             found = self.solve(fixed, self.at.planes)
             if found is not None and self.shop.offer(found.planes):
                 self.settle_best()
-                self._next = None
                 return True
         return False
 
@@ -114,8 +113,10 @@ class Search:
         """Several rows next to the hyperplanes changed at once, or another machine at a node; whether that is better."""
         best = self.shop.best
         assert best is not None
-        if self.at is None or self.at.cost != best.cost:
+        if self._of != best.cost:
             return self.settle_best()
+        if self.at is None:
+            return False
         if self.shop.rng.random() < 0.6:
             found = self.solve(self._several(self.at), best)
             planes = None if found is None else found.planes
@@ -147,18 +148,18 @@ class Search:
         rows = np.flatnonzero(node[:, level] == t)
         if len(rows) < 2:
             return None
-        label = shop.believed(score[rows], None, rows)[:, level] if rng.random() < 0.5 else shop.sign[rows]
+        label = shop.believed(score[rows], rows)[:, level] if rng.random() < 0.5 else shop.sign[rows]
         w = shop.weights[rows] * rng.exponential(size=len(rows))
         omega, omega0 = fit_svm(shop.X[rows], label, w, float(10 ** rng.uniform(-0.5, 4)))
         return shop.with_plane(planes, t, omega, omega0) if omega.any() else None
 
-    def _changes(self, at: Settled, most: int) -> Iterator[convex.Fixed]:
+    def _changes(self, at: Settled) -> Iterator[convex.Fixed]:
         """Structures next to this one, those first whose rows hold the hyperplanes back most."""
         both = np.stack([at.solved.side, at.solved.hinge])
         largest = float(both.max(initial=0.0))
         if largest <= 0:
             return
-        for flat in np.argsort(-both, axis=None, kind="stable")[:most].tolist():
+        for flat in np.argsort(-both, axis=None, kind="stable")[:MOST_MOVES].tolist():
             kind, row, level = (int(k) for k in np.unravel_index(flat, both.shape))
             if both[kind, row, level] <= 1e-6 * largest:
                 return
@@ -176,7 +177,7 @@ class Search:
             node[row, below] = t
             s = float(shop.X[row] @ planes.omega[t - 1] + planes.omega0[t - 1])
             score[row, below] = s
-            label[row, below] = shop.believed(np.array([s]), row)[0]
+            label[row, below] = shop.believed(np.array([[s]]), np.array([row]))[0, 0]
             t = 2 * t + (s >= 0)
         score[row, level] = 0.0
         return replace(fixed, node=node, label=label, score=score)

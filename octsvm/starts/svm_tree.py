@@ -8,7 +8,8 @@ relabel change sides and the machine is fitted again) and from the axes; for a d
 length is found exactly, by sorting the kinks of the piecewise linear cost.
 
 The best tree is then improved: all lengths together, single nodes along subgradients, random changes and machines
-fitted anew with the other nodes kept, and pruning.
+fitted anew with the other nodes kept, all hyperplanes together for the routing and the labels as they are or with a few
+of them changed (:mod:`.structure_search`), and pruning.
 """
 
 from __future__ import annotations
@@ -48,6 +49,8 @@ PATIENCE = 2000  # steps without a better tree; fewer where a step takes longer,
 SAMPLE_STEPS = 400
 FULL_PASSES = 3  # over the nodes, on all rows of a large table
 SLACK = 1e-9
+KINDS = ("rescale", "refit", "regrow", "prune", "change", "step", "leap")  # of steps of the local search
+LIKELY = np.array([1.0, 3.0, 1.0, 0.3, 2.0, 1.5, 0.5])  # how often each is taken before any has paid
 
 
 def clear_of_the_plane(score: FloatArray, mu: float) -> float:
@@ -433,14 +436,7 @@ class Workshop:
         for t in range(self.T, 0, -1):
             if not self.best.split[t - 1]:
                 continue
-            fresh = self.best.copy()
-            below = [t]
-            for s in below:
-                below += [c for c in (2 * s, 2 * s + 1) if c <= self.T]
-            for s in below:
-                fresh.split[s - 1], fresh.omega[s - 1] = False, 0.0
-            self.say_heavier(fresh)
-            done = self.offer(fresh) or done
+            done = self.offer(self.without(self.best, t)) or done
         return done
 
     def change(self, t: int, spread: float) -> bool:
@@ -546,12 +542,9 @@ class Workshop:
         }
         return self.try_growth(Growth(max(cap, float(lengths[g])), True, None, fixed | {t: plane}))
 
-    def believed(self, score: FloatArray, row: int | None = None, rows: IntArray | None = None) -> FloatArray:
-        """The cheaper label of every row for scores (n, levels), of some ``rows``, or of one ``row`` for (levels,)."""
-        if row is not None:
-            sign = self.sign[row]
-        else:
-            sign = (self.sign if rows is None else self.sign[rows])[:, None]
+    def believed(self, score: FloatArray, rows: IntArray | None = None) -> FloatArray:
+        """The cheaper label of every row, or of some ``rows``, on every level: for scores (n, levels) as ±1."""
+        sign = (self.sign if rows is None else self.sign[rows])[:, None]
         ys = sign * score
         kept = self.c1 * np.maximum(0, 1 - ys) <= self.c2 + self.c1 * np.maximum(0, 1 + ys)
         found: FloatArray = np.where(kept, sign, -sign)
@@ -559,7 +552,7 @@ class Workshop:
 
     @property
     def best_cost(self) -> float:
-        """Of the best tree."""
+        """Of the best tree; infinite before there is one."""
         return np.inf if self.best is None else self.best.cost
 
     def clear(self, planes: Planes) -> None:
@@ -685,7 +678,7 @@ class Workshop:
         assert self.best is not None
         top, spread, idle, stale = self.best, 0.3, 0, 0
         search, unsettled = Search(self), True
-        paid, tried = np.zeros(7), np.zeros(7)
+        paid, tried = np.zeros(len(KINDS)), np.zeros(len(KINDS))
         self.prune()
         patience = max(100, PATIENCE * 200 // max(200, len(self.X)))
         while stale < patience and self.best.split.any() and not self.budget.spent():
@@ -704,21 +697,22 @@ class Workshop:
                 self.kick()
                 continue
             # Kinds of steps that paid are taken more often.
-            share = (paid + 1.0) / (tried + 4.0) * np.array([1.0, 3.0, 1.0, 0.3, 2.0, 1.5, 0.5])
-            kind = int(self.rng.choice(7, p=share / share.sum()))
-            if kind == 0:
+            share = (paid + 1.0) / (tried + 4.0) * LIKELY
+            number = int(self.rng.choice(len(KINDS), p=share / share.sum()))
+            kind = KINDS[number]
+            if kind == "rescale":
                 done = self.rescale()
-            elif kind == 1:
+            elif kind == "refit":
                 done = self.refit(t)
-            elif kind == 2:
+            elif kind == "regrow":
                 s = int(self.rng.integers(1, self.T + 1))
                 factor = float(self.rng.choice([0.7, 0.85, 1.0, 1.2, 1.5]))
                 done = self.regrow(s, factor, bool(self.rng.random() < 0.7))
-            elif kind == 3:
+            elif kind == "prune":
                 done = self.prune()
-            elif kind == 5:
+            elif kind == "step":
                 done = search.step()
-            elif kind == 6:
+            elif kind == "leap":
                 done = search.leap()
             else:
                 done = self.change(t, spread)
@@ -726,8 +720,8 @@ class Workshop:
                 if spread <= 1e-3:
                     spread = 0.5
             paid, tried = 0.98 * paid, 0.98 * tried
-            paid[kind] += done
-            tried[kind] += 1
+            paid[number] += done
+            tried[number] += 1
             idle, stale, unsettled = 0 if done else idle + 1, stale + 1, unsettled or done
         self.best = top if self.best.cost > top.cost else self.best
         search.settle_best()
@@ -823,16 +817,7 @@ def candidates(data: Data, params: Any, budget: Budget, seed: int) -> Iterator[M
     shop.best.cost = shop.value(shop.best)
     # On all rows: planes that rows of the sample kept clear of may have others near them.
     planes = small.best.copy()
-    node = np.ones(data.n, dtype=np.int64)
-    for t in range(1, shop.B + 1):
-        here = np.flatnonzero(node == t)
-        s = data.X[here] @ planes.omega[t - 1] + planes.omega0[t - 1]
-        if planes.split[t - 1] and len(here) and shop.mu:
-            shift = clear_of_the_plane(s, shop.mu)
-            planes.omega0[t - 1] += shift
-            s = s + shift
-        node[here] = 2 * t + (s >= 0)
-    shop.say_heavier(planes)
+    shop.clear(planes)
     shop.offer(planes)
     if not shop.best.split.any():
         return

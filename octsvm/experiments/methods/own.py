@@ -8,11 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...errors import InvalidParameter
 from ...formulations.trees import MarginTree, Tree
 from ...paths import fit_path
 from ...result import Result
 from ..cells import Fit, PartData
 from ..protocol import MethodSpec
+from .cart import least_rows
+
+WHOLE = ("depth", "n_min")  # a protocol's grid holds floats
 
 
 def fit_grid(
@@ -22,14 +26,32 @@ def fit_grid(
     seed: int,
     skip: Collection[int],
 ) -> Iterator[tuple[int, Fit]]:
-    """Yield a fit for every wanted point of the grid; ``spec.work`` are steps of the search for each."""
+    """Yield a fit for every wanted point of the grid; ``spec.work`` are steps of the search for each.
+
+    Raises
+    ------
+    InvalidParameter
+        The protocol limits seconds: the trees would differ from machine to machine.
+    """
+    if spec.time_limit is not None:
+        raise InvalidParameter(
+            f"time_limit={spec.time_limit!r} is no limit of {spec.kind!r}, whose trees are the same on every machine. "
+            "Give it work, steps of the search for each point of the grid."
+        )
     if len(np.unique(data.y)) < 2:
         yield from _one_class(data, len(settings), skip)
         return
     fixed: dict[str, Any] = dict(spec.fixed)
-    if spec.kind in ("oct", "oct_h"):
-        fixed.setdefault("n_min", data.min_samples_leaf)
-    path = fit_path(spec.kind, data.X, data.y, settings, work_limit=spec.work, seed=seed, skip=skip, **fixed)
+    if spec.kind in ("oct", "oct_h") and not any("n_min" in setting for setting in settings):
+        fixed.setdefault("n_min", least_rows(data))
+    points = [
+        {
+            name: int(value) if name in WHOLE and float(value).is_integer() else value
+            for name, value in setting.items()
+        }
+        for setting in settings
+    ]
+    path = fit_path(spec.kind, data.X, data.y, points, work_limit=spec.work, seed=seed, skip=skip, **fixed)
     for k, result in path:
         yield k, _fit(data, result)
 
@@ -47,7 +69,7 @@ def _fit(data: PartData, result: Result) -> Fit:
         objective=result.objective,
         bound=np.nan,  # heuristics prove nothing
         status=result.status,
-        splits=int(result.counts.get("splits", 0)),
+        splits=int(tree.splits.sum()),
         believed=_believed(data, tree),
         tree=tree,
     )
