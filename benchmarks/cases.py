@@ -92,3 +92,55 @@ def _cases() -> list[Case]:
 
 
 CASES: dict[str, Case] = {case.name: case for case in _cases()}
+
+
+# -- proofs of optimality -----------------------------------------------------------------------------------
+
+PROOF_ROWS = (16, 14, 12, 15, 13, 11, 16, 14, 10, 15, 12, 8)
+PROOF_COSTS = ((1.0, 1.0, 0.1), (10.0, 5.0, 1.0), (2.0, 3.0, 0.5), (100.0, 50.0, 10.0))
+N_PROOFS = 24
+WRONG_SHARE = 0.15
+
+
+@dataclass(frozen=True)
+class Proof:
+    """The table and the costs of OCTSVM of one index; nothing but the index chooses them.
+
+    Labels are the sides of a hyperplane or, for every other pair of indices, opposite quadrants (XOR); the share
+    ``WRONG_SHARE`` of them is then turned around.
+    """
+
+    index: int
+
+    @property
+    def n(self) -> int:
+        """Rows."""
+        return PROOF_ROWS[self.index % len(PROOF_ROWS)]
+
+    @property
+    def p(self) -> int:
+        """Features."""
+        return 2 + (self.index + self.index // 4) % 4
+
+    @property
+    def labels(self) -> str:
+        """ "plane" or "xor"."""
+        return ("plane", "xor")[self.index // 2 % 2]
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """Depth and costs."""
+        c1, c2, c3 = PROOF_COSTS[self.index // 3 % len(PROOF_COSTS)]
+        return {"depth": 2 if self.index % 3 else 1, "c1": c1, "c2": c2, "c3": c3}
+
+    def table(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """``X (n, p)`` uniform in [0, 1], and labels."""
+        rng = np.random.default_rng([2022, self.index])
+        X = rng.random((self.n, self.p))
+        side = X[:, 0] + X[:, 1] - 1 if self.labels == "plane" else (X[:, 0] - 0.5) * (X[:, 1] - 0.5)
+        y = np.where(side >= 0, 1, -1)
+        y[rng.permutation(self.n)[: max(1, round(WRONG_SHARE * self.n))]] *= -1
+        return X, y
+
+
+PROOFS = [Proof(index) for index in range(N_PROOFS)]

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from octsvm.formulations.base import Data
 from octsvm.formulations.blocks import big_m
-from octsvm.formulations.octsvm import OCTSVMParams, constant_tree, evaluate
+from octsvm.formulations.octsvm import OCTSVMParams, chosen_rows, constant_tree, evaluate
+from octsvm.formulations.separation import margin_bound
 
 Array = NDArray[Any]
 
@@ -72,7 +73,9 @@ def matrix(data: Data, params: OCTSVMParams) -> Matrix:
     n, p, depth, mu, inf = data.n, data.p, params.depth, params.mu_svm, np.inf
     T, B = 2 ** (depth + 1) - 1, 2**depth - 1
     ub = evaluate(constant_tree(data, params), data.X_original, data.y, params, data.weights).objective
-    W = big_m.weight_bound(ub, "largest")
+    keys = chosen_rows(data, params)
+    alone = [mix for mix, t in keys if t == 1]
+    W = 2 * margin_bound(alone, data.weights, params.c1, params.c2, params.c3, ub)
     M = big_m.score_bound(W, big_m.farthest(data.X, params.norm))
     E = big_m.error_bound(ub, params.c1, data.weights, M)
     centred, y, big = data.X - data.X.mean(axis=0), data.sign[:, None], 1.0 + M[:, None]
@@ -86,7 +89,9 @@ def matrix(data: Data, params: OCTSVMParams) -> Matrix:
     theta = m.add_columns("theta", (n, B), 0, 1)
     xi = m.add_columns("xi", (n, T), 0, 1)
     e = m.add_columns("e", (n, T), 0, E[:, None])
-    m.add_columns("delta", (), 0, W / 2)
+    delta = m.add_columns("delta", (), 0, W / 2)
+    nodes = sorted({t for _, t in keys})
+    r = m.add_columns("r", (len(nodes),), 0, W)
 
     parent = np.arange(2, T + 1) // 2 - 1
     left, right = 2 * np.arange(1, B + 1) - 1, 2 * np.arange(1, B + 1)
@@ -110,6 +115,20 @@ def matrix(data: Data, params: OCTSVMParams) -> Matrix:
     m.add_rows((n, T), -inf, 0, (1.0, xi), (-1.0, z))
     m.add_rows((n, T), 1.0 - big, inf, (y, s), (1.0, e), (-big, z), (big, xi))
     m.add_rows((n, T), 1.0 - 2 * big, inf, (-y, s), (1.0, e), (-big, xi), (-big, z))
+    other = np.where(y > 0, z[:, left], z[:, right])
+    k = np.where(y > 0, 1.0 + mu, 1.0)
+    m.add_rows((n, B), 0, inf, (1.0, e[:, :B]), (k, xi[:, :B]), (-k, other))
+    m.add_rows((n, B), 0, inf, (1.0, e[:, :B]), (-1.0, xi[:, :B]), (1.0, other))
+    m.add_rows((len(nodes),), -inf, 0, (1.0, r), (-2.0, delta))
+    m.add_rows((len(nodes),), -inf, 0, (1.0, r), (-W, d[np.array(nodes, dtype=int) - 1]))
+    for mix, t in keys:
+        at = list(mix.rows)
+        inside = [] if t == 1 else [(-2.0, z[None, at, t - 1])]
+        low = 2.0 - 2.0 * len(at) * (t > 1)
+        errors = (np.array([mix.weights]), e[None, at, t - 1])
+        m.add_rows(
+            (1,), low, inf, errors, (2.0, xi[None, at, t - 1]), (mix.distance, r[nodes.index(t)]), *inside
+        )
     return m
 
 

@@ -12,6 +12,10 @@ The default ("compact") differs from the printed model in three ways.
   need not belong to any tree. printed <= infimum over all trees <= default; the default is the best tree in which
   every training row that reaches a branch node has s >= 0 or s <= -μ.
 
+Besides, it has rows that are implied and need no big-M (:func:`blocks.add_side_costs`, :func:`blocks.add_mixes`): every tree
+obeys them, with whatever labels given up. W is twice a bound on δ (:func:`separation.margin_bound`) that every tree with an
+objective of at most UB obeys: like each M it holds for trees up to UB, and those are the ones that the model admits.
+
 ``variant="paper"`` builds the rows as printed, with β; with ``mu_svm`` given it has (9′) and equals the default.
 """
 
@@ -23,7 +27,7 @@ import numpy as np
 import pyomo.environ as pyo
 from pydantic import Field
 
-from . import _svm
+from . import _svm, separation
 from .base import (
     FEASIBILITY,
     BoolArray,
@@ -41,9 +45,11 @@ from .blocks import (
     add_hyperplanes,
     add_level_assignment,
     add_margin,
+    add_mixes,
     add_product_hinge,
     add_pruning,
     add_relabelling,
+    add_side_costs,
     add_side_routing,
     add_topology,
     big_m,
@@ -52,6 +58,9 @@ from .blocks.rows import linear, uncollected
 from .errors import TreeNotAdmitted
 from .params import MAX_DEPTH, Norm, Params
 from .trees import MarginTree
+
+MOST_PAIRS = 1000  # of rows, times nodes
+MOST_SETS = 40
 
 
 class OCTSVMParams(Params):
@@ -111,7 +120,13 @@ def build(data: Data, params: OCTSVMParams, upper_bound: float = np.inf) -> pyo.
     variant = params.variant or "compact"
     constant = evaluate(constant_tree(data, params), data.X_original, data.y, params, data.weights)
     ub = constant.objective if np.isinf(upper_bound) else upper_bound
-    W = big_m.weight_bound(ub, "largest")
+    printed = variant == "paper"
+    mixes = [] if printed else chosen_rows(data, params)
+    delta = ub * (1 + big_m.SLACK)
+    if not printed:
+        alone = [mix for mix, t in mixes if t == 1]
+        delta = separation.margin_bound(alone, data.weights, params.c1, params.c2, params.c3, ub)
+    W = 2 * delta
     proved = big_m.score_bound(W, big_m.farthest(data.X, params.norm))
     M = big_m.chosen_score_bound(proved, params.big_m)
     E = big_m.error_bound(ub, params.c1, data.weights, M)
@@ -120,7 +135,6 @@ def build(data: Data, params: OCTSVMParams, upper_bound: float = np.inf) -> pyo.
     topology = add_topology(m, params.depth)
     nodes = topology.tree.nodes
     split = add_hyperplanes(m, nodes, data.X, W, M)
-    printed = variant == "paper"
     pruning = add_pruning(m, topology, split, None if printed else W)
     assignment = add_level_assignment(m, topology, data.n, binary=printed)
     add_side_routing(
@@ -134,6 +148,9 @@ def build(data: Data, params: OCTSVMParams, upper_bound: float = np.inf) -> pyo.
     else:
         hinge = add_hinge(m, nodes, split, data.sign, M, E, assignment, relabelling)
         margin = add_margin(m, nodes, split, params.norm, W / 2)
+        add_side_costs(m, topology, assignment, hinge, relabelling, data.sign, params.boundary or 0.0)
+        if mixes:
+            add_mixes(m, mixes, W, margin, pruning, assignment, hinge, relabelling)
     w = data.weights.tolist()
     keys = [(i, t) for i in range(data.n) for t in nodes]
     m.cost = pyo.Expression(
@@ -168,6 +185,21 @@ def build(data: Data, params: OCTSVMParams, upper_bound: float = np.inf) -> pyo.
         structure=structure(m),
     )
     return m
+
+
+def chosen_rows(data: Data, params: OCTSVMParams) -> list[tuple[separation.Mix, int]]:
+    """Which rows of :func:`blocks.add_mixes` stand in the model: all pairs at all nodes, and the sets of up to four rows
+    that matter most at branch nodes; for larger tables each row of the smaller class and its nearest of the other, at the root.
+    """
+    T, B = 2 ** (params.depth + 1) - 1, max(1, 2**params.depth - 1)
+    X, sign, norm = data.X, data.sign, params.norm
+    if int((sign > 0).sum()) * int((sign < 0).sum()) * T > MOST_PAIRS:
+        return [(mix, 1) for mix in separation.neighbours(X, sign, norm)]
+    base = separation.pairs(X, sign, norm)
+    more = separation.chosen_mixes(X, sign, data.weights, params.c1, params.c2, norm, base, MOST_SETS)
+    return [(mix, t) for mix in base for t in range(1, T + 1)] + [
+        (mix, t) for mix in more for t in range(1, B + 1)
+    ]
 
 
 def extract(model: pyo.ConcreteModel) -> MarginTree:
@@ -226,6 +258,10 @@ def embed(model: pyo.ConcreteModel, tree: MarginTree, relabelled: BoolArray | No
         model.pruning.d[t].set_value(float(tree.split[t - 1]), skip_validation=True)
         for i in range(data.n):
             model.assignment.z[i, t].set_value(float(path[i, t.bit_length() - 1] == t), skip_validation=True)
+    if hasattr(model, "mixes"):
+        for t, r in model.mixes.r.items():
+            limit = model.pruning.d[t].value * r.ub
+            r.set_value(min(2 * model.margin.delta.value, limit), skip_validation=True)
     for i, t in model.routing.theta:
         model.routing.theta[i, t].set_value(float(score[i, t - 1] >= 0), skip_validation=True)
     return tree.with_relabelled(_svm.records(tree, data, params.c1, params.c2, marks))

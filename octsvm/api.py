@@ -46,6 +46,7 @@ OPTIONS = (
     "options",
 )
 START_SECONDS = 1.0
+ROWS_FOR_ALL = 40  # rows from which on the start heuristic gets all its seconds
 START_STEPS = 300
 SHORTEST_FOR_START = 0.5  # seconds below which the heuristic would eat the limit
 LARGEST_SEARCHED = 5_000  # rows times nodes up to which strategy="heuristic" builds a model
@@ -371,8 +372,10 @@ def _better_start(
     from . import starts
 
     if work_limit is None:
+        levels = getattr(params, "depth", 0) + 1
+        most = START_SECONDS * (data.n / ROWS_FOR_ALL) ** 2 * levels / 2
         found, interrupted = starts.find(
-            form, data, params, seconds=min(START_SECONDS, time_limit / 10), seed=seed
+            form, data, params, seconds=min(START_SECONDS, most, time_limit / 10), seed=seed
         )
     else:
         found, interrupted = starts.find(form, data, params, seconds=time_limit, steps=START_STEPS, seed=seed)

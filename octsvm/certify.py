@@ -26,6 +26,8 @@ OWN = frozenset(
         "relabelling",
         "hinge",
         "margin",
+        "side_costs",
+        "mixes",
         "subtree_bounds",
         "cost",
         "objective",

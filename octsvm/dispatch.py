@@ -39,6 +39,7 @@ from .rounds import Rounds
 from .solvers import SolverSpec
 from .translation import compile_program
 
+SMALL_TABLE = 24  # rows, up to which proofs are likely and rounds short
 OnMismatch = Literal["raise", "warn", "ignore"]
 SLACK_WARNING = 0.01  # of M times the integrality tolerance, in units of the margin
 
@@ -206,6 +207,8 @@ def solve_from(
                     callback=callback,
                     size=_size_of(form, info),
                     neighbourhoods=neighbourhoods,
+                    small=info is not None and info.data.n <= SMALL_TABLE,
+                    searched=optional_start and start_tree is not None,
                 )
                 if attempt.stop in ("error", "licence"):
                     failure = attempt.rounds.notes[-1] if attempt.rounds.notes else attempt.stop

@@ -67,10 +67,15 @@ class Rounds:
         settle: Callable[[Array], Array | None] | None = None,
         work: float | None = None,
         options: Mapping[str, Any] | None = None,
+        small: bool = False,
+        searched: bool = False,
     ) -> None:
         self.program, self.engine, self.bridge = program, engine, bridge
         self.spec, self._polisher = engine.spec, embedded()
-        self.work, self.options = work, dict(options or {})
+        # Our own search has been where the engine's heuristics would look; on a small model they take most of the time.
+        for_small = self.spec.small if small and searched else {}
+        self.small = small  # then a round is short, and is not ended early for better tangents
+        self.work, self.options = work, {**for_small, **(options or {})}
         self.deadline, self.began, self.gap = deadline, began, gap
         self.threads, self.seed, self.log, self.callback = threads, seed, log, callback
         self.node_limit, self.round_limit = node_limit, round_limit
@@ -277,7 +282,7 @@ class Rounds:
             share = 0.25 if not exact else 1.0 if self.bridge is None and self.spec.trusted else 0.9
             tight = max(self.gap * share, LEAST_GAP) if share < 1.0 else self.gap
             now = relative_gap(self.objective, self.bound, self.size)
-            target = tight if exact or stalled else max(tight, min(1e-2, now / 10))
+            target = tight if exact or stalled or self.small else max(tight, min(1e-2, now / 10))
             before = self.objective, self.bound
             checked = self.best, self.objective, self.own
             given = self.best if self._hand_over else None

@@ -8,6 +8,7 @@ from typing import Any
 from .errors import InvalidData, InvalidParameter
 from .formulations.base import Data, Formulation
 from .formulations.oct import DEFAULT
+from .formulations.octsvm import MOST_PAIRS, OCTSVMParams, chosen_rows
 from .formulations.params import Params
 from .registry import formulation as find_formulation
 
@@ -82,6 +83,27 @@ class _Flow:
         return cls(n, p, p * (n - 1), p * (n - 1), n, 2 * p * (n - 1))
 
 
+@dataclass
+class _Mixes:
+    """Rows on mixes in OCTSVM. Of a table that is not known: two classes of one size, and no sets of more than two rows."""
+
+    nodes: int
+    rows: int
+    entries: int
+
+    @classmethod
+    def of(cls, keys: list[tuple[Any, int]]) -> _Mixes:
+        entries = sum(2 * len(mix.rows) + 1 + (len(mix.rows) if t > 1 else 0) for mix, t in keys)
+        return cls(len({t for _, t in keys}), len(keys), entries)
+
+    @classmethod
+    def of_shape(cls, n: int, depth: int) -> _Mixes:
+        T, pairs = 2 ** (depth + 1) - 1, (n // 2) * (n - n // 2)
+        if pairs * T > MOST_PAIRS:
+            return cls(1, n // 2, 5 * (n // 2))
+        return cls(T, pairs * T, pairs * (7 * T - 2))
+
+
 class _Count:
     def __init__(self) -> None:
         self.free = self.binary = self.rows = self.cones = self.entries = 0
@@ -120,7 +142,8 @@ def of_shape(formulation: str, n: int, p: int, k: int = 2, **params: Any) -> Siz
             f"{formulation!r} separates two classes, and k={k}. Choose 'oct' or 'oct_h', or k=2 for one class against "
             "the rest."
         )
-    return _count(form, checked, n, p, k, _Zeros(), _Flow.of_shape(n, p), exact=False)
+    mixes = _Mixes.of_shape(n, getattr(checked, "depth", 0))
+    return _count(form, checked, n, p, k, _Zeros(), _Flow.of_shape(n, p), mixes, exact=False)
 
 
 def of_table(formulation: str, X: Any, y: Any, *, scale: bool = True, **params: Any) -> Size:
@@ -144,7 +167,8 @@ def of_table(formulation: str, X: Any, y: Any, *, scale: bool = True, **params: 
     zeros, flow = _zeros(form, checked, data), _Flow.of_shape(data.n, data.p)
     if form.name == "oct" and (getattr(checked, "variant", None) or DEFAULT) == "flow":
         flow = _flow(checked, data)
-    return _count(form, checked, data.n, data.p, data.K, zeros, flow, exact=True)
+    mixes = _Mixes.of(chosen_rows(data, checked) if isinstance(checked, OCTSVMParams) else [])
+    return _count(form, checked, data.n, data.p, data.K, zeros, flow, mixes, exact=True)
 
 
 def _flow(params: Any, data: Data) -> _Flow:
@@ -190,13 +214,21 @@ def _zeros(form: Formulation, params: Params, data: Data) -> _Zeros:
 
 
 def _count(
-    form: Formulation, params: Params, n: int, p: int, k: int, zeros: _Zeros, flow: _Flow, exact: bool
+    form: Formulation,
+    params: Params,
+    n: int,
+    p: int,
+    k: int,
+    zeros: _Zeros,
+    flow: _Flow,
+    mixes: _Mixes,
+    exact: bool,
 ) -> Size:
     counts = _Count()
     depth = getattr(params, "depth", 0)
     norm = getattr(params, "norm", "l1")
     if form.binary_only:
-        _svm(counts, form.name, params, n, p, depth, zeros)
+        _svm(counts, form.name, params, n, p, depth, zeros, mixes)
     elif form.name == "oct" and (getattr(params, "variant", None) or DEFAULT) == "flow":
         _oct_flow(counts, params, k, depth, flow)
     else:
@@ -312,7 +344,7 @@ def _oct_flow(m: _Count, params: Any, k: int, depth: int, flow: _Flow) -> None:
         m.entries += priced * lower + flow.steps + flow.unsplit
 
 
-def _svm(m: _Count, name: str, params: Any, n: int, p: int, depth: int, zeros: _Zeros) -> None:
+def _svm(m: _Count, name: str, params: Any, n: int, p: int, depth: int, zeros: _Zeros, mixes: _Mixes) -> None:
     T, B = 2 ** (depth + 1) - 1, 2**depth - 1
     tree, printed = name == "octsvm", params.variant == "paper"
     # hyperplanes
@@ -346,6 +378,11 @@ def _svm(m: _Count, name: str, params: Any, n: int, p: int, depth: int, zeros: _
             m.row(2 * n * B, 2)
             m.row(n * T, 2)  # only_in_node
             m.entries -= n
+            m.row(2 * n * B, 3)  # side_costs
+            m.variables(free=mixes.nodes)
+            m.row(2 * mixes.nodes, 2)
+            m.rows += mixes.rows
+            m.entries += mixes.entries
     # relabelling and hinge
     m.variables(binary=n * T)
     of_z = int(tree)

@@ -173,6 +173,7 @@ class SolverSpec(_Strict):
     licence: Licence | None = None
     options: dict[str, str | Option] = {}
     fixed: dict[str, Any] = {}
+    small: dict[str, Any] = {}
     unsupported: tuple[str, ...] = ()
     least_gap: float = 0.0
     tolerances: Tolerances = Tolerances()

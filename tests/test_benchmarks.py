@@ -19,7 +19,8 @@ from octsvm.registry import formulation
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from benchmarks.cases import CASES, PHASES  # noqa: E402
+from benchmarks import proofs  # noqa: E402
+from benchmarks.cases import CASES, PHASES, PROOFS  # noqa: E402
 from benchmarks.limit import matrix  # noqa: E402
 from benchmarks.phases import PEERS, size  # noqa: E402
 from benchmarks.report import compare, report  # noqa: E402
@@ -144,3 +145,48 @@ def test_nonzeros_are_counted_as_the_matrix_has_them() -> None:
         "nonzeros": program.A.nnz,
         "variables": program.n,
     }
+
+
+def _proof(index: int, way: str, **more: Any) -> tuple[tuple[int, str, str], dict[str, Any]]:
+    line = {
+        "status": "optimal",
+        "objective": 4.0,
+        "bound": 4.0,
+        "seconds": 1.0,
+        "cpu": 1.0,
+        "limit": 60.0,
+        "nodes": 1,
+    }
+    return (index, way, "highs"), {**line, **more}
+
+
+def test_proofs_are_compared_by_shifted_means_and_must_agree() -> None:
+    found = dict([_proof(0, "default"), _proof(0, "paper", seconds=19.0, cpu=19.0)])
+    told = proofs.report(found)
+    assert "| paper | 1 | 1 | 19.00 | 19.00 | 19.00 | 1 | 19.0 times (19.0 by processor) |" in told
+    assert "All proved optima agree" in told
+    assert proofs.seconds_of(_proof(0, "paper", status="feasible", seconds=3.0)[1], "seconds") == 60.0
+    assert proofs.shifted_mean([1.0, 7.0], 1.0) == pytest.approx(3.0)
+    wrong = dict([_proof(0, "default"), _proof(0, "paper", objective=3.0, bound=3.0)])
+    assert len(proofs.disagreements(wrong)) == 2
+    assert proofs.profile(found, "highs", None).splitlines()[1] == "1,1,0"
+
+
+def test_the_tables_of_the_proofs_are_fixed_by_their_index() -> None:
+    assert len(PROOFS) >= 24
+    assert sum(case.n >= 11 for case in PROOFS) > len(PROOFS) / 2
+    for case in PROOFS:
+        X, y = case.table()
+        assert X.shape == (case.n, case.p)
+        assert 8 <= case.n <= 16
+        assert 2 <= case.p <= 5
+        assert set(y) == {-1, 1}
+        np.testing.assert_array_equal(X, case.table()[0])
+    assert {(case.params["depth"], case.labels) for case in PROOFS} == {
+        (d, k) for d in (1, 2) for k in ("plane", "xor")
+    }
+    line = proofs.measure(PROOFS[23], "default", "highs", 30.0)
+    assert line["status"] == "optimal"
+    with proofs.changed("without mixes"):
+        assert not hasattr(octsvm.build("octsvm", *PROOFS[23].table(), depth=1), "mixes")
+    assert hasattr(octsvm.build("octsvm", *PROOFS[23].table(), depth=1), "mixes")

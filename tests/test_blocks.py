@@ -16,7 +16,7 @@ import pyomo.environ as pyo
 import pytest
 
 import octsvm
-from octsvm.formulations import blocks
+from octsvm.formulations import blocks, separation
 from octsvm.formulations.blocks import big_m
 from octsvm.formulations.subtrees import Found, RootBounds
 
@@ -61,6 +61,12 @@ def levels(m: pyo.ConcreteModel) -> pyo.Block:
 
 def giving_up(m: pyo.ConcreteModel) -> pyo.Block:
     return m.component("relabelling") or blocks.add_relabelling(m, nodes(m), N)
+
+
+def errors(m: pyo.ConcreteModel) -> pyo.Block:
+    return m.component("hinge") or blocks.add_hinge(
+        m, nodes(m), planes(m), SIGN, M, 1 + M, levels(m), giving_up(m)
+    )
 
 
 PLACE = np.column_stack([np.unique(column, return_inverse=True)[1] for column in X.T])
@@ -196,6 +202,27 @@ SIZES: list[tuple[str, Callable[[Any], Any], int, int]] = [
         N * T * (P + 2),
         N * T * (4 * P + 5),
     ),
+    (
+        "side costs",
+        lambda m: blocks.add_side_costs(m, topology(m), levels(m), errors(m), giving_up(m), SIGN, 1e-3),
+        0,
+        2 * N * B,
+    ),
+    (
+        "mixes",
+        lambda m: blocks.add_mixes(
+            m,
+            [(mix, t) for mix in separation.pairs(X, SIGN) for t in nodes(m)],
+            W,
+            blocks.add_margin(m, nodes(m), planes(m), "l1"),
+            blocks.add_pruning(m, topology(m), planes(m), W),
+            levels(m),
+            errors(m),
+            giving_up(m),
+        ),
+        T,
+        2 * T + T * int((SIGN > 0).sum() * (SIGN < 0).sum()),
+    ),
     ("margin", lambda m: blocks.add_margin(m, nodes(m), planes(m), "l2"), 1, T),
     ("margin l1", lambda m: blocks.add_margin(m, nodes(m), planes(m), "l1"), 1 + P * T, (2 * P + 1) * T),
     ("squared margin", lambda m: blocks.add_squared_margin(m, 1, planes(m), "l2"), 0, 0),
@@ -230,7 +257,7 @@ def test_every_block_is_in_the_table_of_sizes() -> None:
     for name, code in ((s[0], s[1].__code__) for s in SIZES):
         del name
         used |= set(code.co_names)
-    for helper in (topology, planes, leaves, levels, giving_up, cuts, groups):
+    for helper in (topology, planes, leaves, levels, giving_up, errors, cuts, groups):
         used |= set(helper.__code__.co_names)
     assert {n for n in blocks.__all__ if n.startswith("add_")} <= used
 

@@ -31,6 +31,7 @@ from .leaf_label import add_counted_leaf_labels, add_leaf_labels
 from .margin import SecondOrderCone, SquaredNorm, add_margin, add_squared_margin
 from .relabelling import add_relabelling
 from .routing import add_axis_routing, add_leafwise_axis_routing, add_oblique_routing, add_side_routing
+from .separation import add_mixes, add_side_costs
 from .split import add_axis_splits, add_hyperplanes, add_oblique_splits, add_pruning
 from .topology import Topology, add_topology
 
@@ -53,12 +54,14 @@ __all__ = [
     "add_leafwise_axis_routing",
     "add_level_assignment",
     "add_margin",
+    "add_mixes",
     "add_oblique_routing",
     "add_oblique_splits",
     "add_product_hinge",
     "add_pruning",
     "add_relabelling",
     "add_relabelling_cap",
+    "add_side_costs",
     "add_side_routing",
     "add_squared_margin",
     "add_subtree_bounds",

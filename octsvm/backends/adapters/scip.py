@@ -10,7 +10,7 @@ import time
 from typing import Any
 
 import numpy as np
-from pyscipopt import SCIP_EVENTTYPE, Eventhdlr, Model, quicksum
+from pyscipopt import SCIP_EVENTTYPE, SCIP_PARAMSETTING, Eventhdlr, Model, quicksum
 
 from ..mps import write_mps
 from ..protocol import Answer, Job, Refused, Reporter
@@ -32,6 +32,12 @@ _STOPS = {
     "inforunbd": "inf_or_unbd",
     "primallimit": "objective_limit",
     "duallimit": "objective_limit",
+}
+# As in SCIP's shell, these set a whole group of parameters: default, aggressive, fast or off.
+_EMPHASES = {
+    "heuristics/emphasis": "setHeuristics",
+    "presolving/emphasis": "setPresolve",
+    "separating/emphasis": "setSeparating",
 }
 
 
@@ -100,8 +106,11 @@ def solve(job: Job, reporter: Reporter) -> Answer:
 
     for name, setting in job.settings.items():
         try:
-            model.setParam(name, setting)
-        except (KeyError, ValueError, TypeError, LookupError) as error:
+            if name in _EMPHASES:
+                getattr(model, _EMPHASES[name])(getattr(SCIP_PARAMSETTING, str(setting).upper()))
+            else:
+                model.setParam(name, setting)
+        except (KeyError, ValueError, TypeError, LookupError, AttributeError) as error:
             raise Refused("option", f"{name} = {setting!r} ({error})") from None
     if job.start is not None:
         _pass_start(job, model, variables, reporter)
