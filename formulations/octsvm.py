@@ -59,7 +59,7 @@ from .errors import TreeNotAdmitted
 from .params import MAX_DEPTH, Norm, Params
 from .trees import MarginTree
 
-MOST_PAIRS = 1000  # of rows, times nodes
+MOST_PAIRS = 500  # of rows, times nodes
 MOST_SETS = 40
 
 
