@@ -184,7 +184,9 @@ def test_limits_reach_the_solve() -> None:
     assert found["stop"] == "time_limit"
     # 112 rows: too many for a proof in one round, and few enough for a round to end by itself.
     found = json.loads(
-        run("fit", "iris", "--against-rest", "setosa", "--depth", 0, "--work-limit", "rounds=1", "--json").stdout
+        run(
+            "fit", "iris", "--against-rest", "setosa", "--depth", 0, "--work-limit", "rounds=1", "--json"
+        ).stdout
     )
     assert (found["rounds"], found["stop"]) == (1, "work_limit")
 
