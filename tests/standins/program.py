@@ -43,7 +43,8 @@ def main() -> int:
     if fault == "garbage":
         Path(solution).write_bytes(os.urandom(5000))
     if fault == "cut off":
-        Path(solution).write_text(text[: len(text) // 3])
+        first, last = text.index("# Columns"), text.index("# Rows")
+        Path(solution).write_text(text[: (first + last) // 2])
     if fault == "infeasible":
         lines = text.splitlines()
         first = next(k for k, line in enumerate(lines) if line.startswith("c0 "))
