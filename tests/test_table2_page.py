@@ -41,6 +41,13 @@ def test_the_page_shows_the_results(ours: pd.DataFrame) -> None:
     assert shown("cart") == table2_page.by_set(ours, theirs, "cart")
 
 
+@pytest.mark.parametrize("module", [readings, refine], ids=["readings", "refine"])
+def test_the_page_shows_the_further_measurements(module: Any) -> None:
+    name = module.__name__
+    report = module.report(module.read(RESULTS.parent / f"{name}.jsonl"))
+    assert shown(name) == report.replace("| nan |", "| |")
+
+
 def test_the_results_are_one_whole_repetition() -> None:
     cells = read_cells(RESULTS)
     protocol = Protocol.model_validate(cells.attrs["protocol"])
