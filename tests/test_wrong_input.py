@@ -319,6 +319,7 @@ def test_interrupted_while_it_reads(folder: Path, line: str) -> None:
     before = contents(folder)
     child = process(*line.split())
     ours = reader(folder / "pipe.csv")
+    time.sleep(0.5)  # by now it waits in read(); a signal just before that call would be seen after it only
     child.send_signal(signal.SIGINT)
     _, stderr = child.communicate(timeout=60)
     os.close(ours)
