@@ -99,7 +99,7 @@ def fit(
     solver : str
         This and all below as for :func:`octsvm.solve`.
     time_limit : float
-        Wall-clock seconds; building the model counts.
+        Wall-clock seconds; building the model counts, importing libraries in a first call does not.
     work_limit : int or mapping, optional
         Branch-and-bound nodes, or ``{"nodes": ..., "rounds": ..., "work": ...}``. With strategy="heuristic": nodes
         over all neighbourhoods and the number of neighbourhoods, after a fixed number of steps of the heuristics.
@@ -159,6 +159,12 @@ def fit(
         return one_class(form, data, checked, began, solver)
     if start is not None:
         _require_tree(start)
+    if strategy != "exact":
+        from . import starts
+
+        loading = time.monotonic()
+        starts.load(form.name)
+        began += time.monotonic() - loading
     if strategy == "heuristic":
         return _search(
             form,

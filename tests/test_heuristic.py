@@ -294,7 +294,7 @@ def test_the_direct_machine_is_the_public_one(monkeypatch: pytest.MonkeyPatch) -
     X, y = noisy(40)
     sign, weights = np.where(np.asarray(y), 1.0, -1.0), np.random.default_rng(0).random(40) + 0.1
     fast = machines.fit_svm(X, sign, weights, 5.0, careful=True)
-    monkeypatch.setattr(machines, "_binding", lambda: None)
+    monkeypatch.setattr(machines, "binding", lambda: None)
     slow = machines.fit_svm(X, sign, weights, 5.0, careful=True)
     assert fast[0] == pytest.approx(slow[0], rel=1e-2, abs=1e-3)
     assert fast[1] == pytest.approx(slow[1], rel=1e-2, abs=1e-3)

@@ -102,7 +102,7 @@ def test_refining_is_reported_by_noise() -> None:
 def test_readings_are_reported_by_cell() -> None:
     lines = [
         {
-            "flips": "exact",
+            "reading": "exact",
             "set": "heart",
             "noise": 0.4,
             "repetition": repetition,

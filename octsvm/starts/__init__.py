@@ -5,6 +5,7 @@ One module a family; :func:`find` calls the one of a formulation and returns the
 
 from __future__ import annotations
 
+import importlib
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 from ..formulations.base import Data, Formulation
 from ..formulations.params import Params
 from ..formulations.trees import Tree
-from . import axis_search, oblique_tree, svm_tree
+from . import axis_search, machines, oblique_tree, svm_tree
 
 Candidates = Callable[[Data, Any, "Budget", int], Iterator[Tree]]
 
@@ -22,6 +23,24 @@ _HEURISTICS: dict[str, Candidates] = {
     "re_svm": svm_tree.single_candidates,
     "octsvm": svm_tree.tree_candidates,
 }
+
+_LIBRARIES = {
+    "oct": ("sklearn.tree",),
+    "oct_h": ("sklearn.tree", "sklearn.svm"),
+    "re_svm": ("sklearn.svm", "clarabel"),
+    "octsvm": ("sklearn.svm", "clarabel"),
+}
+
+
+def load(name: str) -> None:
+    """Import what the heuristics of formulation ``name`` use, which takes seconds the first time in a process.
+
+    Their seconds are a fraction of that on small tables, and would be over before the search began.
+    """
+    for library in _LIBRARIES[name]:
+        importlib.import_module(library)
+    if "clarabel" in _LIBRARIES[name]:
+        machines.binding()
 
 
 class Budget:

@@ -30,7 +30,7 @@ def fit_svm(
         X, sign, weights = X[used], sign[used], weights[used]
     if len(X) > LARGE:
         return _primal(X, sign, weights, C)
-    direct = _binding()
+    direct = binding()
     if direct is not None:
         return _direct(direct, X, sign, weights, C, *(CAREFUL if careful else ROUGH))
     return _public(X, sign, weights, C, *(CAREFUL if careful else ROUGH))
@@ -138,7 +138,7 @@ def _sharpened(
 
 
 @cache
-def _binding() -> Any:
+def binding() -> Any:
     """scikit-learn's binding of LIBSVM, or None where it does not do what the public class does."""
     try:
         from sklearn.svm import _libsvm
