@@ -46,8 +46,9 @@ OPTIONS = (
     "options",
 )
 START_SECONDS = 1.0
-ROWS_FOR_ALL = 40  # rows from which on the start heuristic gets all its seconds
+ROWS_FOR_ALL = 56  # rows from which on the start heuristic gets all its seconds
 START_STEPS = 300
+CAUGHT = "Ctrl-C came while the model was built or handed over; the tree is the best one known before"
 SHORTEST_FOR_START = 0.5  # seconds below which the heuristic would eat the limit
 LARGEST_SEARCHED = 5_000  # rows times nodes up to which strategy="heuristic" builds a model
 HEURISTIC_SHARE = 0.2  # of the limit that goes to the start heuristics before neighbourhoods are searched
@@ -159,11 +160,15 @@ def fit(
         return one_class(form, data, checked, began, solver)
     if start is not None:
         _require_tree(start)
+    interrupted = False
     if strategy != "exact":
         from . import starts
 
         loading = time.monotonic()
-        starts.load(form.name)
+        try:
+            starts.load(form.name)
+        except KeyboardInterrupt:
+            interrupted = True
         began += time.monotonic() - loading
     if strategy == "heuristic":
         return _search(
@@ -172,6 +177,7 @@ def fit(
             checked,
             began,
             start,
+            interrupted,
             solver=solver,
             time_limit=float(time_limit),
             work_limit=work_limit,
@@ -183,9 +189,8 @@ def fit(
             on_mismatch=on_mismatch,
             options=options,
         )
-    interrupted = False
     given = start
-    if strategy == "balanced" and float(time_limit) >= SHORTEST_FOR_START:
+    if strategy == "balanced" and float(time_limit) >= SHORTEST_FOR_START and not interrupted:
         start, interrupted = _better_start(
             form, data, checked, start, float(time_limit), work_limit, int(seed)
         )
@@ -195,29 +200,35 @@ def fit(
         return work_limit is None and time.monotonic() > until
 
     try:
-        model = _build(form, data, checked, start, late)
-    except TreeNotAdmitted:
-        if start is given:
-            raise
-        start = given  # e.g. a big_m of the caller's that cuts the heuristic's tree off
-        model = _build(form, data, checked, start, late)
-    # Where building took all the time, the result is the start or the constant tree.
-    left = 1e-3 if interrupted else max(1e-3, float(time_limit) - (time.monotonic() - began))
-    result = solve_from(
-        model,
-        start,
-        optional_start=start is not given,
-        solver=solver,
-        time_limit=left,
-        work_limit=work_limit,
-        gap=gap,
-        threads=threads,
-        seed=seed,
-        log=log,
-        callback=callback,
-        on_mismatch=on_mismatch,
-        options=options,
-    )
+        try:
+            model = _build(form, data, checked, start, late)
+        except TreeNotAdmitted:
+            if start is given:
+                raise
+            start = given  # e.g. a big_m of the caller's that cuts the heuristic's tree off
+            model = _build(form, data, checked, start, late)
+        # Where building took all the time, the result is the start or the constant tree.
+        left = 1e-3 if interrupted else max(1e-3, float(time_limit) - (time.monotonic() - began))
+        result = solve_from(
+            model,
+            start,
+            optional_start=start is not given,
+            solver=solver,
+            time_limit=left,
+            work_limit=work_limit,
+            gap=gap,
+            threads=threads,
+            seed=seed,
+            log=log,
+            callback=callback,
+            on_mismatch=on_mismatch,
+            options=options,
+        )
+    except KeyboardInterrupt:  # before anything was solved: from then on Ctrl-C is caught where it is solved
+        known = None if start is None else form.normalise(start, data, checked)
+        return unmodelled(
+            form, data, checked, known, stop="interrupted", began=began, solver=solver, note=CAUGHT
+        )
     stop = "interrupted" if interrupted and result.status != "optimal" else result.stop
     return replace(result, stop=stop, seconds=time.monotonic() - began)
 
@@ -228,6 +239,7 @@ def _search(
     params: Params,
     began: float,
     start: Tree | None,
+    interrupted: bool,
     *,
     solver: str,
     time_limit: float,
@@ -235,7 +247,10 @@ def _search(
     callback: Callable[[Progress], Any] | None,
     **others: Any,
 ) -> Result:
-    """strategy="heuristic": the start heuristics, then neighbourhoods of the best tree where a model is worth building."""
+    """strategy="heuristic": the start heuristics, then neighbourhoods of the best tree where a model is worth building.
+
+    ``interrupted`` says that Ctrl-C was pressed already: nothing more is looked for.
+    """
     from . import starts
 
     if callback is not None and not callable(callback):
@@ -256,6 +271,8 @@ def _search(
     budget = starts.Budget(
         max(1e-3, seconds - (time.monotonic() - began)), None if work_limit is None else START_STEPS
     )
+    if interrupted:
+        budget.stop()
     seed = int(others["seed"])
 
     def cost(tree: Tree) -> Evaluation:
@@ -293,22 +310,35 @@ def _search(
             trace=tuple(trace),
         )
     try:
-        model = _build(form, data, params, best)
-    except TreeNotAdmitted:
-        # E.g. a big_m of the caller's that cuts the heuristic's tree off.
-        best = given
-        model = _build(form, data, params, best)
-    result = solve_from(
-        model,
-        best,
-        optional_start=best is not given,
-        solver=solver,
-        time_limit=max(1e-3, time_limit - (time.monotonic() - began)),
-        work_limit=work_limit,
-        callback=callback,
-        neighbourhoods=True,
-        **others,
-    )
+        try:
+            model = _build(form, data, params, best)
+        except TreeNotAdmitted:
+            # E.g. a big_m of the caller's that cuts the heuristic's tree off.
+            best = given
+            model = _build(form, data, params, best)
+        result = solve_from(
+            model,
+            best,
+            optional_start=best is not given,
+            solver=solver,
+            time_limit=max(1e-3, time_limit - (time.monotonic() - began)),
+            work_limit=work_limit,
+            callback=callback,
+            neighbourhoods=True,
+            **others,
+        )
+    except KeyboardInterrupt:
+        return unmodelled(
+            form,
+            data,
+            params,
+            best,
+            stop="interrupted",
+            began=began,
+            solver=solver,
+            note=CAUGHT,
+            trace=tuple(trace),
+        )
     shift = time.monotonic() - began - result.seconds
     later = (TracePoint(p.seconds + shift, p.incumbent, p.bound) for p in result.trace)
     return replace(result, seconds=time.monotonic() - began, trace=(*trace, *later))

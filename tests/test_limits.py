@@ -119,6 +119,30 @@ def test_ctrl_c_returns_the_incumbent() -> None:
     assert child.returncode == 0
 
 
+@pytest.mark.parametrize(
+    ("place", "strategy"),
+    [(p, s) for p in ("api._build", "api.solve_from") for s in ("balanced", "exact", "heuristic")]
+    + [("starts.load", "balanced"), ("starts.load", "heuristic")],
+)
+def test_ctrl_c_before_anything_is_solved(place: str, strategy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from octsvm import api, starts
+
+    def pressed(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    module, name = place.split(".")
+    monkeypatch.setattr({"api": api, "starts": starts}[module], name, pressed)
+    X, y = hard()
+    result = octsvm.fit("octsvm", X, y, strategy=strategy, time_limit=20, **HARD)
+    assert result.stop == "interrupted"
+    again = octsvm.evaluate("octsvm", result.tree, X, y, **HARD)
+    assert again.objective == pytest.approx(result.objective, rel=1e-9)
+    searched = strategy != "exact" and place != "starts.load"
+    assert result.status == ("feasible" if searched else "fallback")
+    if place != "starts.load":
+        assert "Ctrl-C" in result.notes[0]
+
+
 def test_infeasible_model_says_so() -> None:
     X, y = hard(12, 2)
     model = octsvm.build("oct", X, y, depth=1)

@@ -7,6 +7,8 @@ a length of at most R and an intercept: directions come from support vector mach
 relabel change sides and the machine is fitted again) and from the axes; for a direction, the best intercept at every
 length is found exactly, by sorting the kinks of the piecewise linear cost.
 
+On small tables trees whose root gives up few labels join them (:mod:`.few_labels`).
+
 The best tree is then improved: all lengths together, single nodes along subgradients, random changes and machines
 fitted anew with the other nodes kept, all hyperplanes together for the routing and the labels as they are or with a few
 of them changed (:mod:`.structure_search`), and pruning.
@@ -23,6 +25,7 @@ import numpy as np
 from ..formulations._svm import norms
 from ..formulations.base import BoolArray, Data, FloatArray, IntArray
 from ..formulations.trees import MarginTree
+from . import few_labels
 from .axis_search import sample
 from .machines import LARGE, fit_sparse_svm, fit_svm
 from .structure_search import Search
@@ -47,6 +50,7 @@ KICK_AFTER = 15  # steps of the local search without success
 PROPOSALS = 6  # sets of labels of which the best is taken
 PATIENCE = 2000  # steps without a better tree; fewer where a step takes longer, from 200 rows on
 SAMPLE_STEPS = 400
+FEW_STEPS = 600  # sets of labels and machines below them
 FULL_PASSES = 3  # over the nodes, on all rows of a large table
 SLACK = 1e-9
 KINDS = ("rescale", "refit", "regrow", "prune", "change", "step", "leap")  # of steps of the local search
@@ -630,6 +634,10 @@ class Workshop:
             if self.budget.spent():
                 break
             if self.try_growth(Growth(C=C)):
+                yield self.best
+        for planes in few_labels.trees(self, FEW_STEPS):
+            fresh = self.rescaled(planes)
+            if fresh is not None and self.offer(fresh):
                 yield self.best
         if self.best.split.any() and (Search(self).settle_best() or self.prune()):
             yield self.best

@@ -1,0 +1,64 @@
+"""Trees whose root gives up few labels: they are points of the model, and find what relabelling in turn misses."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import octsvm
+from benchmarks.cases import PROOFS
+from octsvm import starts
+from octsvm.data import prepare
+from octsvm.registry import formulation
+from octsvm.starts import few_labels, svm_tree
+
+FORM = formulation("octsvm")
+
+
+def start(index: int) -> float:
+    """Objective of the start of a table of the benchmark, after a fixed number of steps."""
+    case = PROOFS[index]
+    params, data = FORM.Params.make("octsvm", **case.params), prepare(FORM, *case.table())
+    tree, _ = starts.find(FORM, data, params, seconds=60, steps=300)
+    assert tree is not None
+    return FORM.evaluate(tree, data.X_original, data.y, params, data.weights).objective
+
+
+@pytest.mark.parametrize("index", [2, 8, 10])
+def test_optima_that_other_starts_miss(index: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    case = PROOFS[index]
+    result = octsvm.fit("octsvm", *case.table(), **case.params)
+    assert result.status == "optimal"
+    assert start(index) == pytest.approx(result.objective, rel=1e-3)
+    monkeypatch.setattr(few_labels, "LARGEST_TABLE", 0)
+    assert start(index) > 1.15 * result.objective
+
+
+@pytest.mark.parametrize("norm", ["l2", "l1"])
+def test_what_is_claimed_is_what_the_tree_costs(norm: str) -> None:
+    case = PROOFS[17]
+    X, y = case.table()
+    params = FORM.Params.make("octsvm", **case.params, norm=norm)
+    data = prepare(FORM, X, y, weights=np.linspace(0.5, 1.5, len(y)))
+    shop = svm_tree.Workshop(data.X, data.sign, data.weights, params, starts.Budget(60), 0)
+    shop.best = shop.unsplit()
+    shop.best.cost = shop.value(shop.best)
+    found = few_labels.trees(shop, 600)
+    assert 0 < len(found) <= few_labels.KEPT
+    for planes in found:
+        tree = FORM.normalise(svm_tree.as_margin_tree(planes, data, params), data, params)
+        FORM.require(tree, data, params)
+        known = FORM.evaluate(tree, data.X_original, data.y, params, data.weights).objective
+        assert known <= shop.value(planes) * (1 + 1e-9)
+
+
+def test_larger_tables_and_spent_budgets_are_left_alone() -> None:
+    rng = np.random.default_rng(0)
+    params = FORM.Params.make("octsvm", depth=1)
+    for n, seconds in ((few_labels.LARGEST_TABLE + 1, 60.0), (12, 0.0)):
+        data = prepare(FORM, rng.random((n, 2)), np.arange(n) % 2)
+        shop = svm_tree.Workshop(data.X, data.sign, data.weights, params, starts.Budget(seconds), 0)
+        shop.best = shop.unsplit()
+        shop.best.cost = shop.value(shop.best)
+        assert few_labels.trees(shop, 600) == []
+        assert few_labels.trees(shop, 0) == []
