@@ -125,9 +125,9 @@ def test_steps_go_on_where_the_last_one_ended(monkeypatch: pytest.MonkeyPatch) -
         settlings.append(planes)
         return plain(self, planes)
 
-    def look(self: Search, fixed: Any, base: Planes) -> Any:
+    def look(self: Search, fixed: Any, base: Planes, rough: bool) -> Any:
         tried.append(fixed)
-        found = solve(self, fixed, base)
+        found = solve(self, fixed, base, rough)
         if found is not None:
             found.planes.cost = np.inf
         return found
@@ -166,6 +166,47 @@ def test_a_single_change_is_one_row_on_one_level_and_what_follows_from_it() -> N
             assert (fixed.label[row, level + 1 :] == believed[level + 1 :]).all()
             others = np.arange(len(shop.X)) != row
             assert (fixed.node[others] == settled.fixed.node[others]).all()
+
+
+@pytest.mark.parametrize(("c2", "follows"), [(4.0, True), (50.0, False)])
+def test_a_row_that_crosses_takes_the_label_of_its_side_where_labels_are_cheap(
+    c2: float, follows: bool
+) -> None:
+    shop = shop_of("l2")
+    shop.c2 = c2
+    settled = Search(shop).settle(trees("l2", 0)[-1])
+    assert settled is not None
+    search = Search(shop)
+    assert search.follows is (c2 < 2 * shop.c1) is follows
+    for row in range(8):
+        fixed = search._crossed(settled.fixed, settled.planes, row, 0)
+        side = 1.0 if fixed.node[row, 1] == 3 else -1.0
+        assert fixed.label[row, 0] == (side if follows else settled.fixed.label[row, 0])
+
+
+def test_what_is_promoted_is_better_and_what_is_far_dearer_is_not_settled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shop = shop_of("l2")
+    grown = sorted(trees("l2", 0), key=shop.value)
+    best, worst = grown[0], grown[-1]
+    shop.offer(best)
+    before, search = shop.best_cost, Search(shop)
+    settlings = []
+    plain = Search.settle
+    monkeypatch.setattr(
+        Search,
+        "settle",
+        lambda self, planes, limit: (settlings.append(planes), plain(self, planes, limit))[1],
+    )
+    worst.cost = shop.value(worst)
+    assert worst.cost > structure_search.PROMISING * before
+    assert not search.promoted(worst)
+    assert not settlings
+    better = search.promoted(worst, np.inf)
+    assert len(settlings) == 1
+    assert better is (shop.best_cost < before)
+    assert shop.best_cost == pytest.approx(shop.value(shop.best), rel=1e-12)
 
 
 def test_a_spent_budget_settles_nothing() -> None:

@@ -19,6 +19,7 @@ BAND = 3.0  # rows farther than this beyond their margin and off their hyperplan
 PASSES = 4  # in each the rows that were wrongly left away are brought in; in the last one all are in
 CLEAR = 1e-7  # by which rows keep clear of their hyperplane
 ITERATIONS = 60
+ROUGH = (1e-3, 1e-3, 1e-6)  # tolerances of the gap, absolute and relative, and of the rows
 
 
 @dataclass(frozen=True)
@@ -62,8 +63,10 @@ class Costs:
     single: bool
 
 
-def solve(X: FloatArray, weights: FloatArray, fixed: Fixed, costs: Costs) -> Solved | None:
-    """The best hyperplanes for what is fixed, for rows ``X (n, p)`` and ``weights (n,)``.
+def solve(
+    X: FloatArray, weights: FloatArray, fixed: Fixed, costs: Costs, rough: bool = False
+) -> Solved | None:
+    """The best hyperplanes for what is fixed, for rows ``X (n, p)`` and ``weights (n,)``; ``rough``: nearly the best, sooner.
 
     None where no node splits, where no hyperplanes route as fixed, and where the solver gives up.
     """
@@ -75,7 +78,7 @@ def solve(X: FloatArray, weights: FloatArray, fixed: Fixed, costs: Costs) -> Sol
     for left in reversed(range(PASSES)):
         if left == 0:
             near[:] = True
-        found = _solve(X, weights, fixed, near, nodes, costs)
+        found = _solve(X, weights, fixed, near, nodes, costs, rough)
         if found is None:
             return None
         missing = False
@@ -132,7 +135,13 @@ class _Rows:
 
 
 def _solve(
-    X: FloatArray, weights: FloatArray, fixed: Fixed, near: BoolArray, nodes: IntArray, costs: Costs
+    X: FloatArray,
+    weights: FloatArray,
+    fixed: Fixed,
+    near: BoolArray,
+    nodes: IntArray,
+    costs: Costs,
+    rough: bool,
 ) -> Solved | None:
     """The same for the rows ``near`` (n, D + 1) and their nodes only; ``nodes`` are those that split."""
     import clarabel
@@ -204,6 +213,8 @@ def _solve(
             cones.append(clarabel.SecondOrderConeT(p + 1))
     settings = clarabel.DefaultSettings()
     settings.verbose, settings.max_iter = False, ITERATIONS
+    if rough:
+        settings.tol_gap_abs, settings.tol_gap_rel, settings.tol_feas = ROUGH
     if hasattr(settings, "max_threads"):
         settings.max_threads = 1
     found = clarabel.DefaultSolver(

@@ -16,11 +16,16 @@ from ..formulations.base import FloatArray
 
 LARGE = 3000  # rows beyond which the dual solver is too slow
 MOST_SOLVED = 400  # support vectors
-ROUGH, CAREFUL = (1e-3, 5_000), (1e-7, 40_000)  # tolerance and iterations
+ROUGH, PATIENT, CAREFUL = (1e-3, 5_000), (1e-3, 20_000), (1e-7, 40_000)  # tolerance and iterations
 
 
 def fit_svm(
-    X: FloatArray, sign: FloatArray, weights: FloatArray, C: float, careful: bool = False
+    X: FloatArray,
+    sign: FloatArray,
+    weights: FloatArray,
+    C: float,
+    careful: bool = False,
+    patient: bool = False,
 ) -> tuple[FloatArray, float]:
     """Soft-margin SVM: ω (p,) and ω_0; a constant classifier where only one class is left."""
     used = weights > 0
@@ -30,10 +35,35 @@ def fit_svm(
         X, sign, weights = X[used], sign[used], weights[used]
     if len(X) > LARGE:
         return _primal(X, sign, weights, C)
+    effort = CAREFUL if careful else PATIENT if patient else ROUGH
     direct = binding()
     if direct is not None:
-        return _direct(direct, X, sign, weights, C, *(CAREFUL if careful else ROUGH))
-    return _public(X, sign, weights, C, *(CAREFUL if careful else ROUGH))
+        return _direct(direct, X, sign, weights, C, *effort)
+    return _public(X, sign, weights, C, *effort)
+
+
+def least_slack(
+    X: FloatArray, sign: FloatArray, weights: FloatArray, length: float = 1e-3
+) -> tuple[FloatArray, float]:
+    """ω and ω_0 with the least Σ w max(0, 1 - y s) + length·‖ω‖_1, a linear program; zeros where there is no answer.
+
+    Other than an SVM with a large C it is exact for hyperplanes of any length.
+    """
+    from scipy.optimize import linprog
+
+    used = weights > 0
+    n, p = int(used.sum()), X.shape[1]
+    A = sign[used, None] * np.column_stack([X[used], np.ones(n)])
+    price = np.concatenate([np.full(p, length), [0.0]])
+    found = linprog(
+        np.concatenate([price, price, weights[used]]),
+        A_ub=-np.hstack([A, -A, np.eye(n)]),
+        b_ub=-np.ones(n),
+    )
+    if found.x is None:
+        return np.zeros(p), 0.0
+    plane = found.x[: p + 1] - found.x[p + 1 : 2 * p + 2]
+    return plane[:p], float(plane[p])
 
 
 def fit_sparse_svm(X: FloatArray, sign: FloatArray, weights: FloatArray, C: float) -> FloatArray:

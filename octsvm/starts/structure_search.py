@@ -7,8 +7,9 @@ sent to the other side, given up, or taken back first.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
 ALTERNATIONS = 6  # of hyperplanes and labels
 MOST_MOVES, STEP = 16, 3  # single changes that are tried of a tree, and at a time
 NEAR = 1.5  # of a hyperplane
+PROMISING, HOPEFUL = (
+    1.1,
+    1.02,
+)  # how much dearer than the best a tree may be to be settled, and to be so further
 IMPROVES = 1e-7  # relative
 
 
@@ -49,6 +54,7 @@ class Search:
         self._of = np.nan  # what the workshop's best tree cost when it was settled
         self._next: Iterator[convex.Fixed] = iter(())
         self.costs = convex.Costs(shop.c1, shop.mu, shop.norm, shop.single)
+        self.follows = shop.c2 < 2 * shop.c1  # whether a row that crosses takes the label of the side
 
     # -- settling -------------------------------------------------------------------------------------------
 
@@ -57,10 +63,10 @@ class Search:
         node, score = self.shop.route(planes)
         return convex.Fixed(node, self.shop.believed(score), planes.split, score)
 
-    def solve(self, fixed: convex.Fixed, base: Planes) -> Settled | None:
+    def solve(self, fixed: convex.Fixed, base: Planes, rough: bool = False) -> Settled | None:
         """The best hyperplanes of a structure, as a tree that was routed and charged; None where there are none."""
         shop = self.shop
-        found = convex.solve(shop.X, shop.weights, fixed, self.costs)
+        found = convex.solve(shop.X, shop.weights, fixed, self.costs, rough)
         if found is None:
             return None
         planes = base.copy()
@@ -71,8 +77,8 @@ class Search:
         planes.cost = shop.value(planes)
         return Settled(planes, fixed, found) if np.isfinite(planes.cost) else None
 
-    def settle(self, planes: Planes) -> Settled | None:
-        """Hyperplanes and labels in turn until neither changes."""
+    def settle(self, planes: Planes, limit: float = np.inf) -> Settled | None:
+        """Hyperplanes and labels in turn until neither changes, or until the first ones leave the cost above ``limit``."""
         best: Settled | None = None
         for _ in range(ALTERNATIONS):
             if self.shop.budget.spent():
@@ -81,6 +87,8 @@ class Search:
             if found is None or (best is not None and found.cost >= best.cost * (1 - IMPROVES)):
                 break
             best, planes = found, found.planes
+            if best.cost > limit:
+                break
         return best
 
     def settle_best(self) -> bool:
@@ -101,7 +109,7 @@ class Search:
         if self.at is None:
             return False
         for fixed in islice(self._next, STEP):
-            found = self.solve(fixed, self.at.planes)
+            found = self.solve(fixed, self.at.planes, rough=True)
             if found is not None and self.shop.offer(found.planes):
                 self.settle_best()
                 return True
@@ -110,19 +118,35 @@ class Search:
     # -- single changes -------------------------------------------------------------------------------------
 
     def leap(self) -> bool:
-        """Several rows next to the hyperplanes changed at once, or another machine at a node; whether that is better."""
+        """Several rows next to the hyperplanes changed at once; whether that is better."""
         best = self.shop.best
         assert best is not None
         if self._of != best.cost:
             return self.settle_best()
         if self.at is None:
             return False
-        if self.shop.rng.random() < 0.6:
-            found = self.solve(self._several(self.at), best)
-            planes = None if found is None else found.planes
-        else:
-            planes = self._other_machine(best)
-        found = None if planes is None or not planes.split.any() else self.settle(planes)
+        found = self.solve(self._several(self.at), best, rough=True)
+        return found is not None and self._settled_better(found.planes)
+
+    def replace(self) -> bool:
+        """Another machine at a node, and what is below it grown anew; whether that is better."""
+        best = self.shop.best
+        assert best is not None
+        planes = self._other_machine(best)
+        planes = None if planes is None else self.shop.rescaled(planes)
+        return planes is not None and self.promoted(planes)
+
+    def promoted(self, planes: Planes, dearer: float = PROMISING) -> bool:
+        """Whether the tree, or what it settles to where it is not much dearer, is the best so far."""
+        best = self.shop.best
+        assert best is not None
+        if self.shop.offer(planes):
+            return True
+        return planes.cost <= best.cost * dearer and self._settled_better(planes)
+
+    def _settled_better(self, planes: Planes) -> bool:
+        limit = self.shop.best_cost * HOPEFUL
+        found = self.settle(planes, limit) if planes.split.any() else None
         return found is not None and self.shop.offer(found.planes)
 
     def _several(self, at: Settled) -> convex.Fixed:
@@ -150,6 +174,8 @@ class Search:
             return None
         label = shop.believed(score[rows], rows)[:, level] if rng.random() < 0.5 else shop.sign[rows]
         w = shop.weights[rows] * rng.exponential(size=len(rows))
+        if rng.random() < 0.5:  # one class dearer: its rows come to one side, which then needs no split
+            w *= np.where(label == rng.choice([-1.0, 1.0]), 10 ** rng.uniform(0.3, 1.5), 1.0)
         omega, omega0 = fit_svm(shop.X[rows], label, w, float(10 ** rng.uniform(-0.5, 4)))
         return shop.with_plane(planes, t, omega, omega0) if omega.any() else None
 
@@ -163,7 +189,7 @@ class Search:
             kind, row, level = (int(k) for k in np.unravel_index(flat, both.shape))
             if both[kind, row, level] <= 1e-6 * largest:
                 return
-            if kind == 0:
+            if kind == 0 or (level < self.shop.depth and self.follows):
                 yield self._crossed(at.fixed, at.planes, row, level)
             else:
                 yield _believed_otherwise(at.fixed, row, level)
@@ -180,11 +206,14 @@ class Search:
             label[row, below] = shop.believed(np.array([[s]]), np.array([row]))[0, 0]
             t = 2 * t + (s >= 0)
         score[row, level] = 0.0
-        return replace(fixed, node=node, label=label, score=score)
+        if self.follows:
+            # On the far side the old label costs c1 or more, and the other one c2 at most: it goes with the side.
+            label[row, level] = 1.0 if node[row, level + 1] % 2 == 1 else -1.0
+        return dataclasses.replace(fixed, node=node, label=label, score=score)
 
 
 def _believed_otherwise(fixed: convex.Fixed, row: int, level: int) -> convex.Fixed:
     label, score = fixed.label.copy(), fixed.score.copy()
     label[row, level] *= -1
     score[row, level] = 0.0
-    return replace(fixed, label=label, score=score)
+    return dataclasses.replace(fixed, label=label, score=score)

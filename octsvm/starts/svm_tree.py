@@ -28,6 +28,7 @@ from ..formulations.trees import MarginTree
 from . import few_labels
 from .axis_search import sample
 from .machines import LARGE, fit_sparse_svm, fit_svm
+from .separators import separator
 from .structure_search import Search
 
 if TYPE_CHECKING:
@@ -40,8 +41,12 @@ PATH = (
     1e-1,
     10.0,
 )  # SVM costs C, in multiples of 1 (features in [0, 1]), the usual ones first
+SEPARATING = (100.0, 1e4)  # the same for machines that give rows up one by one
 COSTS = (1.0, 100.0, 10.0, 1e4, 1e3, 1e-1)  # of trees grown from the machines of one C
 CAPS = np.geomspace(0.5, 2e4, 12)  # norms
+LOPSIDED = [
+    (factor, dearer, side) for factor in (3.0, 10.0, 1.0) for dearer in (2.0, 4.0) for side in (1.0, -1.0)
+]
 LENGTHS = np.array([1.0, 0.6, 0.3, 0.1])  # of a normal vector, as shares of the cap
 RELABEL_ROUNDS = 3
 TRIES = 24  # directions looked at together
@@ -53,8 +58,8 @@ SAMPLE_STEPS = 400
 FEW_STEPS = 600  # sets of labels and machines below them
 FULL_PASSES = 3  # over the nodes, on all rows of a large table
 SLACK = 1e-9
-KINDS = ("rescale", "refit", "regrow", "prune", "change", "step", "leap")  # of steps of the local search
-LIKELY = np.array([1.0, 3.0, 1.0, 0.3, 2.0, 1.5, 0.5])  # how often each is taken before any has paid
+KINDS = ("rescale", "refit", "regrow", "prune", "change", "step", "leap", "separate", "replace")  # of steps
+LIKELY = np.array([1.0, 3.0, 1.0, 0.3, 2.0, 1.5, 0.5, 1.0, 2.0])  # how often before any has paid
 
 
 def clear_of_the_plane(score: FloatArray, mu: float) -> float:
@@ -97,12 +102,17 @@ class Grown:
 
 @dataclass(frozen=True)
 class Growth:
-    """How trees are grown: under a cap on the norm, with fewer directions if ``quick``, or from the machines of one C."""
+    """How trees are grown: under a cap on the norm, with fewer directions if ``quick``, or from the machines of one C.
+
+    ``separating``: from machines that give rows up one by one (:mod:`.separators`), by chance among the next ones with ``chance``.
+    """
 
     cap: float = 0.0
     quick: bool = False
     C: float | None = None
     fixed: dict[int, tuple[FloatArray, float]] = field(default_factory=dict)
+    separating: bool = False
+    chance: bool = False
 
 
 class Workshop:
@@ -266,6 +276,27 @@ class Workshop:
         self._machines[key] = found
         return found
 
+    def separators(self, rows: IntArray, how: Growth) -> list[tuple[FloatArray, float]]:
+        """One machine for these rows that gives up few of them; none once the budget is spent."""
+        assert how.C is not None
+        key = (rows.tobytes(), -how.C)
+        if not how.chance and key in self._machines:
+            return self._machines[key]
+        if self.budget.spent():
+            return []
+        omega, omega0 = separator(
+            self.X[rows],
+            self.sign[rows],
+            self.weights[rows],
+            how.C,
+            self.rng if how.chance else None,
+            self.budget.spent,
+        )
+        found = [(omega, omega0)] if omega.any() else []
+        if not how.chance:
+            self._machines[key] = found
+        return found
+
     def path(self, quick: bool, cap: float) -> tuple[float, ...]:
         """SVM costs to try: that of a machine which sets δ alone (to the next power of ten), 10, then all others."""
         C = self.c1 * (2 * cap if not self.single else 1.0)
@@ -293,7 +324,7 @@ class Workshop:
         """The cheapest hyperplanes for these rows: cost, ω, ω_0."""
         y, w = self.sign[rows], self.weights[rows]
         if how.C is not None:
-            found = self.machines(rows, how.C)
+            found = self.separators(rows, how) if how.separating else self.machines(rows, how.C)
             if not found:
                 return []
             S = self.X[rows] @ np.array([omega for omega, _ in found]).T + [omega0 for _, omega0 in found]
@@ -621,6 +652,22 @@ class Workshop:
         }
         return self.try_growth(Growth(cap, quick, None, fixed))
 
+    def separate(self, t: int, search: Search) -> bool:
+        """A machine at ``t`` that gives up few rows, by chance among the next ones, and such machines below it."""
+        assert self.best is not None
+        if self.rng.random() < 0.5:
+            t = 1
+        fixed = {
+            int(s) + 1: (self.best.omega[s], float(self.best.omega0[s]))
+            for s in np.flatnonzero(self.best.split)
+            if not _below(int(s) + 1, t)
+        }
+        C = np.inf if self.rng.random() < 0.4 else float(10 ** self.rng.uniform(1.5, 4))
+        how = Growth(C=C, fixed=fixed, separating=True, chance=True)
+        grown = self.grow(1, np.arange(len(self.X)), how, np.inf)
+        planes = self.rescaled(self.assemble(grown)) if grown.planes else None
+        return planes is not None and search.promoted(planes)
+
     def run(self) -> Iterator[Planes]:
         """Trees, each better than those before."""
         constant = self.unsplit()
@@ -635,12 +682,18 @@ class Workshop:
                 break
             if self.try_growth(Growth(C=C)):
                 yield self.best
+        for C in SEPARATING:
+            if self.budget.spent():
+                break
+            if self.try_growth(Growth(C=C, separating=True)):
+                yield self.best
         for planes in few_labels.trees(self, FEW_STEPS):
             fresh = self.rescaled(planes)
             if fresh is not None and self.offer(fresh):
                 yield self.best
         if self.best.split.any() and (Search(self).settle_best() or self.prune()):
             yield self.best
+        yield from self.lopsided()
         caps = [float(c) for c in CAPS]
         for quick in (True, False):
             near = float(norms(self.best.omega, self.norm).max()) or 15.0
@@ -650,6 +703,27 @@ class Workshop:
                 if self.margin(cap * 0.1) < self.best.cost and self.try_growth(Growth(cap, quick)):
                     yield self.best
         yield from self.improve()
+
+    def lopsided(self) -> Iterator[Planes]:
+        """Trees whose root is a machine for dearer errors of one class: that class comes to one side, the other is pure."""
+        assert self.best is not None
+        cap = float(norms(self.best.omega, self.norm).max())
+        if self.depth == 0 or cap == 0:
+            return
+        search, everyone = Search(self), np.arange(len(self.X))
+        for factor, dearer, side in LOPSIDED:
+            if self.budget.spent():
+                return
+            w = np.where(self.sign == side, dearer, 1.0) * self.weights
+            C = min(max(self.path(True, cap)[0] * factor, 1e-2), 1e5)
+            root = fit_svm(self.X, self.sign, w, C)
+            size = float(norms(root[0][None, :], self.norm)[0])
+            if not size:
+                continue
+            grown = self.grow(1, everyone, Growth(max(cap, size), True, None, {1: root}), np.inf)
+            planes = self.rescaled(self.assemble(grown)) if grown.planes else None
+            if planes is not None and search.promoted(planes, np.inf):
+                yield self.best
 
     def alternate(self) -> Iterator[Planes]:
         """RE-SVM: the machine of the labels (C = c1) and the labels of the machine in turn, from several labellings."""
@@ -722,6 +796,10 @@ class Workshop:
                 done = search.step()
             elif kind == "leap":
                 done = search.leap()
+            elif kind == "replace":
+                done = search.replace()
+            elif kind == "separate":
+                done = self.separate(t, search)
             else:
                 done = self.change(t, spread)
                 spread = min(1.0, spread * 1.5) if done else max(1e-3, spread * 0.9)
