@@ -144,3 +144,6 @@ class Proof:
 
 
 PROOFS = [Proof(index) for index in range(N_PROOFS)]
+FURTHER_PROOFS = [
+    Proof(index) for index in range(N_PROOFS, 2 * N_PROOFS)
+]  # no choice was made by looking at them

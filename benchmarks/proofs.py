@@ -1,11 +1,13 @@
 """How long proofs of optimality take: the default of OCTSVM against the paper's rows with (9′), by the same engine.
 
     python benchmarks/proofs.py run --out proofs.jsonl --solver highs --solver scip --limit 120
+    python benchmarks/proofs.py run --out proofs.jsonl --further
     python benchmarks/proofs.py ablation --out proofs.jsonl
     python benchmarks/proofs.py report proofs.jsonl
     python benchmarks/proofs.py profile proofs.jsonl --solver highs --plot profile.svg
 
-The tables are those of ``benchmarks.cases.PROOFS``. What is in --out already is not run again, so a run may be stopped
+The tables are those of ``benchmarks.cases.PROOFS``; with --further they are as many others, by which nothing in the
+package was chosen. What is in --out already is not run again, so a run may be stopped
 and taken up; the last line counts. ``paper`` is variant="paper", mu_svm=1e-3, strategy="exact"; ``default`` is a plain
 octsvm.fit. Every run is a process of its own, whose CPU seconds (those of its children too) are counted; importing
 the package is not.
@@ -30,7 +32,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.cases import PROOFS, Proof
+from benchmarks.cases import FURTHER_PROOFS, PROOFS, Proof
 
 WAYS: dict[str, dict[str, Any]] = {
     "default": {},
@@ -184,11 +186,21 @@ def disagreements(found: dict[tuple[int, str, str], dict[str, Any]]) -> list[str
 
 def report(found: dict[tuple[int, str, str], dict[str, Any]]) -> str:
     """Solved counts, shifted geometric means and ratios in Markdown, and whether all answers agree."""
+    groups = ((PROOFS, "the tables"), (FURTHER_PROOFS, "further tables, by which nothing was chosen"))
+    out = []
+    for cases, title in groups:
+        indices = {case.index for case in cases}
+        out += _of_group({key: line for key, line in found.items() if key[0] in indices}, title)
+    wrong = disagreements(found)
+    return "\n".join([*out, *(wrong or ["All proved optima agree, and no bound lies above an objective."])])
+
+
+def _of_group(found: dict[tuple[int, str, str], dict[str, Any]], title: str) -> list[str]:
     out = []
     for solver in sorted({s for _, _, s in found}):
         ways = [w for w in (*WAYS, *WITHOUT) if any((s, v) == (solver, w) for _, v, s in found)]
         out += [
-            f"{solver}:",
+            f"{solver}, {title}:",
             "",
             "| way | tables | proved | mean, shift 1 | mean, shift 10 | processor, shift 1 | nodes | longer than the default |",
             "|---|---|---|---|---|---|---|---|",
@@ -211,14 +223,14 @@ def report(found: dict[tuple[int, str, str], dict[str, Any]]) -> str:
                 + (f"{ratios[0]:.1f} times ({ratios[1]:.1f} by processor) |" if both else "|")
             )
         out.append("")
-    wrong = disagreements(found)
-    return "\n".join([*out, *(wrong or ["All proved optima agree, and no bound lies above an objective."])])
+    return out
 
 
 def profile(found: dict[tuple[int, str, str], dict[str, Any]], solver: str, plot: Path | None) -> str:
     """Share of the tables that each way proved within a factor of the faster way's time, as CSV; with ``plot`` a picture."""
+    own = {case.index for case in PROOFS}
     indices = sorted(
-        i for i, w, s in found if (w, s) == ("paper", solver) and (i, "default", solver) in found
+        i for i, w, s in found if i in own and (w, s) == ("paper", solver) and (i, "default", solver) in found
     )
     if not indices:
         return "Nothing was measured both ways."
@@ -258,7 +270,8 @@ def main() -> int:
     one.add_argument("--out", type=Path, required=True, help="JSON lines, appended")
     one.add_argument("--solver", action="append", help="(highs and scip)")
     one.add_argument("--way", action="append", choices=list(WAYS), help="(default and paper)")
-    one.add_argument("--index", action="append", type=int, choices=range(len(PROOFS)), help="(all)")
+    one.add_argument("--index", action="append", type=int, choices=range(2 * len(PROOFS)), help="(all)")
+    one.add_argument("--further", action="store_true", help="other tables, by which nothing was chosen")
     one.add_argument("--limit", type=float, default=120.0)
     one = commands.add_parser("ablation", help="the default without one part, where it is not there yet")
     one.add_argument("--out", type=Path, required=True, help="JSON lines, appended")
@@ -279,7 +292,8 @@ def main() -> int:
         run(asked.out, [(PROOFS[i], way, asked.solver, asked.limit) for way in WITHOUT for i in ABLATED])
     else:
         solvers, ways = asked.solver or ["highs", "scip"], asked.way or list(WAYS)
-        chosen = [case for case in PROOFS if not asked.index or case.index in asked.index]
+        cases = FURTHER_PROOFS if asked.further else PROOFS
+        chosen = [Proof(index) for index in asked.index] if asked.index else cases
         run(asked.out, [(c, way, s, asked.limit) for s in solvers for way in ways for c in chosen])
     return 0
 
