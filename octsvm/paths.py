@@ -28,7 +28,8 @@ from .registry import formulation as find_formulation
 from .result import Result
 from .starts import Budget, find
 from .starts.structure_search import Search
-from .starts.svm_tree import Planes, Workshop, as_margin_tree
+from .starts.svm_tree import TreeSearch, as_margin_tree
+from .starts.workshop import Planes
 
 COARSE = 20  # settings from which the pool is grown, spread over the grid
 POOL_STEPS = 1200  # of the search, for all of them together
@@ -215,7 +216,7 @@ class _Pool:
     splits: FloatArray
 
     @classmethod
-    def of(cls, shop: Workshop, planes: list[Planes]) -> _Pool:
+    def of(cls, shop: TreeSearch, planes: list[Planes]) -> _Pool:
         """Route all rows through all trees."""
         margins = np.empty((len(planes), len(shop.X), shop.depth + 1))
         for k, one in enumerate(planes):
@@ -227,7 +228,7 @@ class _Pool:
             np.array([float(one.split.sum()) for one in planes]),
         )
 
-    def costs(self, shop: Workshop) -> FloatArray:
+    def costs(self, shop: TreeSearch) -> FloatArray:
         """Objective of every tree (K,)."""
         paid = np.einsum("n,kns->k", shop.weights, shop.loss(self.margins))
         delta = np.array([shop.margin(float(size)) for size in self.sizes])
@@ -269,10 +270,10 @@ class _Path:
         self.pool = _Pool.of(self.shop(checked[0]), self._grown())
         self.share = (time.monotonic() - began) / len(checked)  # seconds of the pool for each setting
 
-    def shop(self, params: Any, steps: int | None = None) -> Workshop:
+    def shop(self, params: Any, steps: int | None = None) -> TreeSearch:
         """A workshop of the training rows at one setting."""
         data = self.data
-        return Workshop(data.X, data.sign, data.weights, params, Budget(math.inf, steps), self.seed)
+        return TreeSearch(data.X, data.sign, data.weights, params, Budget(math.inf, steps), self.seed)
 
     def _grown(self) -> list[Planes]:
         """Trees of a coarse part of the grid, and these without one of their subtrees."""

@@ -10,7 +10,7 @@ import pytest
 from scipy.optimize import linprog
 
 from octsvm.starts import convex
-from octsvm.starts.svm_tree import clear_of_the_plane
+from octsvm.starts.workshop import clear_of_the_plane
 
 MU = 1e-3
 WHAT = [("l2", False), ("l1", False), ("l2", True), ("l1", True)]

@@ -10,23 +10,23 @@ from benchmarks.cases import PROOFS
 from octsvm import starts
 from octsvm.data import prepare
 from octsvm.registry import formulation
-from octsvm.starts import few_labels, svm_tree
+from octsvm.starts import few_labels, svm_tree, workshop
 from octsvm.starts.structure_search import Search
 
 FORM = formulation("octsvm")
 
 
-def workshop(index: int) -> svm_tree.Workshop:
+def shop_of(index: int) -> svm_tree.TreeSearch:
     """Of a table of the benchmark, with the constant tree."""
     case = PROOFS[index]
     params, data = FORM.Params.make("octsvm", **case.params), prepare(FORM, *case.table())
-    shop = svm_tree.Workshop(data.X, data.sign, data.weights, params, starts.Budget(60), 0)
+    shop = svm_tree.TreeSearch(data.X, data.sign, data.weights, params, starts.Budget(60), 0)
     shop.best = shop.unsplit()
     shop.best.cost = shop.value(shop.best)
     return shop
 
 
-def settled(shop: svm_tree.Workshop) -> float:
+def settled(shop: svm_tree.TreeSearch) -> float:
     Search(shop).settle_best()
     return shop.best_cost
 
@@ -36,13 +36,13 @@ def test_optima_that_other_machines_miss(index: int) -> None:
     case = PROOFS[index]
     result = octsvm.fit("octsvm", *case.table(), **case.params)
     assert result.status == "optimal"
-    ours, others = workshop(index), workshop(index)
+    ours, others = shop_of(index), shop_of(index)
     for planes in few_labels.trees(ours, 600):
         fresh = ours.rescaled(planes)
         assert fresh is not None
         ours.offer(fresh)
     for C in svm_tree.COSTS:
-        others.try_growth(svm_tree.Growth(C=C))
+        others.try_growth(workshop.Growth(C=C))
     assert settled(ours) == pytest.approx(result.objective, rel=1e-3)
     assert settled(others) > 1.1 * result.objective
 
@@ -53,7 +53,7 @@ def test_what_is_claimed_is_what_the_tree_costs(norm: str) -> None:
     X, y = case.table()
     params = FORM.Params.make("octsvm", **case.params, norm=norm)
     data = prepare(FORM, X, y, weights=np.linspace(0.5, 1.5, len(y)))
-    shop = svm_tree.Workshop(data.X, data.sign, data.weights, params, starts.Budget(60), 0)
+    shop = svm_tree.TreeSearch(data.X, data.sign, data.weights, params, starts.Budget(60), 0)
     shop.best = shop.unsplit()
     shop.best.cost = shop.value(shop.best)
     found = few_labels.trees(shop, 600)
@@ -70,7 +70,7 @@ def test_larger_tables_and_spent_budgets_are_left_alone() -> None:
     params = FORM.Params.make("octsvm", depth=1)
     for n, seconds in ((few_labels.LARGEST_TABLE + 1, 60.0), (12, 0.0)):
         data = prepare(FORM, rng.random((n, 2)), np.arange(n) % 2)
-        shop = svm_tree.Workshop(data.X, data.sign, data.weights, params, starts.Budget(seconds), 0)
+        shop = svm_tree.TreeSearch(data.X, data.sign, data.weights, params, starts.Budget(seconds), 0)
         shop.best = shop.unsplit()
         shop.best.cost = shop.value(shop.best)
         assert few_labels.trees(shop, 600) == []

@@ -254,7 +254,7 @@ def test_the_search_works_on_the_objective_that_is_certified() -> None:
             form = find_formulation(name)
             params = form.Params.make(name, c1=3.0, c2=2.0, norm=norm, **more)
             data = prepare(form, X, y)
-            shop = svm_tree.Workshop(data.X, data.sign, data.weights, params, Budget(60, 60), 0)
+            shop = svm_tree.TreeSearch(data.X, data.sign, data.weights, params, Budget(60, 60), 0)
             for planes in shop.run():
                 tree = octsvm.formulations.trees.MarginTree(
                     shop.depth,
@@ -276,7 +276,7 @@ def test_the_best_intercept_is_found_exactly() -> None:
     for c1, c2 in ((1.0, 0.5), (1.0, 3.0), (2.0, 4.0)):
         data = prepare(form, X, y)
         params = form.Params.make("octsvm", c1=c1, c2=c2)
-        shop = svm_tree.Workshop(data.X, data.sign, data.weights, params, Budget(60), 0)
+        shop = svm_tree.TreeSearch(data.X, data.sign, data.weights, params, Budget(60), 0)
         w = rng.random(15)
         along = rng.normal(size=(2, 15))
         lengths = np.array([0.5, 3.0])

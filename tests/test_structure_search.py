@@ -14,7 +14,8 @@ from octsvm.data import prepare
 from octsvm.registry import formulation as find_formulation
 from octsvm.starts import Budget, structure_search
 from octsvm.starts.structure_search import Search
-from octsvm.starts.svm_tree import Planes, Workshop, as_margin_tree
+from octsvm.starts.svm_tree import TreeSearch, as_margin_tree
+from octsvm.starts.workshop import Planes
 
 TABLES = {"noisy": (28, 3), "tenths": (30, 1), "twice": (24, 3)}
 CASES: dict[str, tuple[str, str, dict[str, Any]]] = {
@@ -31,7 +32,7 @@ CASES: dict[str, tuple[str, str, dict[str, Any]]] = {
 }
 
 
-def shop_of(case: str, seed: int = 0, **changes: Any) -> Workshop:
+def shop_of(case: str, seed: int = 0, **changes: Any) -> TreeSearch:
     name, table, params = CASES[case]
     n, digits = TABLES[table]
     rng = np.random.default_rng(seed)
@@ -43,7 +44,7 @@ def shop_of(case: str, seed: int = 0, **changes: Any) -> Workshop:
     form = find_formulation(name)
     data = prepare(form, X, y, weights=rng.choice([0.0, 1.0, 2.0], size=len(X), p=[0.1, 0.7, 0.2]))
     checked = form.Params.make(name, **(params | changes))
-    return Workshop(data.X, data.sign, data.weights, checked, Budget(120), seed)
+    return TreeSearch(data.X, data.sign, data.weights, checked, Budget(120), seed)
 
 
 def trees(case: str, seed: int, count: int = 4) -> list[Planes]:
@@ -240,7 +241,7 @@ def test_the_model_with_these_integers_fixed_has_the_same_optimum(norm: str) -> 
     params = {"depth": 1, "c1": 3.0, "c2": 4.0, "c3": 0.1, "norm": norm}
     form = find_formulation("octsvm")
     data, checked = prepare(form, X, y), form.Params.make("octsvm", **params)
-    shop = Workshop(data.X, data.sign, data.weights, checked, Budget(60, 40), 0)
+    shop = TreeSearch(data.X, data.sign, data.weights, checked, Budget(60, 40), 0)
     first = next(planes.copy() for planes in shop.run() if planes.split[0])
     shop.budget = Budget(60)
     settled = Search(shop).settle(first)

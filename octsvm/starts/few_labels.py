@@ -8,15 +8,12 @@ changed labels becomes the root, and the rest grows below it from machines of th
 from __future__ import annotations
 
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..formulations._svm import norms
 from .machines import fit_svm
-
-if TYPE_CHECKING:
-    from .svm_tree import Planes, Workshop
+from .workshop import Growth, Planes, Workshop
 
 LARGEST_TABLE = 24  # rows: 300 sets of up to two
 MOST_LABELS = 2
@@ -26,8 +23,6 @@ STEEP, STEEPEST = 300.0, 1e4  # SVM costs C: all but separating where that can b
 
 def trees(shop: Workshop, steps: int) -> list[Planes]:
     """The cheapest few, with the lengths that the machines gave them; at most 60 % of the seconds left, and ``steps``."""
-    from .svm_tree import Growth
-
     assert shop.best is not None
     n, y, limit = len(shop.X), shop.sign, shop.best.cost
     if n > LARGEST_TABLE:

@@ -19,7 +19,7 @@ from . import convex
 from .machines import fit_svm
 
 if TYPE_CHECKING:
-    from .svm_tree import Planes, Workshop
+    from .workshop import Planes, Workshop
 
 ALTERNATIONS = 6  # of hyperplanes and labels
 MOST_MOVES, STEP = 16, 3  # single changes that are tried of a tree, and at a time
