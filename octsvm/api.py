@@ -50,7 +50,7 @@ ROWS_FOR_ALL = 56  # rows from which on the start heuristic gets all its seconds
 START_STEPS = 300
 CAUGHT = "Ctrl-C came while the model was built or handed over; the tree is the best one known before"
 SHORTEST_FOR_START = 0.5  # seconds below which the heuristic would eat the limit
-LARGEST_SEARCHED = 5_000  # rows times nodes up to which strategy="heuristic" builds a model
+LARGEST_SEARCHED = 1_000  # rows times nodes up to which strategy="heuristic" builds a model
 HEURISTIC_SHARE = 0.2  # of the limit that goes to the start heuristics before neighbourhoods are searched
 MODEL_SECONDS = 1e-5  # of building and compiling, for each row, node and feature: generous
 
@@ -96,7 +96,7 @@ def fit(
         "balanced" looks for a good tree first (a heuristic, at most a tenth of the limit), which tightens the model
         and is the engine's first incumbent; "exact" leaves all time to the engine. Bounds and proofs are the same.
         "heuristic" proves nothing: start heuristics, then the engine on small neighbourhoods of the best tree. Where
-        rows times nodes exceed 5,000 no model is built, and the tree is that of the heuristics.
+        rows times nodes exceed 1,000 no model is built, and the tree is that of the heuristics.
     solver : str
         This and all below as for :func:`octsvm.solve`.
     time_limit : float
