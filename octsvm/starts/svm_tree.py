@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 SEPARATING = (100.0, 1e4)  # the same for machines that give rows up one by one
 COSTS = (1.0, 100.0, 10.0, 1e4, 1e3, 1e-1)  # of trees grown from the machines of one C
-CAPS = np.geomspace(0.5, 2e4, 12)  # norms
+CAPS = np.geomspace(0.02, 2e4, 16)  # norms
 LOPSIDED = [
     (factor, dearer, side) for factor in (3.0, 10.0, 1.0) for dearer in (2.0, 4.0) for side in (1.0, -1.0)
 ]
@@ -243,7 +243,9 @@ class TreeSearch(Workshop):
         yield from self.lopsided()
         caps = [float(c) for c in CAPS]
         for quick in (True, False):
-            near = float(norms(self.best.omega, self.norm).max()) or 15.0
+            near = float(norms(self.best.omega, self.norm).max()) or min(
+                15.0, 0.3 * self.widest(self.best.cost)
+            )
             for cap in sorted(caps, key=lambda c: abs(np.log(c / near)))[: 5 if quick else 3]:
                 if self.budget.spent():
                     break

@@ -125,6 +125,12 @@ class Workshop:
             return size / 2
         return size**2 / 2 if self.norm == "l2" else size
 
+    def widest(self, cost: float) -> float:
+        """The norm at which the margin term alone costs that much."""
+        if not self.single:
+            return 2 * cost
+        return float(np.sqrt(2 * cost)) if self.norm == "l2" else cost
+
     def loss(self, ys: FloatArray) -> FloatArray:
         """The cheaper of error and relabelling."""
         return np.minimum(self.c1 * np.maximum(0.0, 1.0 - ys), self.c2 + self.c1 * np.maximum(0.0, 1.0 + ys))
@@ -403,7 +409,11 @@ class Workshop:
             largest = float(norms(fresh.omega, self.norm).max())
             if largest == 0:
                 return None
-            grid = np.sort(np.concatenate([largest * np.geomspace(1 / width, width, count), size[size > 0]]))
+            grid = largest * np.geomspace(1 / width, width, count)
+            if self.best is not None and self.margin(largest) > self.best.cost:
+                # No such margin pays, so it is far shorter vectors that are looked for.
+                grid = np.concatenate([grid, self.widest(self.best.cost) * np.geomspace(1 / 64, 1, count)])
+            grid = np.sort(np.concatenate([grid, size[size > 0]]))
             table, places = np.zeros((len(nodes), len(grid))), np.zeros((len(nodes), len(grid)))
             for k, t in enumerate(nodes):
                 rows = np.flatnonzero(node[:, t.bit_length() - 1] == t)
