@@ -48,6 +48,11 @@ def test_the_page_shows_the_further_measurements(module: Any) -> None:
     assert shown(name) == report.replace("| nan |", "| |")
 
 
+def test_the_page_shows_how_far_anything_comes() -> None:
+    lines = readings.read(RESULTS.parent / "readings.jsonl")
+    assert shown("ceilings") == table2_page.ceilings(RESULTS, lines)
+
+
 def test_the_results_are_one_whole_repetition() -> None:
     cells = read_cells(RESULTS)
     protocol = Protocol.model_validate(cells.attrs["protocol"])
