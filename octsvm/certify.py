@@ -118,10 +118,10 @@ def broken_row(model: pyo.ConcreteModel, tolerance: float = 1e-6) -> str | None:
     """
     worst, text = tolerance, None
     for row in model.component_data_objects(pyo.Constraint, active=True, descend_into=True):
-        body = _present(row.body)
+        low, expression, high = row.to_bounded_expression(evaluate_bounds=True)
+        body = _present(expression)
         if body is None:
             continue  # a variable of the user's own without a value: nothing to check yet
-        low, high = row.lb, row.ub
         size = max(1.0, abs(low or 0.0), abs(high or 0.0))
         excess = max(low - body if low is not None else 0.0, body - high if high is not None else 0.0)
         if excess / size > worst:
