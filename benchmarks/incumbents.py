@@ -188,7 +188,7 @@ def report(found: dict[tuple[str, Cell], dict[str, Any]]) -> str:
                 f"{ours[cell]['objective']:.6g} against {found[rival, cell]['objective']:.6g} ({rival})"
                 for cell in high
             ]
-    return "\n".join([*out, "", "Worse:" if worse else "Ours is worse in no cell.", *worse])
+    return "\n".join([*out, "", *(["Worse:", "", *worse] if worse else ["Ours is worse in no cell."])])
 
 
 def main() -> int:
