@@ -160,6 +160,17 @@ def fit(
         return one_class(form, data, checked, began, solver)
     if start is not None:
         _require_tree(start)
+    passed: dict[str, Any] = {
+        "solver": solver,
+        "work_limit": work_limit,
+        "gap": gap,
+        "threads": threads,
+        "seed": seed,
+        "log": log,
+        "callback": callback,
+        "on_mismatch": on_mismatch,
+        "options": options,
+    }
     interrupted = False
     if strategy != "exact":
         from . import starts
@@ -178,16 +189,8 @@ def fit(
             began,
             start,
             interrupted,
-            solver=solver,
             time_limit=float(time_limit),
-            work_limit=work_limit,
-            gap=gap,
-            threads=threads,
-            seed=seed,
-            log=log,
-            callback=callback,
-            on_mismatch=on_mismatch,
-            options=options,
+            **passed,
         )
     given = start
     if strategy == "balanced" and float(time_limit) >= SHORTEST_FOR_START and not interrupted:
@@ -213,16 +216,8 @@ def fit(
             model,
             start,
             optional_start=start is not given,
-            solver=solver,
             time_limit=left,
-            work_limit=work_limit,
-            gap=gap,
-            threads=threads,
-            seed=seed,
-            log=log,
-            callback=callback,
-            on_mismatch=on_mismatch,
-            options=options,
+            **passed,
         )
     except KeyboardInterrupt:  # before anything was solved: from then on Ctrl-C is caught where it is solved
         known = None if start is None else form.normalise(start, data, checked)
