@@ -51,7 +51,7 @@ START_STEPS = 300
 CAUGHT = "Ctrl-C came while the model was built or handed over; the tree is the best one known before"
 SHORTEST_FOR_START = 0.5  # seconds below which the heuristic would eat the limit
 LARGEST_SEARCHED = 1_000  # rows times nodes up to which strategy="heuristic" builds a model
-HEURISTIC_SHARE = 0.2  # of the limit that goes to the start heuristics before neighbourhoods are searched
+HEURISTIC_SHARE = 0.7  # of the limit that goes to the start heuristics before neighbourhoods are searched
 MODEL_SECONDS = 1e-5  # of building and compiling, for each row, node and feature: generous
 
 __all__ = ["build", "embed", "evaluate", "extract", "fit", "solve"]

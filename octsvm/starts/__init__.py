@@ -67,6 +67,10 @@ class Budget:
             self.ended_by = "time_limit"
         return bool(self.ended_by)
 
+    def late(self) -> bool:
+        """True once nothing is left, or no time; without counting a step."""
+        return bool(self.ended_by) or time.monotonic() > self._until
+
     def stop(self) -> None:
         """Spend all that is left."""
         self.ended_by = self.ended_by or "interrupted"

@@ -41,12 +41,14 @@ class Solved:
 
     ``side`` says what the objective falls by for a unit by which a row may cross to the other side, ``hinge`` for a
     unit by which its margin may be smaller: the slope at the solution. Rows at nodes that do not split have none.
+    ``price`` (T,) is what a unit of a node's ½‖ω_t‖ costs: they share the 1 of δ, and nodes shorter than δ allows have none.
     """
 
     omega: FloatArray
     omega0: FloatArray
     side: FloatArray
     hinge: FloatArray
+    price: FloatArray
 
 
 @dataclass(frozen=True)
@@ -183,6 +185,7 @@ def _solve(
     rows.add(np.zeros(n_errors))
     rows.add_diagonal(np.arange(errors_at, count), np.full(n_errors, -1.0))
     cones = []
+    of_norm = 0
     q = np.concatenate([np.zeros(errors_at), *price])
     P = sparse.csc_matrix((count, count))
     if not costs.single:
@@ -206,6 +209,7 @@ def _solve(
         P = sparse.diags(diagonal, format="csc")
     else:
         cones.append(clarabel.NonnegativeConeT(rows.count))
+        of_norm = rows.count
         for k in range(m):
             rows.add(np.zeros(p + 1))
             columns = np.concatenate([[delta], np.arange(k * width, k * width + p)])
@@ -230,4 +234,7 @@ def _solve(
         hinge[here, level] = z[at]
     for at, here, level in of_side:
         side[here, level] = z[at]
-    return Solved(omega, omega0, side, hinge)
+    of_size = np.zeros(T)
+    if of_norm:
+        of_size[nodes - 1] = 2 * z[of_norm :: p + 1][:m]
+    return Solved(omega, omega0, side, hinge, of_size)

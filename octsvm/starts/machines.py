@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from ..formulations.base import FloatArray
+from ..formulations.base import BoolArray, FloatArray, IntArray
 
 LARGE = 3000  # rows beyond which the dual solver is too slow
 MOST_SOLVED = 400  # support vectors
+TUBE, REGRESSION = 4096.0, (1e-2, 2_000)  # half its width; tolerance and iterations
 ROUGH, PATIENT, CAREFUL = (1e-3, 5_000), (1e-3, 20_000), (1e-7, 40_000)  # tolerance and iterations
 
 
@@ -64,6 +65,49 @@ def least_slack(
         return np.zeros(p), 0.0
     plane = found.x[: p + 1] - found.x[p + 1 : 2 * p + 2]
     return plane[:p], float(plane[p])
+
+
+def least_violation(X: FloatArray, over: BoolArray, bound: FloatArray, most: FloatArray) -> float:
+    """About the least ½‖ω‖² + Σ most·violation of ω'x + ω_0 ≥ bound where ``over``, and ≤ bound elsewhere; from below.
+
+    It is the dual value that LIBSVM ends with, for support vector regression with a tube so wide that of the two sides
+    of every row one is never reached. Little precision is needed for it to be of use, and margins that are missed by
+    a hair do not count.
+    """
+    target = np.where(over, bound + TUBE, bound - TUBE)
+    direct = binding()
+    if direct is None:
+        support, dual = _public_regression(X, target, most)
+    else:
+        direct.set_verbosity_wrap(0)
+        found = direct.fit(
+            np.ascontiguousarray(X, dtype=np.float64),
+            np.ascontiguousarray(target, dtype=np.float64),
+            svm_type=3,
+            kernel="linear",
+            C=1.0,
+            epsilon=TUBE,
+            tol=REGRESSION[0],
+            cache_size=50.0,
+            max_iter=REGRESSION[1],
+            sample_weight=np.ascontiguousarray(most, dtype=np.float64),
+        )
+        support, dual = np.asarray(found[0]), np.asarray(found[3])[0]
+    omega = dual @ X[support]
+    return float(dual @ bound[support] - omega @ omega / 2)
+
+
+def _public_regression(X: FloatArray, target: FloatArray, most: FloatArray) -> tuple[IntArray, FloatArray]:
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.svm import SVR
+
+    model: Any = SVR(
+        kernel="linear", C=1.0, epsilon=TUBE, tol=REGRESSION[0], max_iter=REGRESSION[1], cache_size=50
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(X, target, sample_weight=most)
+    return np.asarray(model.support_), np.asarray(model.dual_coef_)[0]
 
 
 def fit_sparse_svm(X: FloatArray, sign: FloatArray, weights: FloatArray, C: float) -> FloatArray:

@@ -2,33 +2,41 @@
 
 A tree's structure is the node of every row on every level, the labels believed there and the nodes that split. For a
 structure the rest is convex (:mod:`.convex`), and its multipliers say which rows hold a hyperplane back: those are
-sent to the other side, given up, or taken back first.
+sent to the other side, given up, or taken back first, and with them rows that would pay less on the other side. What a change
+will cost is estimated (:mod:`.estimates`) before it is solved, and structures that were seen before are not solved again.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import islice
+from dataclasses import dataclass, field
+from itertools import islice, zip_longest
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from . import convex
+from .alternating import below
+from .estimates import Estimates, changed_rows
 from .machines import fit_svm
 
 if TYPE_CHECKING:
     from .workshop import Planes, Workshop
 
 ALTERNATIONS = 6  # of hyperplanes and labels
-MOST_MOVES, STEP = 16, 3  # single changes that are tried of a tree, and at a time
+MOST_MOVES = 24  # single changes that are tried of a tree
+STEP, SOLVED = 8, 3  # those looked at together, and of them those solved
+STEPS, CHOICES, FIRST = 6, 12, 4  # of a walk, changes looked at for one, and those the first is one of
+DETOUR, CLOSE = 0.2, 0.03  # how much dearer than the best a walk may become, and where its trees are settled
+SWAPS, LEAPS = 8, 8  # proposals of which that with the best estimate is tried
+ARM = 0.2  # added to the distances of rows that would rather be elsewhere
+DOUBT = 2e-3  # of an estimate, relative
 NEAR = 1.5  # of a hyperplane
-PROMISING, HOPEFUL = (
-    1.1,
-    1.02,
-)  # how much dearer than the best a tree may be to be settled, and to be so further
-IMPROVES = 1e-7  # relative
+PROMISING, HOPEFUL = 1.1, 1.02  # how much dearer than the best a tree may be to be settled, and further so
+IMPROVES = 1e-9  # relative
+POLISHED = 400  # rows: a few milliseconds
+MOST_SEEN = 2 * 10**7  # bytes of the nodes of remembered trees, each of which takes five times that
 
 
 @dataclass
@@ -38,6 +46,7 @@ class Settled:
     planes: Planes
     fixed: convex.Fixed
     solved: convex.Solved
+    values: dict[int, float] = field(default_factory=dict)  # of its nodes, by node
 
     @property
     def cost(self) -> float:
@@ -55,6 +64,9 @@ class Search:
         self._next: Iterator[convex.Fixed] = iter(())
         self.costs = convex.Costs(shop.c1, shop.mu, shop.norm, shop.single)
         self.follows = shop.c2 < 2 * shop.c1  # whether a row that crosses takes the label of the side
+        self.estimates = Estimates(shop)
+        # Most trees that are worth a look settle to structures that were seen before.
+        self._seen: dict[tuple[int, bool], Settled | None] = {}
 
     # -- settling -------------------------------------------------------------------------------------------
 
@@ -65,6 +77,18 @@ class Search:
 
     def solve(self, fixed: convex.Fixed, base: Planes, rough: bool = False) -> Settled | None:
         """The best hyperplanes of a structure, as a tree that was routed and charged; None where there are none."""
+        split = fixed.split[fixed.node - 1]
+        key = hash((fixed.node.tobytes(), (fixed.label * split).tobytes(), fixed.split.tobytes()))
+        for careful in (True, False) if rough else (True,):
+            if (key, careful) in self._seen:
+                return self._seen[key, careful]
+        if len(self._seen) * fixed.node.nbytes > MOST_SEEN:
+            self._seen.clear()
+        found = self._solved(fixed, base, rough)
+        self._seen[key, not rough] = found
+        return found
+
+    def _solved(self, fixed: convex.Fixed, base: Planes, rough: bool) -> Settled | None:
         shop = self.shop
         found = convex.solve(shop.X, shop.weights, fixed, self.costs, rough)
         if found is None:
@@ -102,18 +126,83 @@ class Search:
         self._next = iter(()) if self.at is None else self._changes(self.at)
         return better
 
+    def polish(self) -> None:
+        """The best tree, which may come from a rough solution, with the very best hyperplanes; on small tables even if time is up."""
+        best = self.shop.best
+        assert best is not None
+        if not best.split.any():
+            return
+        if not self.shop.budget.spent():
+            self.settle_best()
+        elif len(self.shop.X) <= POLISHED:
+            found = self.solve(self.structure(best), best)
+            if found is not None:
+                self.shop.offer(found.planes)
+
     def step(self) -> bool:
         """A few single changes of the workshop's best tree, the next ones in their order; whether one is better."""
         if self._of != self.shop.best_cost and self.settle_best():
             return True
         if self.at is None:
             return False
-        for fixed in islice(self._next, STEP):
+        together = STEP if self.estimates.possible else SOLVED
+        for fixed in self.promising(self.at, list(islice(self._next, together)), SOLVED):
             found = self.solve(fixed, self.at.planes, rough=True)
             if found is not None and self.shop.offer(found.planes):
                 self.settle_best()
                 return True
         return False
+
+    def walk(self) -> bool:
+        """The cheapest change again and again, also for the worse and none twice (tabu search); whether that leads below the best.
+
+        The first change is one of the cheapest by chance, so that walks from the same tree differ.
+        """
+        shop, best = self.shop, self.shop.best
+        assert best is not None
+        if self._of != best.cost and self.settle_best():
+            return True
+        if self.at is None or not self.estimates.possible:
+            return False
+        at, moved = self.at, set[int]()
+        for k in range(STEPS):
+            if shop.budget.spent():
+                return False
+            changed = [
+                fixed
+                for fixed in islice(self._changes(at), CHOICES)
+                if not moved.intersection(changed_rows(at.fixed, fixed).tolist())
+            ]
+            order = self.promising(at, changed, FIRST if k == 0 else 1, DETOUR)
+            if not order:
+                return False
+            fixed = order[int(shop.rng.integers(len(order)))]
+            moved.update(changed_rows(at.fixed, fixed).tolist())
+            found = self.solve(fixed, at.planes, rough=True)
+            if found is None or found.cost > best.cost * (1 + DETOUR):
+                return False
+            if found.cost < best.cost * (1 + CLOSE):
+                found = self.settle(found.planes, best.cost * (1 + CLOSE)) or found
+            if shop.offer(found.planes):
+                return True
+            at = found
+        return False
+
+    # -- estimates ------------------------------------------------------------------------------------------
+
+    def promising(
+        self, at: Settled, changed: list[convex.Fixed], most: int, doubt: float = DOUBT
+    ) -> list[convex.Fixed]:
+        """Of these changes of a tree the ``most`` that may be better by their estimates, best first."""
+        if not self.estimates.possible:
+            return changed[:most]
+        limit = at.cost * (1 + doubt)
+        found = np.full(len(changed), np.inf)
+        for k, fixed in enumerate(changed):
+            if self.shop.budget.late():
+                break
+            found[k] = self.estimates(at, fixed, limit)
+        return [changed[k] for k in np.argsort(found, kind="stable")[:most] if found[k] < limit]
 
     # -- single changes -------------------------------------------------------------------------------------
 
@@ -125,15 +214,29 @@ class Search:
             return self.settle_best()
         if self.at is None:
             return False
-        found = self.solve(self._several(self.at), best, rough=True)
-        return found is not None and self._settled_better(found.planes)
+        return self._best_of([self._several(self.at) for _ in range(LEAPS)])
+
+    def swap(self) -> bool:
+        """A row that was given up taken back, and one that holds its hyperplane back given up for it; whether that is better."""
+        best = self.shop.best
+        assert best is not None
+        if self._of != best.cost:
+            return self.settle_best()
+        return self.at is not None and self._best_of(self._swaps(self.at))
+
+    def _best_of(self, changed: list[convex.Fixed]) -> bool:
+        assert self.at is not None
+        for fixed in self.promising(self.at, changed, 1, HOPEFUL - 1):
+            found = self.solve(fixed, self.at.planes, rough=True)
+            return found is not None and self._settled_better(found.planes)
+        return False
 
     def replace(self) -> bool:
         """Another machine at a node, and what is below it grown anew; whether that is better."""
         best = self.shop.best
         assert best is not None
         planes = self._other_machine(best)
-        planes = None if planes is None else self.shop.rescaled(planes)
+        planes = None if planes is None else self.shop.rescaled(planes, rough=True)
         return planes is not None and self.promoted(planes)
 
     def promoted(self, planes: Planes, dearer: float = PROMISING) -> bool:
@@ -163,6 +266,31 @@ class Search:
                 fixed = _believed_otherwise(fixed, row, level)
         return fixed
 
+    def _swaps(self, at: Settled) -> list[convex.Fixed]:
+        fixed, shop = at.fixed, self.shop
+        splits = fixed.split[fixed.node - 1]
+        given_up = np.argwhere(splits & (fixed.label != shop.sign[:, None]))
+        found: list[convex.Fixed] = []
+        if not len(given_up):
+            return found
+        for _ in range(SWAPS):
+            back, level = given_up[int(shop.rng.integers(len(given_up)))].tolist()
+            pull = np.maximum(at.solved.hinge[:, level], at.solved.side[:, level])
+            pull = np.where(fixed.node[:, level] == fixed.node[back, level], pull, 0.0)
+            pull = np.maximum(pull, 0.0)
+            pull[back] = 0.0
+            if not pull.any():
+                continue
+            row = int(shop.rng.choice(len(pull), p=pull / pull.sum()))
+            found.append(self._turned(self._turned(fixed, at.planes, back, level), at.planes, row, level))
+        return found
+
+    def _turned(self, fixed: convex.Fixed, planes: Planes, row: int, level: int) -> convex.Fixed:
+        """The other label believed of a row, on the other side where that follows."""
+        if level < self.shop.depth and self.follows:
+            return self._crossed(fixed, planes, row, level)
+        return _believed_otherwise(fixed, row, level)
+
     def _other_machine(self, planes: Planes) -> Planes | None:
         """A machine of other weights at a node, and what is below it grown anew."""
         shop, rng = self.shop, self.shop.rng
@@ -180,30 +308,60 @@ class Search:
         return shop.with_plane(planes, t, omega, omega0) if omega.any() else None
 
     def _changes(self, at: Settled) -> Iterator[convex.Fixed]:
-        """Structures next to this one, those first whose rows hold the hyperplanes back most."""
+        """Structures next to this one: rows that hold the hyperplanes back most, and in turn those that would cost less elsewhere."""
+        held, done = self._held(at), set[tuple[int, int, bool]]()
+        elsewhere = self._elsewhere(at)
+        for pair in zip_longest(held, elsewhere):
+            for move in pair:
+                if move is None or move in done:
+                    continue
+                done.add(move)
+                row, level, crosses = move
+                if crosses:
+                    yield self._crossed(at.fixed, at.planes, row, level)
+                else:
+                    yield _believed_otherwise(at.fixed, row, level)
+
+    def _held(self, at: Settled) -> list[tuple[int, int, bool]]:
+        """Rows and levels with the largest multipliers, and whether to cross there or to believe the other label."""
         both = np.stack([at.solved.side, at.solved.hinge])
         largest = float(both.max(initial=0.0))
-        if largest <= 0:
-            return
-        for flat in np.argsort(-both, axis=None, kind="stable")[:MOST_MOVES].tolist():
+        found: list[tuple[int, int, bool]] = []
+        for flat in np.argsort(-both, axis=None, kind="stable").tolist():
             kind, row, level = (int(k) for k in np.unravel_index(flat, both.shape))
-            if both[kind, row, level] <= 1e-6 * largest:
-                return
-            if kind == 0 or (level < self.shop.depth and self.follows):
-                yield self._crossed(at.fixed, at.planes, row, level)
-            else:
-                yield _believed_otherwise(at.fixed, row, level)
+            if both[kind, row, level] <= 1e-6 * largest or len(found) == MOST_MOVES:
+                break
+            crosses = kind == 0 or (level < self.shop.depth and self.follows)
+            # A label that is given up for more than all there is to pay is given up for nothing.
+            if crosses or self.shop.c2 * self.shop.weights[row] < at.cost:
+                found.append((row, level, crosses))
+        return found
+
+    def _elsewhere(self, at: Settled) -> list[tuple[int, int, bool]]:
+        """Rows that would pay less below the other side of a hyperplane, next to it first."""
+        shop, fixed = self.shop, at.fixed
+        found: list[tuple[float, int, int]] = []
+        for t in (np.flatnonzero(fixed.split[: shop.B]) + 1).tolist():
+            level = t.bit_length() - 1
+            rows = np.flatnonzero(fixed.node[:, level] == t)
+            right = fixed.node[rows, level + 1] % 2 == 1
+            gain = below(shop, at.planes, 2 * t + 1, rows) - below(shop, at.planes, 2 * t, rows)
+            gain = np.where(right, gain, -gain)
+            worth = gain / (ARM + np.abs(fixed.score[rows, level]))
+            found += [(float(worth[k]), int(rows[k]), level) for k in np.flatnonzero(gain > 0)]
+        found.sort(key=lambda one: -one[0])
+        return [(row, level, True) for _, row, level in found[: MOST_MOVES // 2]]
 
     def _crossed(self, fixed: convex.Fixed, planes: Planes, row: int, level: int) -> convex.Fixed:
         """The row on the other side of its hyperplane on this level, and wherever that leads."""
         shop = self.shop
         node, score, label = fixed.node.copy(), fixed.score.copy(), fixed.label.copy()
         t = int(node[row, level + 1]) ^ 1
-        for below in range(level + 1, shop.depth + 1):
-            node[row, below] = t
+        for lower in range(level + 1, shop.depth + 1):
+            node[row, lower] = t
             s = float(shop.X[row] @ planes.omega[t - 1] + planes.omega0[t - 1])
-            score[row, below] = s
-            label[row, below] = shop.believed(np.array([[s]]), np.array([row]))[0, 0]
+            score[row, lower] = s
+            label[row, lower] = shop.believed(np.array([[s]]), np.array([row]))[0, 0]
             t = 2 * t + (s >= 0)
         score[row, level] = 0.0
         if self.follows:

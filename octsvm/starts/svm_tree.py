@@ -20,6 +20,7 @@ from ..formulations._svm import norms
 from ..formulations.base import BoolArray, Data, FloatArray, IntArray
 from ..formulations.trees import MarginTree
 from . import few_labels
+from .alternating import Taste, swept
 from .axis_search import sample
 from .machines import LARGE, fit_svm
 from .structure_search import Search
@@ -37,17 +38,46 @@ LOPSIDED = [
 TRIES = 24  # directions looked at together
 SETTLE_AFTER, PROMISING = 4, 1.05  # steps without success, and how much dearer than the best
 KICK_AFTER = 15  # steps of the local search without success
+CHAINS, SWEEPS = 3, 4  # of nodes fitted in turn, from the best tree
 PROPOSALS = 6  # sets of labels of which the best is taken
 PATIENCE = 2000  # steps without a better tree; fewer where a step takes longer, from 200 rows on
 SAMPLE_STEPS = 400
 FEW_STEPS = 600  # sets of labels and machines below them
 FULL_PASSES = 3  # over the nodes, on all rows of a large table
-KINDS = ("rescale", "refit", "regrow", "prune", "change", "step", "leap", "separate", "replace")  # of steps
-LIKELY = np.array([1.0, 3.0, 1.0, 0.3, 2.0, 1.5, 0.5, 1.0, 2.0])  # how often before any has paid
+KINDS = (
+    "rescale",
+    "refit",
+    "regrow",
+    "prune",
+    "change",
+    "step",
+    "leap",
+    "separate",
+    "replace",
+    "alternate",
+    "walk",
+    "swap",
+)  # of steps
+# How often before any has paid: where errors are cheaper than the margin (c1 below DEAR), and where they are dearer.
+CHEAP_ERRORS = np.array([0.5, 1.0, 1.0, 0.2, 1.0, 3.0, 0.7, 0.2, 2.0, 1.0, 0.7, 0.7])
+DEAR_ERRORS = np.array([0.5, 2.5, 1.5, 0.2, 0.7, 2.5, 0.3, 2.0, 2.0, 0.3, 1.0, 2.0])
+DEAR = 10.0
 
 
 class TreeSearch(Workshop):
     """Grows trees and improves the best one."""
+
+    def __init__(
+        self,
+        X: FloatArray,
+        sign: FloatArray,
+        weights: FloatArray,
+        params: Any,
+        budget: Budget,
+        seed: int,
+    ) -> None:
+        super().__init__(X, sign, weights, params, budget, seed)
+        self.search = Search(self)
 
     def change(self, t: int, spread: float) -> bool:
         """Other hyperplanes at node ``t``, the other nodes kept: along the subgradient, and at random."""
@@ -212,8 +242,36 @@ class TreeSearch(Workshop):
         C = np.inf if self.rng.random() < 0.4 else float(10 ** self.rng.uniform(1.5, 4))
         how = Growth(C=C, fixed=fixed, separating=True, chance=True)
         grown = self.grow(1, np.arange(len(self.X)), how, np.inf)
-        planes = self.rescaled(self.assemble(grown)) if grown.planes else None
+        planes = self.rescaled(self.assemble(grown), rough=True) if grown.planes else None
         return planes is not None and search.promoted(planes)
+
+    def alternated(self) -> bool:
+        """All nodes fitted in turn, first with weights by chance, as long as that pays; whether what comes of it is better."""
+        assert self.best is not None
+        rng = self.rng
+        cap = float(norms(self.best.omega, self.norm).max()) * float(rng.choice([0.7, 1.0, 1.4]))
+        capped = self.c2 < 2 * self.c1  # what a row can cost at most, which is what it weighs then
+        C = (self.c2 if capped else self.c1) * (2 * cap if not self.single else 1.0)
+        flipped = float(rng.choice([0.0, 0.3, 1.0])) if capped else 0.0
+        lowest: Planes | None = None
+        for _ in range(CHAINS):
+            planes = self.best
+            for k in range(SWEEPS):
+                factor = 10 ** rng.uniform(0.0, 2.5 if capped else 1.0)
+                taste = Taste(
+                    10 ** rng.uniform(-1.5, 0.7), float(np.clip(C * factor, 1e-2, 1e5)), flipped, k == 0
+                )
+                fresh = swept(self, planes, cap, taste)
+                if k and fresh.cost >= planes.cost:
+                    break
+                planes = fresh
+            if lowest is None or planes.cost < lowest.cost:
+                lowest = planes
+        assert lowest is not None
+        if not lowest.split.any() or lowest.cost > 1.5 * self.best.cost:
+            return False
+        lengthened = self.rescaled(lowest, rough=True)
+        return lengthened is not None and self.search.promoted(lengthened)
 
     def run(self) -> Iterator[Planes]:
         """Trees, each better than those before."""
@@ -238,7 +296,7 @@ class TreeSearch(Workshop):
             fresh = self.rescaled(planes)
             if fresh is not None and self.offer(fresh):
                 yield self.best
-        if self.best.split.any() and (Search(self).settle_best() or self.prune()):
+        if self.best.split.any() and (self.search.settle_best() or self.prune()):
             yield self.best
         yield from self.lopsided()
         caps = [float(c) for c in CAPS]
@@ -259,7 +317,7 @@ class TreeSearch(Workshop):
         cap = float(norms(self.best.omega, self.norm).max())
         if self.depth == 0 or cap == 0:
             return
-        search, everyone = Search(self), np.arange(len(self.X))
+        search, everyone = self.search, np.arange(len(self.X))
         for factor, dearer, side in LOPSIDED:
             if self.budget.spent():
                 return
@@ -308,11 +366,14 @@ class TreeSearch(Workshop):
         """
         assert self.best is not None
         top, spread, idle, stale = self.best, 0.3, 0, 0
-        search, unsettled = Search(self), True
+        search, unsettled = self.search, True
         paid, tried = np.zeros(len(KINDS)), np.zeros(len(KINDS))
+        likely = CHEAP_ERRORS if self.c1 < DEAR else DEAR_ERRORS
         self.prune()
         patience = max(100, PATIENCE * 200 // max(200, len(self.X)))
-        while stale < patience and self.best.split.any() and not self.budget.spent():
+        while stale < patience and top.split.any() and not self.budget.spent():
+            if not self.best.split.any():  # where a kick may lead
+                self.best, idle, unsettled = top.copy(), 0, True
             if self.best.cost < top.cost * (1 - SLACK) - 1e-12:
                 top, stale = self.best, 0
                 yield top
@@ -328,7 +389,7 @@ class TreeSearch(Workshop):
                 self.kick()
                 continue
             # Kinds of steps that paid are taken more often.
-            share = (paid + 1.0) / (tried + 4.0) * LIKELY
+            share = (paid + 1.0) / (tried + 4.0) * likely
             number = int(self.rng.choice(len(KINDS), p=share / share.sum()))
             kind = KINDS[number]
             if kind == "rescale":
@@ -347,6 +408,12 @@ class TreeSearch(Workshop):
                 done = search.leap()
             elif kind == "replace":
                 done = search.replace()
+            elif kind == "swap":
+                done = search.swap()
+            elif kind == "walk":
+                done = search.walk()
+            elif kind == "alternate":
+                done = self.alternated()
             elif kind == "separate":
                 done = self.separate(t, search)
             else:
@@ -359,7 +426,7 @@ class TreeSearch(Workshop):
             tried[number] += 1
             idle, stale, unsettled = 0 if done else idle + 1, stale + 1, unsettled or done
         self.best = top if self.best.cost > top.cost else self.best
-        search.settle_best()
+        search.polish()
         self.prune()
         if self.best.cost < top.cost:
             top = self.best

@@ -33,6 +33,12 @@ PATH = (
 )  # SVM costs C, in multiples of 1 (features in [0, 1]), the usual ones first
 LENGTHS = np.array([1.0, 0.6, 0.3, 0.1])  # of a normal vector, as shares of the cap
 RELABEL_ROUNDS = 3
+GRIDS = (
+    (4.0, 13),
+    (1.15, 9),
+    (1.02, 7),
+    (1.003, 7),
+)  # of lengths: how far around the present one, and how many
 SLACK = 1e-9
 
 
@@ -397,15 +403,18 @@ class Workshop:
 
     # -- small changes --------------------------------------------------------------------------------------
 
-    def rescaled(self, planes: Planes) -> Planes | None:
-        """All lengths together: the cheapest largest norm, every node at its best length up to it."""
+    def rescaled(self, planes: Planes, rough: bool = False) -> Planes | None:
+        """All lengths together: the cheapest largest norm, every node at its best length up to it.
+
+        ``rough``: to a few hundredths, for trees that are to be settled.
+        """
         size = norms(planes.omega, self.norm)
         node, _ = self.route(planes)
         nodes = [int(t) for t in np.flatnonzero(planes.split & (size > 0)) + 1]
         if not nodes:
             return planes
         fresh = planes.copy()
-        for width, count in ((4.0, 13), (1.15, 9), (1.02, 7), (1.003, 7)):
+        for width, count in GRIDS[: 2 if rough else len(GRIDS)]:
             largest = float(norms(fresh.omega, self.norm).max())
             if largest == 0:
                 return None

@@ -1,0 +1,141 @@
+"""What a change of a tree's structure will cost, from machines of the nodes that it touches only.
+
+Solving for all hyperplanes together takes 3 to 10 ms, most changes are for the worse, and an estimate takes a tenth of
+that. Two are in use.
+
+Where an error costs more than the whole margin term, margins are hard, and the problem falls apart exactly: the margin term is that of
+the node whose rows need the longest vector, ½ max_t N_t, and N_t is a machine of its own, the same for every tree that
+sends these rows there.
+
+Elsewhere the price of each node's norm is held where it was at the tree that is changed. The problem then falls apart into one of each
+node, min (λ_t/2)‖ω‖ + errors, whose sum is no more than what the change costs (Lagrangian duality). Each of them is solved
+with the curvature that the norm has at its present length r: (λ/2)‖ω‖ ≤ λ/(4r)·‖ω‖² + λr/4, with equality at ‖ω‖ = r.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..formulations._svm import norms
+from ..formulations.base import BoolArray, IntArray
+from . import convex
+from .machines import LARGE, least_violation
+
+if TYPE_CHECKING:
+    from .structure_search import Settled
+    from .workshop import Workshop
+
+CROSSING, DEAREST = (
+    2.0,
+    1e5,
+)  # scores from which no row is expected to cross, and the largest price of doing so
+HARD = 1.5  # errors at this multiple of the margin term are not made
+MOST_KEPT = 50_000  # machines, by a number each
+
+
+def changed_rows(before: convex.Fixed, fixed: convex.Fixed) -> IntArray:
+    """Rows with another node or label on some level."""
+    return np.flatnonzero(((fixed.node != before.node) | (fixed.label != before.label)).any(axis=1))
+
+
+class Estimates:
+    """Estimates for the trees of a workshop; machines are kept by what they are machines of."""
+
+    def __init__(self, shop: Workshop) -> None:
+        self.shop = shop
+        self.possible = shop.norm == "l2" and len(shop.X) <= LARGE
+        self._needed: dict[int, float] = {}
+
+    def __call__(self, at: Settled, fixed: convex.Fixed, limit: float) -> float:
+        """About what ``fixed``, a change of ``at``, costs; once that is above ``limit``, some number above it."""
+        rows = changed_rows(at.fixed, fixed)
+        touched = self._touched(at.fixed, fixed, rows)
+        cost = at.cost + self._given_up(at, fixed, rows) - self._given_up(at, at.fixed, rows)
+        margin = self.shop.margin(float(norms(at.solved.omega, "l2").max()))
+        if self.shop.c1 * float(self.shop.weights.min()) > HARD * margin:
+            return self._hard(at, fixed, touched, cost - margin, limit)
+        for t in touched:
+            if t not in at.values:
+                at.values[t] = self._soft(at, at.fixed, t)
+            cost -= at.values[t]
+        for t in touched:
+            if cost >= limit:
+                break  # and it can only become dearer
+            cost += self._soft(at, fixed, t)
+        return cost
+
+    def _given_up(self, at: Settled, fixed: convex.Fixed, rows: IntArray) -> float:
+        """What the rows pay for labels, and at nodes that do not split."""
+        shop, node = self.shop, fixed.node[rows]
+        y, w = shop.sign[rows][:, None], shop.weights[rows][:, None]
+        given_up = np.where(fixed.label[rows] != y, shop.c2, 0.0)
+        unsplit = shop.loss(y * at.planes.omega0[node - 1])
+        return float((w * np.where(fixed.split[node - 1], given_up, unsplit)).sum())
+
+    def _touched(self, before: convex.Fixed, fixed: convex.Fixed, rows: IntArray) -> list[int]:
+        """The nodes that split and to which a row comes, or from which one goes, or where its side or label is another."""
+        found: set[int] = set()
+        for level in range(self.shop.depth + 1):
+            here: BoolArray = (fixed.node[rows, level] != before.node[rows, level]) | (
+                fixed.label[rows, level] != before.label[rows, level]
+            )
+            if level < self.shop.depth:
+                here |= fixed.node[rows, level + 1] != before.node[rows, level + 1]
+            for one in (before, fixed):
+                node = one.node[rows[here], level]
+                found.update(node[one.split[node - 1]].tolist())
+        return sorted(found, reverse=True)  # fewer rows first
+
+    def _hard(self, at: Settled, fixed: convex.Fixed, touched: list[int], rest: float, limit: float) -> float:
+        """``rest`` and the margin term of the longest vector that a node needs."""
+        longest = 0.0
+        others = [t for t in (np.flatnonzero(fixed.split) + 1).tolist() if t not in touched]
+        for t in [*touched, *others]:
+            if rest + self.shop.margin(longest) >= limit:
+                break
+            longest = max(longest, self._length(at, fixed, t))
+        return rest + self.shop.margin(longest)
+
+    def _length(self, at: Settled, fixed: convex.Fixed, t: int) -> float:
+        """The length that the rows at node ``t`` need."""
+        shop, level = self.shop, t.bit_length() - 1
+        rows = np.flatnonzero(fixed.node[:, level] == t)
+        label = fixed.label[rows, level]
+        side = fixed.node[rows, level + 1] % 2 if t <= shop.B else np.zeros(0)
+        key = hash((rows.tobytes(), label.tobytes(), side.tobytes()))
+        if key not in self._needed:
+            if len(self._needed) > MOST_KEPT:
+                self._needed.clear()
+            # No multiplier is above ‖ω‖² at the solution, and vectors that cost more than the tree are of no use.
+            most = shop.widest(at.cost) ** 2
+            self._needed[key] = float(np.sqrt(2 * max(0.0, self._violation(fixed, t, rows, most))))
+        return self._needed[key]
+
+    def _soft(self, at: Settled, fixed: convex.Fixed, t: int) -> float:
+        """The least of a node's price times half its norm and its errors, about."""
+        shop, level = self.shop, t.bit_length() - 1
+        rows = np.flatnonzero(fixed.node[:, level] == t)
+        size = float(norms(at.solved.omega[t - 1][None, :], "l2")[0])
+        unit = 1.0 if shop.single else max(float(at.solved.price[t - 1]), 1e-3) / (2 * max(size, 1e-3))
+        value = unit * self._violation(fixed, t, rows, shop.c1 / unit)
+        return value if shop.single else value + unit * size**2 / 2
+
+    def _violation(self, fixed: convex.Fixed, t: int, rows: IntArray, price: float) -> float:
+        """The least ½‖ω‖² and errors at ``price``, all rows kept on their sides."""
+        shop, level = self.shop, t.bit_length() - 1
+        over = fixed.label[rows, level] > 0
+        X, bound = shop.X[rows], np.where(over, 1.0, -1.0)
+        most = np.minimum(shop.weights[rows] * price, DEAREST)
+        if t <= shop.B:
+            right = fixed.node[rows, level + 1] % 2 == 1
+            # Where the label says the same as the side and margins are kept, the side says nothing new.
+            near = (np.abs(fixed.score[rows, level]) < CROSSING) | (right != over)
+            X = np.concatenate([X, X[near]])
+            over, bound = (
+                np.concatenate([over, right[near]]),
+                np.concatenate([bound, np.where(right[near], 0.0, -shop.mu)]),
+            )
+            most = np.concatenate([most, np.full(int(near.sum()), DEAREST)])
+        return least_violation(X, over, bound, most) if len(X) else 0.0
