@@ -18,6 +18,10 @@ from ..formulations.base import BoolArray, FloatArray, IntArray
 BAND = 3.0  # rows farther than this beyond their margin and off their hyperplane are left away at first
 PASSES = 4  # in each the rows that were wrongly left away are brought in; in the last one all are in
 CLEAR = 1e-7  # by which rows keep clear of their hyperplane
+SHARP_CLEAR, SHARP = (
+    2e-9,
+    1e-10,
+)  # the same, and the tolerances, where costs are so small that this much counts
 ITERATIONS = 60
 ROUGH = (1e-3, 1e-3, 1e-6)  # tolerances of the gap, absolute and relative, and of the rows
 
@@ -66,9 +70,16 @@ class Costs:
 
 
 def solve(
-    X: FloatArray, weights: FloatArray, fixed: Fixed, costs: Costs, rough: bool = False
+    X: FloatArray,
+    weights: FloatArray,
+    fixed: Fixed,
+    costs: Costs,
+    rough: bool = False,
+    sharp: bool = False,
 ) -> Solved | None:
-    """The best hyperplanes for what is fixed, for rows ``X (n, p)`` and ``weights (n,)``; ``rough``: nearly the best, sooner.
+    """The best hyperplanes for what is fixed, for rows ``X (n, p)`` and ``weights (n,)``.
+
+    ``rough``: nearly the best, sooner; ``sharp``: so close to the other side of their planes that rows may end up there.
 
     None where no node splits, where no hyperplanes route as fixed, and where the solver gives up.
     """
@@ -80,7 +91,7 @@ def solve(
     for left in reversed(range(PASSES)):
         if left == 0:
             near[:] = True
-        found = _solve(X, weights, fixed, near, nodes, costs, rough)
+        found = _solve(X, weights, fixed, near, nodes, costs, rough, sharp)
         if found is None:
             return None
         missing = False
@@ -144,6 +155,7 @@ def _solve(
     nodes: IntArray,
     costs: Costs,
     rough: bool,
+    sharp: bool,
 ) -> Solved | None:
     """The same for the rows ``near`` (n, D + 1) and their nodes only; ``nodes`` are those that split."""
     import clarabel
@@ -177,8 +189,9 @@ def _solve(
         count += len(here)
         if t <= branch:
             right = fixed.node[here, level + 1] % 2 == 1
+            clear = SHARP_CLEAR if sharp else CLEAR
             at = rows.add(
-                np.where(right, -CLEAR, -costs.mu - CLEAR), (own, np.where(right, -1.0, 1.0)[:, None] * A)
+                np.where(right, -clear, -costs.mu - clear), (own, np.where(right, -1.0, 1.0)[:, None] * A)
             )
             of_side.append((at, here, level))
     n_errors = count - errors_at
@@ -219,6 +232,8 @@ def _solve(
     settings.verbose, settings.max_iter = False, ITERATIONS
     if rough:
         settings.tol_gap_abs, settings.tol_gap_rel, settings.tol_feas = ROUGH
+    if sharp:
+        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = SHARP
     if hasattr(settings, "max_threads"):
         settings.max_threads = 1
     found = clarabel.DefaultSolver(

@@ -3,7 +3,7 @@
 Solving for all hyperplanes together takes 3 to 10 ms, most changes are for the worse, and an estimate takes a tenth of
 that. Two are in use.
 
-Where an error costs more than the whole margin term, margins are hard, and the problem falls apart exactly: the margin term is that of
+Where an error of 1 costs more than the whole margin term, margins are hard, and the problem falls apart exactly: the margin term is that of
 the node whose rows need the longest vector, ½ max_t N_t, and N_t is a machine of its own, the same for every tree that
 sends these rows there.
 
@@ -31,7 +31,6 @@ CROSSING, DEAREST = (
     2.0,
     1e5,
 )  # scores from which no row is expected to cross, and the largest price of doing so
-HARD = 1.5  # errors at this multiple of the margin term are not made
 MOST_KEPT = 50_000  # machines, by a number each
 
 
@@ -54,8 +53,10 @@ class Estimates:
         touched = self._touched(at.fixed, fixed, rows)
         cost = at.cost + self._given_up(at, fixed, rows) - self._given_up(at, at.fixed, rows)
         margin = self.shop.margin(float(norms(at.solved.omega, "l2").max()))
-        if self.shop.c1 * float(self.shop.weights.min()) > HARD * margin:
-            return self._hard(at, fixed, touched, cost - margin, limit)
+        if self._is_hard(margin):
+            longest = self._longest(at, fixed, touched, limit - (cost - margin))
+            if self._is_hard(longest):
+                return cost - margin + longest
         for t in touched:
             if t not in at.values:
                 at.values[t] = self._soft(at, at.fixed, t)
@@ -88,15 +89,20 @@ class Estimates:
                 found.update(node[one.split[node - 1]].tolist())
         return sorted(found, reverse=True)  # fewer rows first
 
-    def _hard(self, at: Settled, fixed: convex.Fixed, touched: list[int], rest: float, limit: float) -> float:
-        """``rest`` and the margin term of the longest vector that a node needs."""
+    def _is_hard(self, margin: float) -> bool:
+        """Whether no error is made where the margin term is that: all multipliers together are not above its slope."""
+        shop = self.shop
+        return (2 if shop.single else 1) * margin <= shop.c1 * float(shop.weights.min())
+
+    def _longest(self, at: Settled, fixed: convex.Fixed, touched: list[int], limit: float) -> float:
+        """The margin term of the longest vector that a node needs; above ``limit``, of one that is long enough."""
         longest = 0.0
         others = [t for t in (np.flatnonzero(fixed.split) + 1).tolist() if t not in touched]
         for t in [*touched, *others]:
-            if rest + self.shop.margin(longest) >= limit:
+            longest = max(longest, self.shop.margin(self._length(at, fixed, t)))
+            if longest >= limit:
                 break
-            longest = max(longest, self._length(at, fixed, t))
-        return rest + self.shop.margin(longest)
+        return longest
 
     def _length(self, at: Settled, fixed: convex.Fixed, t: int) -> float:
         """The length that the rows at node ``t`` need."""

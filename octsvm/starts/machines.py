@@ -74,6 +74,10 @@ def least_violation(X: FloatArray, over: BoolArray, bound: FloatArray, most: Flo
     of every row one is never reached. Little precision is needed for it to be of use, and margins that are missed by
     a hair do not count.
     """
+    used = most > 0
+    if not used.any():
+        return 0.0
+    X, over, bound, most = X[used], over[used], bound[used], most[used]
     target = np.where(over, bound + TUBE, bound - TUBE)
     direct = binding()
     if direct is None:

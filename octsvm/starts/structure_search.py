@@ -84,13 +84,15 @@ class Search:
                 return self._seen[key, careful]
         if len(self._seen) * fixed.node.nbytes > MOST_SEEN:
             self._seen.clear()
-        found = self._solved(fixed, base, rough)
+        found = self._solved(fixed, base, rough=rough)
         self._seen[key, not rough] = found
         return found
 
-    def _solved(self, fixed: convex.Fixed, base: Planes, rough: bool) -> Settled | None:
+    def _solved(
+        self, fixed: convex.Fixed, base: Planes, *, rough: bool = False, sharp: bool = False
+    ) -> Settled | None:
         shop = self.shop
-        found = convex.solve(shop.X, shop.weights, fixed, self.costs, rough)
+        found = convex.solve(shop.X, shop.weights, fixed, self.costs, rough, sharp)
         if found is None:
             return None
         planes = base.copy()
@@ -134,8 +136,12 @@ class Search:
             return
         if not self.shop.budget.spent():
             self.settle_best()
-        elif len(self.shop.X) <= POLISHED:
-            found = self.solve(self.structure(best), best)
+        elif len(self.shop.X) > POLISHED:
+            return
+        best = self.shop.best
+        assert best is not None
+        fixed = self.structure(best)
+        for found in (self.solve(fixed, best), self._solved(fixed, best, sharp=True)):
             if found is not None:
                 self.shop.offer(found.planes)
 
@@ -327,7 +333,10 @@ class Search:
         both = np.stack([at.solved.side, at.solved.hinge])
         largest = float(both.max(initial=0.0))
         found: list[tuple[int, int, bool]] = []
-        for flat in np.argsort(-both, axis=None, kind="stable").tolist():
+        # Rows that pay for errors all have the price of one: those next to the hyperplane first.
+        alike = np.round(both / max(largest, 1e-300), 3)
+        distance = np.broadcast_to(np.abs(at.fixed.score), both.shape)
+        for flat in np.lexsort((distance.ravel(), -alike.ravel())).tolist():
             kind, row, level = (int(k) for k in np.unravel_index(flat, both.shape))
             if both[kind, row, level] <= 1e-6 * largest or len(found) == MOST_MOVES:
                 break
