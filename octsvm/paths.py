@@ -35,7 +35,7 @@ COARSE = 20  # settings from which the pool is grown, spread over the grid
 POOL_STEPS = 1200  # of the search, for all of them together
 MOST_STEPS = 200  # for one of them
 LEAST_RATIO, LARGEST_RATIO = 0.05, 20.0  # of c2 to c1: beyond, trees are those at the ends
-STEPS = 12  # of the search that improves the cheapest tree of the pool for a setting
+STEPS = 3  # of the search that improves the cheapest tree of the pool for a setting
 WORTH = 1.2  # it is left alone where it costs more than this many constant trees
 TREE_STEPS = 40  # of the search of OCT and OCT-H for each setting
 
