@@ -3,13 +3,15 @@
 Solving for all hyperplanes together takes 3 to 10 ms, most changes are for the worse, and an estimate takes a tenth of
 that. Two are in use.
 
-Where an error of 1 costs more than the whole margin term, margins are hard, and the problem falls apart exactly: the margin term is that of
-the node whose rows need the longest vector, ½ max_t N_t, and N_t is a machine of its own, the same for every tree that
-sends these rows there.
+Where an error of 1 costs more than the whole margin term, margins are hard: the multipliers of all rows together are the slope
+of the margin term, which is the term itself, so that none reaches c1 and no error is made. The problem then falls apart
+exactly. The margin term is that of the node whose rows need the longest vector, ½ max_t N_t, and N_t is a machine of its
+own, the same for every tree that sends these rows there.
 
-Elsewhere the price of each node's norm is held where it was at the tree that is changed. The problem then falls apart into one of each
-node, min (λ_t/2)‖ω‖ + errors, whose sum is no more than what the change costs (Lagrangian duality). Each of them is solved
-with the curvature that the norm has at its present length r: (λ/2)‖ω‖ ≤ λ/(4r)·‖ω‖² + λr/4, with equality at ‖ω‖ = r.
+Elsewhere the price of each node's norm is held where it was at the tree that is changed. The problem then falls apart into
+one of each node, min (λ_t/2)‖ω‖ + errors, whose sum is no more than what the change costs (Lagrangian duality). Each of
+them is solved with the curvature that the norm has at its present length r: (λ/2)‖ω‖ ≤ λ/(4r)·‖ω‖² + λr/4, with equality
+at ‖ω‖ = r.
 """
 
 from __future__ import annotations
@@ -27,10 +29,8 @@ if TYPE_CHECKING:
     from .structure_search import Settled
     from .workshop import Workshop
 
-CROSSING, DEAREST = (
-    2.0,
-    1e5,
-)  # scores from which no row is expected to cross, and the largest price of doing so
+CROSSING = 2.0  # scores from which no row is expected to cross
+DEAREST = 1e5  # the largest price of an error, or of a row on the wrong side
 MOST_KEPT = 50_000  # machines, by a number each
 
 

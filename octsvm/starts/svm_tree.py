@@ -5,8 +5,8 @@ from roots for which one class is dearer, and under a path of caps on the norm. 
 labels join them (:mod:`.few_labels`).
 
 The best tree is then improved: all lengths together, single nodes along subgradients, random changes and machines
-fitted anew with the other nodes kept, all hyperplanes together for the routing and the labels as they are or with a few
-of them changed (:mod:`.structure_search`), and pruning.
+fitted anew with the other nodes kept, all nodes in turn (:mod:`.alternating`), all hyperplanes together for the routing and the
+labels as they are or with a few of them changed (:mod:`.structure_search`), and pruning.
 """
 
 from __future__ import annotations
@@ -44,24 +44,22 @@ PATIENCE = 2000  # steps without a better tree; fewer where a step takes longer,
 SAMPLE_STEPS = 400
 FEW_STEPS = 600  # sets of labels and machines below them
 FULL_PASSES = 3  # over the nodes, on all rows of a large table
-KINDS = (
-    "rescale",
-    "refit",
-    "regrow",
-    "prune",
-    "change",
-    "step",
-    "leap",
-    "separate",
-    "replace",
-    "alternate",
-    "walk",
-    "swap",
-)  # of steps
-# How often before any has paid: where errors are cheaper than the margin (c1 below DEAR), and where they are dearer.
-CHEAP_ERRORS = np.array([0.5, 1.0, 1.0, 0.2, 1.0, 3.0, 0.7, 0.2, 2.0, 1.0, 0.7, 0.7])
-DEAR_ERRORS = np.array([0.5, 2.5, 1.5, 0.2, 0.7, 2.5, 0.3, 2.0, 2.0, 0.3, 1.0, 2.0])
-DEAR = 10.0
+DEAR = 10.0  # c1 from which errors are dearer than the margin
+# How often a kind of step is taken before any has paid: where errors are cheap, and where they are dear.
+KINDS = {
+    "rescale": (0.5, 0.5),
+    "refit": (1.0, 2.5),
+    "regrow": (1.0, 1.5),
+    "prune": (0.2, 0.2),
+    "change": (1.0, 0.7),
+    "step": (3.0, 2.5),
+    "leap": (0.7, 0.3),
+    "separate": (0.2, 2.0),
+    "replace": (2.0, 2.0),
+    "alternate": (1.0, 0.3),
+    "walk": (0.7, 1.0),
+    "swap": (0.7, 2.0),
+}
 
 
 class TreeSearch(Workshop):
@@ -257,6 +255,8 @@ class TreeSearch(Workshop):
         for _ in range(CHAINS):
             planes = self.best
             for k in range(SWEEPS):
+                if self.budget.late():
+                    break
                 factor = 10 ** rng.uniform(0.0, 2.5 if capped else 1.0)
                 taste = Taste(
                     10 ** rng.uniform(-1.5, 0.7), float(np.clip(C * factor, 1e-2, 1e5)), flipped, k == 0
@@ -368,7 +368,8 @@ class TreeSearch(Workshop):
         top, spread, idle, stale = self.best, 0.3, 0, 0
         search, unsettled = self.search, True
         paid, tried = np.zeros(len(KINDS)), np.zeros(len(KINDS))
-        likely = CHEAP_ERRORS if self.c1 < DEAR else DEAR_ERRORS
+        likely = np.array([kind[self.c1 >= DEAR] for kind in KINDS.values()])
+        kinds = list(KINDS)
         self.prune()
         patience = max(100, PATIENCE * 200 // max(200, len(self.X)))
         while stale < patience and top.split.any() and not self.budget.spent():
@@ -391,7 +392,7 @@ class TreeSearch(Workshop):
             # Kinds of steps that paid are taken more often.
             share = (paid + 1.0) / (tried + 4.0) * likely
             number = int(self.rng.choice(len(KINDS), p=share / share.sum()))
-            kind = KINDS[number]
+            kind = kinds[number]
             if kind == "rescale":
                 done = self.rescale()
             elif kind == "refit":
