@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyomo.environ as pyo
@@ -119,7 +119,7 @@ def test_steps_go_on_where_the_last_one_ended(monkeypatch: pytest.MonkeyPatch) -
     while search.settle_best():
         pass
     # A settled tree that is a hair dearer than the one it came from is not settled again, step for step.
-    settlings, tried = [], []
+    settlings, looked, tried = [], [], []
     plain, solve = Search.settle, Search.solve
 
     def settle(self: Search, planes: Planes) -> Any:
@@ -133,14 +133,28 @@ def test_steps_go_on_where_the_last_one_ended(monkeypatch: pytest.MonkeyPatch) -
             found.planes.cost = np.inf
         return found
 
+    class Hopeful:
+        """Estimates by which every change is worth solving for."""
+
+        possible = True
+
+        def __call__(self, at: Any, fixed: Any, limit: float) -> float:
+            looked.append(fixed)
+            return limit / 2
+
+    search.estimates = cast(Any, Hopeful())
+    monkeypatch.setattr(structure_search, "STEP", 3)
+    monkeypatch.setattr(structure_search, "SOLVED", 2)
     monkeypatch.setattr(Search, "settle", settle)
     monkeypatch.setattr(Search, "solve", look)
     monkeypatch.setattr(shop, "offer", lambda planes: False)
     assert not any(search.step() for _ in range(10))
     assert not settlings
-    structures = [(f.node.tolist(), f.label.tolist()) for f in tried]
-    assert structure_search.STEP < len(structures) <= structure_search.MOST_MOVES
+    structures = [(f.node.tolist(), f.label.tolist()) for f in looked]
+    assert structure_search.STEP < len(structures) <= 1.5 * structure_search.MOST_MOVES
     assert all(structures.count(one) == 1 for one in structures)
+    steps = -(-len(looked) // structure_search.STEP)
+    assert structure_search.SOLVED < len(tried) <= steps * structure_search.SOLVED
 
 
 def test_a_single_change_is_one_row_on_one_level_and_what_follows_from_it() -> None:
@@ -149,7 +163,7 @@ def test_a_single_change_is_one_row_on_one_level_and_what_follows_from_it() -> N
     assert settled is not None
     search = Search(shop)
     changes = list(search._changes(settled))
-    assert 0 < len(changes) <= structure_search.MOST_MOVES
+    assert 0 < len(changes) <= 1.5 * structure_search.MOST_MOVES
     for fixed in changes:
         other = (fixed.node != settled.fixed.node) | (fixed.label != settled.fixed.label)
         assert len(np.unique(np.argwhere(other)[:, 0])) == 1
