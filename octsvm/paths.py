@@ -27,7 +27,6 @@ from .formulations.trees import MarginTree, Tree
 from .registry import formulation as find_formulation
 from .result import Result
 from .starts import Budget, find
-from .starts.structure_search import Search
 from .starts.svm_tree import TreeSearch, as_margin_tree
 from .starts.workshop import Planes
 
@@ -333,10 +332,9 @@ class _Path:
             return None, False
         shop.best = self.pool.planes[cheapest].copy()
         shop.best.cost = shop.value(shop.best)
-        search = Search(shop)
-        search.settle_best()
+        shop.search.settle_best()
         for _ in range(self.steps):
-            if not search.step():
+            if not shop.search.step():
                 break
         shop.prune()
         best = shop.best

@@ -12,6 +12,7 @@ labels as they are or with a few of them changed (:mod:`.structure_search`), and
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -65,17 +66,10 @@ KINDS = {
 class TreeSearch(Workshop):
     """Grows trees and improves the best one."""
 
-    def __init__(
-        self,
-        X: FloatArray,
-        sign: FloatArray,
-        weights: FloatArray,
-        params: Any,
-        budget: Budget,
-        seed: int,
-    ) -> None:
-        super().__init__(X, sign, weights, params, budget, seed)
-        self.search = Search(self)
+    @cached_property
+    def search(self) -> Search:
+        """The search over the structure of its best tree; what it solved once is kept."""
+        return Search(self)
 
     def change(self, t: int, spread: float) -> bool:
         """Other hyperplanes at node ``t``, the other nodes kept: along the subgradient, and at random."""
