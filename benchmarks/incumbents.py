@@ -221,6 +221,9 @@ def main() -> int:
     if not arguments.data.is_dir():
         print(f"SKIPPED: there is no folder {arguments.data}; nothing was measured.")
         return 0
+    for who in arguments.who or []:
+        if who.partition(":")[2] not in ("", "paper"):
+            parser.error(f"--who {who}: after a solver's name only :paper is known, the printed rows")
     found = read(arguments.out)
     chosen = cells(
         arguments.set or list(SETS),

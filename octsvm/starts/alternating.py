@@ -30,18 +30,19 @@ class Taste:
     chance: bool
 
 
-def below(shop: Workshop, planes: Planes, t: int, rows: IntArray) -> FloatArray:
-    """What each of the ``rows`` would pay on the levels from node ``t`` down, if it came there."""
+def saved_on_the_right(shop: Workshop, planes: Planes, t: int, rows: IntArray) -> FloatArray:
+    """What each of the ``rows`` at branch node ``t`` would pay less below its right side than below its left one."""
     y, everyone = shop.sign[rows], np.arange(len(rows))
     S = shop.X[rows] @ planes.omega.T + planes.omega0
-    node, paid = np.full(len(rows), t), np.zeros(len(rows))
-    while True:
-        s = S[everyone, node - 1]
-        paid += shop.loss(y * s)
-        if t > shop.B:
-            found: FloatArray = paid * shop.weights[rows]
-            return found
-        node, t = 2 * node + (s >= 0), 2 * t
+    saved = np.zeros(len(rows))
+    for child, sign in ((2 * t, 1.0), (2 * t + 1, -1.0)):
+        node = np.full(len(rows), child)
+        for _ in range(t.bit_length(), shop.depth + 1):
+            s = S[everyone, node - 1]
+            saved += sign * shop.loss(y * s)
+            node = 2 * node + (s >= 0)
+    found: FloatArray = saved * shop.weights[rows]
+    return found
 
 
 def machine(
@@ -55,7 +56,7 @@ def machine(
         return fit_svm(X, label, w, taste.C)
     if taste.chance:
         w = w * shop.rng.exponential(size=len(rows))
-    gain = below(shop, planes, 2 * t, rows) - below(shop, planes, 2 * t + 1, rows)
+    gain = saved_on_the_right(shop, planes, t, rows)
     price = np.abs(gain) * (taste.sides / min(2 * shop.c1, shop.c2))
     heard = price > LIGHTEST * max(float(price.max(initial=0.0)), 1e-12)
     return fit_svm(
@@ -85,8 +86,6 @@ def swept(shop: Workshop, planes: Planes, cap: float, taste: Taste) -> Planes:
                 if size > 1e-9:
                     shrunk = min(1.0, cap / size)
                     omega, omega0 = fresh * shrunk, fresh0 * shrunk
-                elif not before.split[t - 1]:
-                    omega = fresh
                 if omega.any():
                     s = X @ omega + omega0
                     if t <= shop.B and shop.mu:

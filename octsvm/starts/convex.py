@@ -18,10 +18,8 @@ from ..formulations.base import BoolArray, FloatArray, IntArray
 BAND = 3.0  # rows farther than this beyond their margin and off their hyperplane are left away at first
 PASSES = 4  # in each the rows that were wrongly left away are brought in; in the last one all are in
 CLEAR = 1e-7  # by which rows keep clear of their hyperplane
-SHARP_CLEAR, SHARP = (
-    2e-9,
-    1e-10,
-)  # the same, and the tolerances, where costs are so small that this much counts
+# The same, and the tolerances, where costs are so small that this much counts.
+SHARP_CLEAR, SHARP = 2e-9, 1e-10
 ITERATIONS = 60
 ROUGH = (1e-3, 1e-3, 1e-6)  # tolerances of the gap, absolute and relative, and of the rows
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from . import convex
-from .alternating import below
+from .alternating import saved_on_the_right
 from .estimates import Estimates, changed_rows
 from .machines import fit_svm
 
@@ -232,10 +232,9 @@ class Search:
 
     def _best_of(self, changed: list[convex.Fixed]) -> bool:
         assert self.at is not None
-        for fixed in self.promising(self.at, changed, 1, HOPEFUL - 1):
-            found = self.solve(fixed, self.at.planes, rough=True)
-            return found is not None and self._settled_better(found.planes)
-        return False
+        promising = self.promising(self.at, changed, 1, HOPEFUL - 1)
+        found = self.solve(promising[0], self.at.planes, rough=True) if promising else None
+        return found is not None and self._settled_better(found.planes)
 
     def replace(self) -> bool:
         """Another machine at a node, and what is below it grown anew; whether that is better."""
@@ -354,8 +353,7 @@ class Search:
             level = t.bit_length() - 1
             rows = np.flatnonzero(fixed.node[:, level] == t)
             right = fixed.node[rows, level + 1] % 2 == 1
-            gain = below(shop, at.planes, 2 * t + 1, rows) - below(shop, at.planes, 2 * t, rows)
-            gain = np.where(right, gain, -gain)
+            gain = saved_on_the_right(shop, at.planes, t, rows) * np.where(right, -1.0, 1.0)
             worth = gain / (ARM + np.abs(fixed.score[rows, level]))
             found += [(float(worth[k]), int(rows[k]), level) for k in np.flatnonzero(gain > 0)]
         found.sort(key=lambda one: -one[0])
@@ -366,11 +364,11 @@ class Search:
         shop = self.shop
         node, score, label = fixed.node.copy(), fixed.score.copy(), fixed.label.copy()
         t = int(node[row, level + 1]) ^ 1
-        for lower in range(level + 1, shop.depth + 1):
-            node[row, lower] = t
+        for below in range(level + 1, shop.depth + 1):
+            node[row, below] = t
             s = float(shop.X[row] @ planes.omega[t - 1] + planes.omega0[t - 1])
-            score[row, lower] = s
-            label[row, lower] = shop.believed(np.array([[s]]), np.array([row]))[0, 0]
+            score[row, below] = s
+            label[row, below] = shop.believed(np.array([[s]]), np.array([row]))[0, 0]
             t = 2 * t + (s >= 0)
         score[row, level] = 0.0
         if self.follows:

@@ -221,7 +221,7 @@ class TreeSearch(Workshop):
         }
         return self.try_growth(Growth(cap, quick, None, fixed))
 
-    def separate(self, t: int, search: Search) -> bool:
+    def separate(self, t: int) -> bool:
         """A machine at ``t`` that gives up few rows, by chance among the next ones, and such machines below it."""
         assert self.best is not None
         if self.rng.random() < 0.5:
@@ -235,7 +235,7 @@ class TreeSearch(Workshop):
         how = Growth(C=C, fixed=fixed, separating=True, chance=True)
         grown = self.grow(1, np.arange(len(self.X)), how, np.inf)
         planes = self.rescaled(self.assemble(grown), rough=True) if grown.planes else None
-        return planes is not None and search.promoted(planes)
+        return planes is not None and self.search.promoted(planes)
 
     def alternated(self) -> bool:
         """All nodes fitted in turn, first with weights by chance, as long as that pays; whether what comes of it is better."""
@@ -410,7 +410,7 @@ class TreeSearch(Workshop):
             elif kind == "alternate":
                 done = self.alternated()
             elif kind == "separate":
-                done = self.separate(t, search)
+                done = self.separate(t)
             else:
                 done = self.change(t, spread)
                 spread = min(1.0, spread * 1.5) if done else max(1e-3, spread * 0.9)

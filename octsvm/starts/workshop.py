@@ -33,12 +33,8 @@ PATH = (
 )  # SVM costs C, in multiples of 1 (features in [0, 1]), the usual ones first
 LENGTHS = np.array([1.0, 0.6, 0.3, 0.1])  # of a normal vector, as shares of the cap
 RELABEL_ROUNDS = 3
-GRIDS = (
-    (4.0, 13),
-    (1.15, 9),
-    (1.02, 7),
-    (1.003, 7),
-)  # of lengths: how far around the present one, and how many
+# Of lengths: how far around the present one, and how many.
+GRIDS = ((4.0, 13), (1.15, 9), (1.02, 7), (1.003, 7))
 SLACK = 1e-9
 
 
