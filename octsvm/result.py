@@ -276,7 +276,7 @@ class Result:
         return f"<table><caption>{html.escape(self.formulation)}</caption>{body}</table>{tree}"
 
 
-DEPENDS_ON = ("octsvm", "pyomo", "numpy", "scipy", "highspy", "clarabel")
+DEPENDS_ON = ("octsvm", "pyomo", "numpy", "scipy", "highspy", "clarabel", "daqp")
 
 
 def versions() -> dict[str, str]:

@@ -27,8 +27,8 @@ _HEURISTICS: dict[str, Candidates] = {
 _LIBRARIES = {
     "oct": ("sklearn.tree",),
     "oct_h": ("sklearn.tree", "sklearn.svm"),
-    "re_svm": ("sklearn.svm", "clarabel"),
-    "octsvm": ("sklearn.svm", "clarabel"),
+    "re_svm": ("sklearn.svm", "clarabel", "daqp"),
+    "octsvm": ("sklearn.svm", "clarabel", "daqp"),
 }
 
 

@@ -22,7 +22,7 @@ import numpy as np
 
 from ..formulations._svm import norms
 from ..formulations.base import BoolArray, IntArray
-from . import convex
+from . import convex, hard_margins
 from .machines import LARGE, least_violation
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 CROSSING = 2.0  # scores from which no row is expected to cross
 DEAREST = 1e5  # the largest price of an error, or of a row on the wrong side
+TOO_LONG = 1.5  # for a vector whose margin term costs that many times the tree
 MOST_KEPT = 50_000  # machines, by a number each
 
 
@@ -108,15 +109,15 @@ class Estimates:
         """The length that the rows at node ``t`` need."""
         shop, level = self.shop, t.bit_length() - 1
         rows = np.flatnonzero(fixed.node[:, level] == t)
-        label = fixed.label[rows, level]
         side = fixed.node[rows, level + 1] % 2 if t <= shop.B else np.zeros(0)
-        key = hash((rows.tobytes(), label.tobytes(), side.tobytes()))
+        key = hash((rows.tobytes(), fixed.label[rows, level].tobytes(), side.tobytes()))
         if key not in self._needed:
             if len(self._needed) > MOST_KEPT:
                 self._needed.clear()
-            # No multiplier is above ‖ω‖² at the solution, and vectors that cost more than the tree are of no use.
-            most = shop.widest(at.cost) ** 2
-            self._needed[key] = float(np.sqrt(2 * max(0.0, self._violation(fixed, t, rows, most))))
+            # Vectors that cost far more than the whole tree are of no use, however long they are.
+            longest = shop.widest(TOO_LONG * at.cost)
+            found = hard_margins.at_node(shop.X, fixed, t, rows, shop.mu, longest)
+            self._needed[key] = longest if found is None else float(norms(found.omega[None, :], "l2")[0])
         return self._needed[key]
 
     def _soft(self, at: Settled, fixed: convex.Fixed, t: int) -> float:

@@ -13,7 +13,10 @@ from typing import Any
 import numpy as np
 
 from ..formulations.base import BoolArray, FloatArray, IntArray
+from . import active_set
 
+DEAR, FEW = 10.0, 500  # price of an error from which, and rows up to which the active-set method is tried
+STEEP, PATIENT_STEPS = 1e5, 600  # a price of errors beside which the length is nothing, and what that takes
 LARGE = 3000  # rows beyond which the dual solver is too slow
 MOST_SOLVED = 400  # support vectors
 TUBE, REGRESSION = 4096.0, (1e-2, 2_000)  # half its width; tolerance and iterations
@@ -36,6 +39,10 @@ def fit_svm(
         X, sign, weights = X[used], sign[used], weights[used]
     if len(X) > LARGE:
         return _primal(X, sign, weights, C)
+    if C >= DEAR and len(X) <= FEW:
+        found = active_set.least_violation(X, sign > 0, np.where(sign > 0, 1.0, -1.0), C * weights)
+        if found is not None:
+            return found[1].omega, found[1].omega0
     effort = CAREFUL if careful else PATIENT if patient else ROUGH
     direct = binding()
     if direct is not None:
@@ -54,6 +61,11 @@ def least_slack(
 
     used = weights > 0
     n, p = int(used.sum()), X.shape[1]
+    if 0 < n <= FEW:
+        y = sign[used]
+        steep = active_set.least_violation(X[used], y > 0, y, STEEP * weights[used], PATIENT_STEPS)
+        if steep is not None:
+            return steep[1].omega, steep[1].omega0
     A = sign[used, None] * np.column_stack([X[used], np.ones(n)])
     price = np.concatenate([np.full(p, length), [0.0]])
     found = linprog(
@@ -78,6 +90,10 @@ def least_violation(X: FloatArray, over: BoolArray, bound: FloatArray, most: Flo
     if not used.any():
         return 0.0
     X, over, bound, most = X[used], over[used], bound[used], most[used]
+    if most.min() >= DEAR and len(X) <= FEW:
+        exact = active_set.least_violation(X, over, bound, most)
+        if exact is not None:
+            return exact[0]
     target = np.where(over, bound + TUBE, bound - TUBE)
     direct = binding()
     if direct is None:

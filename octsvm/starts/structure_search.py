@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from . import convex
+from . import convex, hard_margins
 from .alternating import saved_on_the_right
 from .estimates import Estimates, changed_rows
 from .machines import fit_svm
@@ -92,7 +92,9 @@ class Search:
         self, fixed: convex.Fixed, base: Planes, *, rough: bool = False, sharp: bool = False
     ) -> Settled | None:
         shop = self.shop
-        found = convex.solve(shop.X, shop.weights, fixed, self.costs, rough, sharp)
+        found = None if sharp else hard_margins.solve(shop.X, shop.weights, fixed, self.costs)
+        if found is None:
+            found = convex.solve(shop.X, shop.weights, fixed, self.costs, rough, sharp)
         if found is None:
             return None
         planes = base.copy()
