@@ -55,9 +55,12 @@ class Estimates:
         cost = at.cost + self._given_up(at, fixed, rows) - self._given_up(at, at.fixed, rows)
         margin = self.shop.margin(float(norms(at.solved.omega, "l2").max()))
         if self._is_hard(margin):
-            longest = self._longest(at, fixed, touched, limit - (cost - margin))
+            rest = cost - margin
+            if rest >= limit:
+                return rest
+            longest = self._longest(at, fixed, touched, limit - rest)
             if self._is_hard(longest):
-                return cost - margin + longest
+                return rest + longest
         for t in touched:
             if t not in at.values:
                 at.values[t] = self._soft(at, at.fixed, t)
@@ -97,12 +100,14 @@ class Estimates:
 
     def _longest(self, at: Settled, fixed: convex.Fixed, touched: list[int], limit: float) -> float:
         """The margin term of the longest vector that a node needs; above ``limit``, of one that is long enough."""
-        longest = 0.0
-        others = [t for t in (np.flatnonzero(fixed.split) + 1).tolist() if t not in touched]
-        for t in [*touched, *others]:
-            longest = max(longest, self.shop.margin(self._length(at, fixed, t)))
+        for t in (np.flatnonzero(fixed.split) + 1).tolist():
+            if t not in at.lengths:
+                at.lengths[t] = self._length(at, at.fixed, t)
+        longest = self.shop.margin(max((at.lengths[t] for t in at.lengths if t not in touched), default=0.0))
+        for t in touched:
             if longest >= limit:
                 break
+            longest = max(longest, self.shop.margin(self._length(at, fixed, t)))
         return longest
 
     def _length(self, at: Settled, fixed: convex.Fixed, t: int) -> float:

@@ -46,7 +46,9 @@ class Settled:
     planes: Planes
     fixed: convex.Fixed
     solved: convex.Solved
-    values: dict[int, float] = field(default_factory=dict)  # of its nodes, by node
+    # Of its nodes, by node: what each costs by itself, and the length that its rows need.
+    values: dict[int, float] = field(default_factory=dict)
+    lengths: dict[int, float] = field(default_factory=dict)
 
     @property
     def cost(self) -> float:

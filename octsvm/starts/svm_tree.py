@@ -38,7 +38,10 @@ LOPSIDED = [
 ]
 TRIES = 24  # directions looked at together
 SETTLE_AFTER, PROMISING = 4, 1.05  # steps without success, and how much dearer than the best
-KICK_AFTER = 15  # steps of the local search without success
+KICK_AFTER = (
+    15,
+    10,
+)  # steps of the local search without success; where errors are cheap, and where they are dear
 CHAINS, SWEEPS = 3, 4  # of nodes fitted in turn, from the best tree
 PROPOSALS = 6  # sets of labels of which the best is taken
 PATIENCE = 2000  # steps without a better tree; fewer where a step takes longer, from 200 rows on
@@ -48,18 +51,18 @@ FULL_PASSES = 3  # over the nodes, on all rows of a large table
 DEAR = 10.0  # c1 from which errors are dearer than the margin
 # How often a kind of step is taken before any has paid: where errors are cheap, and where they are dear.
 KINDS = {
-    "rescale": (0.5, 0.5),
+    "rescale": (0.5, 0.1),
     "refit": (1.0, 2.5),
-    "regrow": (1.0, 1.5),
+    "regrow": (1.0, 2.5),
     "prune": (0.2, 0.2),
-    "change": (1.0, 0.7),
+    "change": (1.0, 0.2),
     "step": (3.0, 2.5),
     "leap": (0.7, 0.3),
-    "separate": (0.2, 2.0),
-    "replace": (2.0, 2.0),
-    "alternate": (1.0, 0.3),
-    "walk": (0.7, 1.0),
-    "swap": (0.7, 2.0),
+    "separate": (0.2, 3.0),
+    "replace": (2.0, 1.3),
+    "alternate": (1.0, 0.05),
+    "walk": (0.7, 1.2),
+    "swap": (0.7, 0.8),
 }
 
 
@@ -362,7 +365,8 @@ class TreeSearch(Workshop):
         top, spread, idle, stale = self.best, 0.3, 0, 0
         search, unsettled = self.search, True
         paid, tried = np.zeros(len(KINDS)), np.zeros(len(KINDS))
-        likely = np.array([kind[self.c1 >= DEAR] for kind in KINDS.values()])
+        dear = int(self.c1 >= DEAR)
+        likely = np.array([kind[dear] for kind in KINDS.values()])
         kinds = list(KINDS)
         self.prune()
         patience = max(100, PATIENCE * 200 // max(200, len(self.X)))
@@ -379,7 +383,7 @@ class TreeSearch(Workshop):
                 if search.settle_best():
                     idle = 0
                     continue
-            if idle > KICK_AFTER:
+            if idle > KICK_AFTER[dear]:
                 self.best, idle, unsettled = top.copy(), 0, True
                 self.kick()
                 continue
