@@ -157,6 +157,86 @@ def test_steps_go_on_where_the_last_one_ended(monkeypatch: pytest.MonkeyPatch) -
     assert structure_search.SOLVED < len(tried) <= steps * structure_search.SOLVED
 
 
+def test_a_tree_that_is_returned_to_goes_on_with_the_changes_that_are_left() -> None:
+    shop = shop_of("l2")
+    shop.budget = Budget(120, 60)
+    for _ in shop.run():
+        pass
+    shop.budget = Budget(120)
+    search = Search(shop)
+    search.settle_best()
+    at = search.at
+    assert at is not None
+    everything = [(c.node.tobytes(), c.label.tobytes(), c.split.tobytes()) for c in search._changes(at)]
+    assert len(everything) > 7
+    list(islice(search._next, 5))
+    assert shop.best is not None
+    best, shop.best = shop.best.copy(), shop.unsplit()
+    shop.best.cost = shop.value(shop.best)
+    search.settle_best()
+    assert list(search._next) == []
+    shop.best = best
+    search.settle_best()
+    left = [(c.node.tobytes(), c.label.tobytes(), c.split.tobytes()) for c in search._next]
+    assert left == everything[5:]
+
+
+@pytest.mark.parametrize("c2", [1.0, 10.0])
+def test_a_row_that_crosses_may_open_a_split_and_the_estimate_knows_its_price(c2: float) -> None:
+    opened = 0
+    for seed in range(8):
+        shop = shop_of("l2", seed, c1=0.3, c2=c2, c3=0.02)
+        shop.weights[:] = 1.0
+        shop.budget = Budget(120, 20)
+        for _ in shop.run():
+            pass
+        shop.budget = Budget(120)
+        search = Search(shop)
+        search.settle_best()
+        at = search.at
+        if at is None:
+            continue
+        for fixed in search._changes(at):
+            more = np.flatnonzero(fixed.split & ~at.fixed.split) + 1
+            if not len(more):
+                continue
+            (t,) = more.tolist()
+            opened += 1
+            assert t > shop.B
+            rows = fixed.node[:, -1] == t
+            assert (fixed.label[rows, -1] == shop.sign[rows]).all()
+            assert set(shop.sign[rows]) == {-1.0, 1.0}
+            assert at.fixed.split[t // 2 - 1]
+            found = search.solve(fixed, at.planes)
+            value = search.estimates(at, fixed, np.inf)
+            if found is not None:
+                assert value <= found.cost * (1 + structure_search.DOUBT)
+                assert found.planes.split[t - 1]
+    assert opened > 5
+
+
+def test_rows_that_only_have_to_make_room_are_tried_as_well() -> None:
+    shop = shop_of("l2")
+    shop.budget = Budget(120, 60)
+    for _ in shop.run():
+        pass
+    shop.budget = Budget(120)
+    search = Search(shop)
+    search.settle_best()
+    at = search.at
+    assert at is not None
+    near = {
+        (row, level)
+        for row, level in np.argwhere(np.abs(at.fixed.score) < structure_search.NEAR).tolist()
+        if level < shop.depth and at.fixed.split[at.fixed.node[row, level] - 1]
+    }
+    crossed = set()
+    for fixed in search._changes(at):
+        for row, level in np.argwhere(fixed.node != at.fixed.node).tolist():
+            crossed.add((row, level - 1))
+    assert near <= crossed
+
+
 def test_a_single_change_is_one_row_on_one_level_and_what_follows_from_it() -> None:
     shop = shop_of("l2")
     settled = Search(shop).settle(trees("l2", 0)[-1])

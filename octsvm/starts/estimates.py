@@ -36,8 +36,12 @@ MOST_KEPT = 50_000  # machines, by a number each
 
 
 def changed_rows(before: convex.Fixed, fixed: convex.Fixed) -> IntArray:
-    """Rows with another node or label on some level."""
-    return np.flatnonzero(((fixed.node != before.node) | (fixed.label != before.label)).any(axis=1))
+    """Rows with another node or label on some level, or at a node that splits in one only."""
+    other: BoolArray = (fixed.node != before.node) | (fixed.label != before.label)
+    opened = fixed.split != before.split
+    if opened.any():
+        other |= opened[fixed.node - 1]
+    return np.flatnonzero(other.any(axis=1))
 
 
 class Estimates:
@@ -53,6 +57,7 @@ class Estimates:
         rows = changed_rows(at.fixed, fixed)
         touched = self._touched(at.fixed, fixed, rows)
         cost = at.cost + self._given_up(at, fixed, rows) - self._given_up(at, at.fixed, rows)
+        cost += self.shop.c3 * (int(fixed.split.sum()) - int(at.fixed.split.sum()))
         margin = self.shop.margin(float(norms(at.solved.omega, "l2").max()))
         if self._is_hard(margin):
             rest = cost - margin
@@ -62,6 +67,8 @@ class Estimates:
             if self._is_hard(longest):
                 return rest + longest
         for t in touched:
+            if not at.fixed.split[t - 1]:
+                continue
             if t not in at.values:
                 at.values[t] = self._soft(at, at.fixed, t)
             cost -= at.values[t]
@@ -86,6 +93,7 @@ class Estimates:
             here: BoolArray = (fixed.node[rows, level] != before.node[rows, level]) | (
                 fixed.label[rows, level] != before.label[rows, level]
             )
+            here |= fixed.split[fixed.node[rows, level] - 1] != before.split[fixed.node[rows, level] - 1]
             if level < self.shop.depth:
                 here |= fixed.node[rows, level + 1] != before.node[rows, level + 1]
             for one in (before, fixed):
@@ -100,7 +108,7 @@ class Estimates:
 
     def _longest(self, at: Settled, fixed: convex.Fixed, touched: list[int], limit: float) -> float:
         """The margin term of the longest vector that a node needs; above ``limit``, of one that is long enough."""
-        for t in (np.flatnonzero(fixed.split) + 1).tolist():
+        for t in (np.flatnonzero(at.fixed.split) + 1).tolist():
             if t not in at.lengths:
                 at.lengths[t] = self._length(at, at.fixed, t)
         longest = self.shop.margin(max((at.lengths[t] for t in at.lengths if t not in touched), default=0.0))
@@ -129,7 +137,8 @@ class Estimates:
         """The least of a node's price times half its norm and its errors, about."""
         shop, level = self.shop, t.bit_length() - 1
         rows = np.flatnonzero(fixed.node[:, level] == t)
-        size = float(norms(at.solved.omega[t - 1][None, :], "l2")[0])
+        sizes = norms(at.solved.omega, "l2")
+        size = float(sizes[t - 1] if at.fixed.split[t - 1] else sizes.max())
         unit = 1.0 if shop.single else max(float(at.solved.price[t - 1]), 1e-3) / (2 * max(size, 1e-3))
         value = unit * self._violation(fixed, t, rows, shop.c1 / unit)
         return value if shop.single else value + unit * size**2 / 2

@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import islice, zip_longest
+from itertools import chain, islice, zip_longest
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -69,6 +69,7 @@ class Search:
         self.estimates = Estimates(shop)
         # Most trees that are worth a look settle to structures that were seen before.
         self._seen: dict[tuple[int, bool], Settled | None] = {}
+        self._left: dict[int, Iterator[convex.Fixed]] = {}
 
     # -- settling -------------------------------------------------------------------------------------------
 
@@ -79,8 +80,7 @@ class Search:
 
     def solve(self, fixed: convex.Fixed, base: Planes, rough: bool = False) -> Settled | None:
         """The best hyperplanes of a structure, as a tree that was routed and charged; None where there are none."""
-        split = fixed.split[fixed.node - 1]
-        key = hash((fixed.node.tobytes(), (fixed.label * split).tobytes(), fixed.split.tobytes()))
+        key = _key(fixed)
         for careful in (True, False) if rough else (True,):
             if (key, careful) in self._seen:
                 return self._seen[key, careful]
@@ -129,8 +129,17 @@ class Search:
         better = self.at is not None and self.shop.offer(self.at.planes)
         # Not the cost of ``at``: where it is a hair dearer than the tree it came from, it is not settled again.
         self._of = self.shop.best_cost
-        self._next = iter(()) if self.at is None else self._changes(self.at)
+        self._next = iter(()) if self.at is None else self._changes_left(self.at)
         return better
+
+    def _changes_left(self, at: Settled) -> Iterator[convex.Fixed]:
+        """The changes of a tree that were not tried when it was the best one before."""
+        key = _key(at.fixed)
+        if key not in self._left:
+            if len(self._left) * at.fixed.node.nbytes > MOST_SEEN // 4:
+                self._left.clear()
+            self._left[key] = self._changes(at)
+        return self._left[key]
 
     def polish(self) -> None:
         """The best tree, which may come from a rough solution, with the very best hyperplanes; on small tables even if time is up."""
@@ -317,19 +326,26 @@ class Search:
         return shop.with_plane(planes, t, omega, omega0) if omega.any() else None
 
     def _changes(self, at: Settled) -> Iterator[convex.Fixed]:
-        """Structures next to this one: rows that hold the hyperplanes back most, and in turn those that would cost less elsewhere."""
-        held, done = self._held(at), set[tuple[int, int, bool]]()
-        elsewhere = self._elsewhere(at)
-        for pair in zip_longest(held, elsewhere):
+        """Structures next to this one, the most hopeful first.
+
+        Rows that hold the hyperplanes back most, and in turn those that would cost less elsewhere; then all that are next
+        to a hyperplane, among which are those that the others would have to make room for.
+        """
+        done = set[tuple[int, int, bool]]()
+        for pair in chain(zip_longest(self._held(at), self._elsewhere(at)), zip(self._next_to_it(at))):
             for move in pair:
                 if move is None or move in done:
                     continue
                 done.add(move)
                 row, level, crosses = move
-                if crosses:
-                    yield self._crossed(at.fixed, at.planes, row, level)
-                else:
+                if not crosses:
                     yield _believed_otherwise(at.fixed, row, level)
+                    continue
+                fixed = self._crossed(at.fixed, at.planes, row, level)
+                yield fixed
+                opened = self._opened(fixed, row, level + 1)
+                if opened is not None:
+                    yield opened
 
     def _held(self, at: Settled) -> list[tuple[int, int, bool]]:
         """Rows and levels with the largest multipliers, and whether to cross there or to believe the other label."""
@@ -363,6 +379,27 @@ class Search:
         found.sort(key=lambda one: -one[0])
         return [(row, level, True) for _, row, level in found[: MOST_MOVES // 2]]
 
+    def _next_to_it(self, at: Settled) -> list[tuple[int, int, bool]]:
+        """Rows next to the hyperplanes of the branch nodes, to cross them."""
+        depth, fixed = self.shop.depth, at.fixed
+        distance = np.where(fixed.split[fixed.node - 1], np.abs(fixed.score), np.inf)[:, :depth]
+        order = np.argsort(distance, axis=None, kind="stable")[: int((distance < NEAR).sum())]
+        return [(*divmod(int(place), depth), True) for place in order]
+
+    def _opened(self, fixed: convex.Fixed, row: int, level: int) -> convex.Fixed | None:
+        """A split at the last level where the row comes to a node without one and to rows of the other class; None elsewhere."""
+        shop, t = self.shop, int(fixed.node[row, level])
+        if level < shop.depth or fixed.split[t - 1]:
+            return None
+        rows = fixed.node[:, level] == t
+        if abs(shop.sign[rows].sum()) == rows.sum():
+            return None
+        split, label, score = fixed.split.copy(), fixed.label.copy(), fixed.score.copy()
+        split[t - 1] = True
+        label[rows, level] = shop.sign[rows]
+        score[rows, level] = 0.0
+        return dataclasses.replace(fixed, split=split, label=label, score=score)
+
     def _crossed(self, fixed: convex.Fixed, planes: Planes, row: int, level: int) -> convex.Fixed:
         """The row on the other side of its hyperplane on this level, and wherever that leads."""
         shop = self.shop
@@ -379,6 +416,11 @@ class Search:
             # On the far side the old label costs c1 or more, and the other one c2 at most: it goes with the side.
             label[row, level] = 1.0 if node[row, level + 1] % 2 == 1 else -1.0
         return dataclasses.replace(fixed, node=node, label=label, score=score)
+
+
+def _key(fixed: convex.Fixed) -> int:
+    split = fixed.split[fixed.node - 1]
+    return hash((fixed.node.tobytes(), (fixed.label * split).tobytes(), fixed.split.tobytes()))
 
 
 def _believed_otherwise(fixed: convex.Fixed, row: int, level: int) -> convex.Fixed:

@@ -282,7 +282,7 @@ class Workshop:
     def path(self, quick: bool, cap: float) -> tuple[float, ...]:
         """SVM costs to try: that of a machine which sets δ alone (to the next power of ten), 10, then all others."""
         C = self.c1 * (2 * cap if not self.single else 1.0)
-        own = float(10.0 ** np.clip(np.ceil(np.log10(C)), -1, 4))
+        own = float(10.0 ** np.clip(np.ceil(np.log10(max(C, 0.1))), -1, 4))
         return (own, 10.0) if quick else tuple(dict.fromkeys((own, *PATH)))
 
     def directions(self, rows: IntArray, quick: bool, cap: float) -> FloatArray:
