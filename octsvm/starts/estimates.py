@@ -6,7 +6,7 @@ that. Two are in use.
 Where an error of 1 costs more than the whole margin term, margins are hard: the multipliers of all rows together are the slope
 of the margin term, which is the term itself, so that none reaches c1 and no error is made. The problem then falls apart
 exactly. The margin term is that of the node whose rows need the longest vector, ½ max_t N_t, and N_t is a machine of its
-own, the same for every tree that sends these rows there.
+own (:mod:`.hard_margins`), the same for every tree that sends these rows there.
 
 Elsewhere the price of each node's norm is held where it was at the tree that is changed. The problem then falls apart into
 one of each node, min (λ_t/2)‖ω‖ + errors, whose sum is no more than what the change costs (Lagrangian duality). Each of

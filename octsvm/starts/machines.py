@@ -1,5 +1,6 @@
-"""Linear support vector machines for the inner loops of the start heuristics, by scikit-learn.
+"""Linear support vector machines for the inner loops of the start heuristics, by scikit-learn or an active-set method.
 
+On small tables and where errors are dear the active-set method is tried first (:mod:`.active_set`).
 On tables of a hundred rows scikit-learn spends most of its time on checks. Where its binding of LIBSVM answers on a
 small problem as the public class does, it is called directly; otherwise the public class is.
 """
@@ -15,7 +16,8 @@ import numpy as np
 from ..formulations.base import BoolArray, FloatArray, IntArray
 from . import active_set
 
-DEAR, FEW = 10.0, 500  # price of an error from which, and rows up to which the active-set method is tried
+DEAR = 10.0  # price of an error from which the active-set method is tried
+FEW, NARROW = 500, 100  # rows and features up to which it is
 STEEP, PATIENT_STEPS = 1e5, 600  # a price of errors beside which the length is nothing, and what that takes
 LARGE = 3000  # rows beyond which the dual solver is too slow
 MOST_SOLVED = 400  # support vectors
@@ -39,7 +41,7 @@ def fit_svm(
         X, sign, weights = X[used], sign[used], weights[used]
     if len(X) > LARGE:
         return _primal(X, sign, weights, C)
-    if C >= DEAR and len(X) <= FEW:
+    if C >= DEAR and _is_small(X):
         found = active_set.least_violation(X, sign > 0, np.where(sign > 0, 1.0, -1.0), C * weights)
         if found is not None:
             return found[1].omega, found[1].omega0
@@ -61,7 +63,7 @@ def least_slack(
 
     used = weights > 0
     n, p = int(used.sum()), X.shape[1]
-    if 0 < n <= FEW:
+    if n and _is_small(X[used]):
         y = sign[used]
         steep = active_set.least_violation(X[used], y > 0, y, STEEP * weights[used], PATIENT_STEPS)
         if steep is not None:
@@ -80,17 +82,17 @@ def least_slack(
 
 
 def least_violation(X: FloatArray, over: BoolArray, bound: FloatArray, most: FloatArray) -> float:
-    """About the least ½‖ω‖² + Σ most·violation of ω'x + ω_0 ≥ bound where ``over``, and ≤ bound elsewhere; from below.
+    """About the least ½‖ω‖² + Σ most·violation of ω'x + ω_0 ≥ bound where ``over``, and ≤ bound elsewhere.
 
-    It is the dual value that LIBSVM ends with, for support vector regression with a tube so wide that of the two sides
-    of every row one is never reached. Little precision is needed for it to be of use, and margins that are missed by
-    a hair do not count.
+    Where violations are dear it is what the active-set method ends with. Elsewhere it is the dual value, from below, that
+    LIBSVM ends with, for support vector regression with a tube so wide that of the two sides of every row one is never
+    reached. Little precision is needed for it to be of use, and margins that are missed by a hair do not count.
     """
     used = most > 0
     if not used.any():
         return 0.0
     X, over, bound, most = X[used], over[used], bound[used], most[used]
-    if most.min() >= DEAR and len(X) <= FEW:
+    if most.min() >= DEAR and _is_small(X):
         exact = active_set.least_violation(X, over, bound, most)
         if exact is not None:
             return exact[0]
@@ -115,6 +117,10 @@ def least_violation(X: FloatArray, over: BoolArray, bound: FloatArray, most: Flo
         support, dual = np.asarray(found[0]), np.asarray(found[3])[0]
     omega = dual @ X[support]
     return float(dual @ bound[support] - omega @ omega / 2)
+
+
+def _is_small(X: FloatArray) -> bool:
+    return len(X) <= FEW and X.shape[1] <= NARROW
 
 
 def _public_regression(X: FloatArray, target: FloatArray, most: FloatArray) -> tuple[IntArray, FloatArray]:

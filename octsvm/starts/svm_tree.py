@@ -38,10 +38,7 @@ LOPSIDED = [
 ]
 TRIES = 24  # directions looked at together
 SETTLE_AFTER, PROMISING = 4, 1.05  # steps without success, and how much dearer than the best
-KICK_AFTER = (
-    15,
-    10,
-)  # steps of the local search without success; where errors are cheap, and where they are dear
+KICK_AFTER = (15, 10)  # steps without success, where errors are cheap, and where they are dear
 CHAINS, SWEEPS = 3, 4  # of nodes fitted in turn, from the best tree
 PROPOSALS = 6  # sets of labels of which the best is taken
 PATIENCE = 2000  # steps without a better tree; fewer where a step takes longer, from 200 rows on
