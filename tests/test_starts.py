@@ -137,3 +137,12 @@ def test_the_first_call_of_a_process_has_a_start() -> None:
     )
     assert float(done.stdout) == pytest.approx(later.objective, rel=0.1)
     assert later.objective < 12  # the constant tree has 17.8
+
+
+def test_where_no_grown_tree_beats_the_constant_one_roots_by_chance_are_tried() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.random((48, 3))
+    y = octsvm.flip_labels((X[:, 0] > 0.5) ^ (X[:, 1] > 0.5), 0.1, seed=0)
+    costs = {"depth": 1, "c1": 1.0, "c2": 50.0, "c3": 1.0}
+    result = octsvm.fit("octsvm", X, y, strategy="heuristic", work_limit={"rounds": 1}, **costs)
+    assert result.counts["splits"] > 0

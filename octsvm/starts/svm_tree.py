@@ -39,6 +39,7 @@ LOPSIDED = [
 TRIES = 24  # directions looked at together
 SETTLE_AFTER, PROMISING = 4, 1.05  # steps without success, and how much dearer than the best
 KICK_AFTER = (15, 10)  # steps without success, where errors are cheap, and where they are dear
+SCATTERED = 8  # roots by chance
 CHAINS, SWEEPS = 3, 4  # of nodes fitted in turn, from the best tree
 PROPOSALS = 6  # sets of labels of which the best is taken
 PATIENCE = 2000  # steps without a better tree; fewer where a step takes longer, from 200 rows on
@@ -303,7 +304,29 @@ class TreeSearch(Workshop):
                     break
                 if self.margin(cap * 0.1) < self.best.cost and self.try_growth(Growth(cap, quick)):
                     yield self.best
+        if self.scattered():
+            yield self.best
         yield from self.improve()
+
+    def scattered(self) -> bool:
+        """Where no tree beats the constant one yet: roots by chance, and what suits them below; whether one of them does."""
+        assert self.best is not None
+        everyone = np.arange(len(self.X))
+        for _ in range(SCATTERED):
+            if self.best.split.any() or self.budget.spent():
+                break
+            w = self.weights * self.rng.exponential(size=len(everyone))
+            C = float(10 ** self.rng.uniform(-0.5, 3))
+            planes = self.unsplit()
+            planes.omega[0], planes.omega0[0] = fit_svm(self.X, self.sign, w, C)
+            planes.split[0] = bool(planes.omega[0].any())
+            for k in range(2):
+                if planes.split[0]:
+                    planes = swept(self, planes, np.inf, Taste(1.0, C, 0.0, k == 0))
+            fresh = self.rescaled(planes, rough=True) if planes.split[0] else None
+            if fresh is not None and self.search.promoted(fresh, np.inf):
+                return True
+        return False
 
     def lopsided(self) -> Iterator[Planes]:
         """Trees whose root is a machine for dearer errors of one class: that class comes to one side, the other is pure."""
