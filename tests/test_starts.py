@@ -15,6 +15,7 @@ import octsvm
 from octsvm import starts
 from octsvm.data import prepare
 from octsvm.registry import formulation as find_formulation
+from octsvm.starts import svm_tree
 
 
 def found(instance: instances.Instance, steps: int = 400) -> tuple:
@@ -139,10 +140,16 @@ def test_the_first_call_of_a_process_has_a_start() -> None:
     assert later.objective < 12  # the constant tree has 17.8
 
 
-def test_where_no_grown_tree_beats_the_constant_one_roots_by_chance_are_tried() -> None:
+def test_where_no_grown_tree_beats_the_constant_one_roots_by_chance_are_tried(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     rng = np.random.default_rng(0)
-    X = rng.random((48, 3))
+    X = rng.random((30, 3))
     y = octsvm.flip_labels((X[:, 0] > 0.5) ^ (X[:, 1] > 0.5), 0.1, seed=0)
-    costs = {"depth": 1, "c1": 1.0, "c2": 50.0, "c3": 1.0}
-    result = octsvm.fit("octsvm", X, y, strategy="heuristic", work_limit={"rounds": 1}, **costs)
-    assert result.counts["splits"] > 0
+    form = find_formulation("octsvm")
+    params = form.Params.make("octsvm", depth=1, c1=1.0, c2=50.0, c3=1.0)
+    data = prepare(form, X, y)
+    tree, _ = starts.find(form, data, params, seconds=60, steps=400)
+    assert tree is not None  # and the constant one is beaten
+    monkeypatch.setattr(svm_tree, "SCATTERED", 0)
+    assert starts.find(form, data, params, seconds=60, steps=400)[0] is None

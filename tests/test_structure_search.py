@@ -47,6 +47,19 @@ def shop_of(case: str, seed: int = 0, **changes: Any) -> TreeSearch:
     return TreeSearch(data.X, data.sign, data.weights, checked, Budget(120), seed)
 
 
+def searched(case: str, seed: int = 0, steps: int = 60, **changes: Any) -> Search:
+    """The search of a workshop after some steps, its best tree settled; rows weigh alike."""
+    shop = shop_of(case, seed, **changes)
+    shop.weights[:] = 1.0
+    shop.budget = Budget(120, steps)
+    for _ in shop.run():
+        pass
+    shop.budget = Budget(120)
+    search = Search(shop)
+    search.settle_best()
+    return search
+
+
 def trees(case: str, seed: int, count: int = 4) -> list[Planes]:
     """A few trees of the case that split; grown where labels have a price, if they have none in the case."""
     shop = shop_of(case, seed, **({"c2": 2.0} if CASES[case][2]["c2"] == 0 else {}))
@@ -158,14 +171,8 @@ def test_steps_go_on_where_the_last_one_ended(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_tree_that_is_returned_to_goes_on_with_the_changes_that_are_left() -> None:
-    shop = shop_of("l2")
-    shop.budget = Budget(120, 60)
-    for _ in shop.run():
-        pass
-    shop.budget = Budget(120)
-    search = Search(shop)
-    search.settle_best()
-    at = search.at
+    search = searched("l2")
+    shop, at = search.shop, search.at
     assert at is not None
     everything = [(c.node.tobytes(), c.label.tobytes(), c.split.tobytes()) for c in search._changes(at)]
     assert len(everything) > 7
@@ -185,15 +192,8 @@ def test_a_tree_that_is_returned_to_goes_on_with_the_changes_that_are_left() -> 
 def test_a_row_that_crosses_may_open_a_split_and_the_estimate_knows_its_price(c2: float) -> None:
     opened = 0
     for seed in range(8):
-        shop = shop_of("l2", seed, c1=0.3, c2=c2, c3=0.02)
-        shop.weights[:] = 1.0
-        shop.budget = Budget(120, 20)
-        for _ in shop.run():
-            pass
-        shop.budget = Budget(120)
-        search = Search(shop)
-        search.settle_best()
-        at = search.at
+        search = searched("l2", seed, 20, c1=0.3, c2=c2, c3=0.02)
+        shop, at = search.shop, search.at
         if at is None:
             continue
         for fixed in search._changes(at):
@@ -216,14 +216,8 @@ def test_a_row_that_crosses_may_open_a_split_and_the_estimate_knows_its_price(c2
 
 
 def test_rows_that_only_have_to_make_room_are_tried_as_well() -> None:
-    shop = shop_of("l2")
-    shop.budget = Budget(120, 60)
-    for _ in shop.run():
-        pass
-    shop.budget = Budget(120)
-    search = Search(shop)
-    search.settle_best()
-    at = search.at
+    search = searched("l2")
+    shop, at = search.shop, search.at
     assert at is not None
     near = {
         (row, level)

@@ -16,7 +16,7 @@ from ..formulations.base import BoolArray, FloatArray
 
 CURVATURE = 1e-3  # of ω_0, which has no price: the method wants a strictly convex objective
 MISSED = 1e-6  # by which a margin may be missed before the vector is scaled up for it
-SOFT, HARD = 8, 0  # kinds of rows
+SOFT = 8  # DAQP's number for rows that may be violated
 BEND = 1e3  # an error e costs e²/(2·BEND) more than it should: the method wants that strictly convex, too
 MOST_STEPS = 300  # more are needed where thousands would be
 UNBOUNDED = 1e30
@@ -74,28 +74,24 @@ def shortest(X: FloatArray, over: BoolArray, bound: FloatArray, longest: float =
 
 def least_violation(
     X: FloatArray, over: BoolArray, bound: FloatArray, most: FloatArray, steps: int = MOST_STEPS
-) -> tuple[float, Machine] | None:
-    """The least ½‖ω‖² + Σ most·violation of ω'x + ω_0 ≥ bound where ``over``, and ≤ bound elsewhere, and its machine.
+) -> tuple[float, FloatArray, float] | None:
+    """The least ½‖ω‖² + Σ most·violation of ω'x + ω_0 ≥ bound where ``over``, and ≤ bound elsewhere, with its ω and ω_0.
 
-    Rows with an infinite price in ``most (n,)`` are kept. None where that can't be, and after as many ``steps``.
+    None after as many ``steps``.
     """
     import daqp
 
     n, p = X.shape
     H, A, middle = _problem(X, over)
     above = np.where(over, -bound, bound)
-    soft = np.isfinite(most)
     model: Any = daqp.Model()
-    model.setup(
-        H, np.zeros(p + 1), A, above, np.full(n, -UNBOUNDED), np.where(soft, SOFT, HARD).astype(np.int32)
-    )
+    model.setup(H, np.zeros(p + 1), A, above, np.full(n, -UNBOUNDED), np.full(n, SOFT, dtype=np.int32))
     model.settings = {"iter_limit": steps}
-    model.soft_weights(w_u=np.where(soft, most, 1.0), rho_u=np.full(n, BEND))
-    x, _, status, info = model.solve()
+    model.soft_weights(w_u=most, rho_u=np.full(n, BEND))
+    x, _, status, _ = model.solve()
     if status not in (1, 2):
         return None
     x = np.asarray(x)
     omega = x[:p]
-    paid = float(most[soft] @ np.maximum(0.0, A[soft] @ x - above[soft]))
-    machine = Machine(omega, float(x[p] - omega @ middle), np.maximum(0.0, np.asarray(info["lam"])))
-    return float(omega @ omega) / 2 + paid, machine
+    paid = float(most @ np.maximum(0.0, A @ x - above))
+    return float(omega @ omega) / 2 + paid, omega, float(x[p] - omega @ middle)

@@ -51,6 +51,8 @@ class Estimates:
         self.shop = shop
         self.possible = shop.norm == "l2" and len(shop.X) <= LARGE
         self._needed: dict[int, float] = {}
+        # Margin terms up to it are those of hard margins.
+        self._hard = shop.margin(hard_margins.longest_kept(shop.weights, shop.c1, shop.single))
 
     def __call__(self, at: Settled, fixed: convex.Fixed, limit: float) -> float:
         """About what ``fixed``, a change of ``at``, costs; once that is above ``limit``, some number above it."""
@@ -59,12 +61,12 @@ class Estimates:
         cost = at.cost + self._given_up(at, fixed, rows) - self._given_up(at, at.fixed, rows)
         cost += self.shop.c3 * (int(fixed.split.sum()) - int(at.fixed.split.sum()))
         margin = self.shop.margin(float(norms(at.solved.omega, "l2").max()))
-        if self._is_hard(margin):
+        if margin <= self._hard:
             rest = cost - margin
             if rest >= limit:
                 return rest
             longest = self._longest(at, fixed, touched, limit - rest)
-            if self._is_hard(longest):
+            if longest <= self._hard:
                 return rest + longest
         for t in touched:
             if not at.fixed.split[t - 1]:
@@ -100,11 +102,6 @@ class Estimates:
                 node = one.node[rows[here], level]
                 found.update(node[one.split[node - 1]].tolist())
         return sorted(found, reverse=True)  # fewer rows first
-
-    def _is_hard(self, margin: float) -> bool:
-        """Whether no error is made where the margin term is that: all multipliers together are not above its slope."""
-        shop = self.shop
-        return (2 if shop.single else 1) * margin <= shop.c1 * float(shop.weights.min())
 
     def _longest(self, at: Settled, fixed: convex.Fixed, touched: list[int], limit: float) -> float:
         """The margin term of the longest vector that a node needs; above ``limit``, of one that is long enough."""

@@ -32,15 +32,19 @@ def at_node(X: FloatArray, fixed: Fixed, t: int, rows: IntArray, mu: float, long
     return shortest(X[rows], over, bound, longest)
 
 
+def longest_kept(weights: FloatArray, c1: float, single: bool) -> float:
+    """The length up to which no error is made: δ is ½‖ω‖, and without δ ‖ω‖² is what counts."""
+    dear = c1 * float(weights.min(initial=np.inf))
+    return float(np.sqrt(dear)) if single else 2 * dear
+
+
 def solve(X: FloatArray, weights: FloatArray, fixed: Fixed, costs: Costs) -> Solved | None:
     """The best hyperplanes for what is fixed; None where they make errors, and under the norm l1."""
     nodes = np.flatnonzero(fixed.split) + 1
     if costs.norm != "l2" or not len(nodes):
         return None
     p, T = X.shape[1], len(fixed.split)
-    # What a vector may measure where an error of 1 costs as much: δ is ½‖ω‖, and without δ ‖ω‖² is what counts.
-    dear = costs.c1 * float(weights.min(initial=np.inf))
-    longest = float(np.sqrt(dear)) if costs.single else 2 * dear
+    longest = longest_kept(weights, costs.c1, costs.single)
     omega, omega0 = np.zeros((T, p)), np.zeros(T)
     hinge, side = np.zeros(fixed.node.shape), np.zeros(fixed.node.shape)
     for t in nodes.tolist():

@@ -42,9 +42,9 @@ def fit_svm(
     if len(X) > LARGE:
         return _primal(X, sign, weights, C)
     if C >= DEAR and _is_small(X):
-        found = active_set.least_violation(X, sign > 0, np.where(sign > 0, 1.0, -1.0), C * weights)
+        found = active_set.least_violation(X, sign > 0, sign, C * weights)
         if found is not None:
-            return found[1].omega, found[1].omega0
+            return found[1:]
     effort = CAREFUL if careful else PATIENT if patient else ROUGH
     direct = binding()
     if direct is not None:
@@ -67,7 +67,7 @@ def least_slack(
         y = sign[used]
         steep = active_set.least_violation(X[used], y > 0, y, STEEP * weights[used], PATIENT_STEPS)
         if steep is not None:
-            return steep[1].omega, steep[1].omega0
+            return steep[1:]
     A = sign[used, None] * np.column_stack([X[used], np.ones(n)])
     price = np.concatenate([np.full(p, length), [0.0]])
     found = linprog(

@@ -319,11 +319,10 @@ class TreeSearch(Workshop):
             C = float(10 ** self.rng.uniform(-0.5, 3))
             planes = self.unsplit()
             planes.omega[0], planes.omega0[0] = fit_svm(self.X, self.sign, w, C)
-            planes.split[0] = bool(planes.omega[0].any())
-            for k in range(2):
-                if planes.split[0]:
-                    planes = swept(self, planes, np.inf, Taste(1.0, C, 0.0, k == 0))
-            fresh = self.rescaled(planes, rough=True) if planes.split[0] else None
+            planes.split[0] = True
+            for chance in (True, False):
+                planes = swept(self, planes, np.inf, Taste(1.0, C, 0.0, chance))
+            fresh = self.rescaled(planes, rough=True)
             if fresh is not None and self.search.promoted(fresh, np.inf):
                 return True
         return False
