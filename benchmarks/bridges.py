@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 import octsvm
-from octsvm import dispatch
-from octsvm.backends.program import Array, LinearProgram, Row
+from octsvm.backends.matrix_program import Array, LinearProgram, Row
 from octsvm.bridges import outer_approximation
 from octsvm.bridges.outer_approximation import OuterApproximation
 from octsvm.formulations.blocks.rows import linear
+from octsvm.solving import dispatch
 
 
 class NormCuts(OuterApproximation):

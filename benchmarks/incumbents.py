@@ -32,8 +32,8 @@ from sklearn.svm import SVC
 
 import octsvm
 from octsvm.data import prepare
+from octsvm.formulations.registry import formulation
 from octsvm.formulations.trees import MarginTree
-from octsvm.registry import formulation
 
 Array = NDArray[Any]
 SETS = ("australian", "breastcancer", "heart", "ionosphere", "monks", "parkinson", "sonar", "wholesale")

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from octsvm.formulations.base import Data
 from octsvm.formulations.blocks import big_m
+from octsvm.formulations.bounds.hull import margin_bound
 from octsvm.formulations.octsvm import OCTSVMParams, chosen_rows, constant_tree, evaluate
-from octsvm.formulations.separation import margin_bound
 
 Array = NDArray[Any]
 

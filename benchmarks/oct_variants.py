@@ -26,9 +26,10 @@ sys.path.insert(0, str(ROOT))
 
 import octsvm  # noqa: E402
 from benchmarks.real_data import SETS, quarter  # noqa: E402
-from octsvm.formulations import _leafy, blocks  # noqa: E402
+from octsvm.formulations import blocks  # noqa: E402
+from octsvm.formulations import leaf_trees as _leafy  # noqa: E402
 from octsvm.formulations.base import ModelInfo, structure  # noqa: E402
-from octsvm.formulations.subtrees import Groups  # noqa: E402
+from octsvm.formulations.bounds.subtrees import Groups  # noqa: E402
 
 FREE: dict[str, Any] = {"alpha": 0.0, "n_min": 1}
 

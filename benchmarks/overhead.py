@@ -18,7 +18,8 @@ import pyomo.environ as pyo
 from pyomo.core.expr import LinearExpression
 
 import octsvm
-from octsvm import licences, solvers
+from octsvm import solvers
+from octsvm.solving import licences
 
 # Bare Pyomo's way to each engine, the quickest that loads a solution.
 BARE: dict[str, tuple[str, dict[str, Any]]] = {

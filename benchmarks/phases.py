@@ -19,12 +19,12 @@ from pyomo.core.expr import LinearExpression
 from pyomo.core.expr.visitor import identify_variables
 
 import octsvm
-from octsvm import certify as certification
-from octsvm.backends.program import LinearProgram
+from octsvm.backends.matrix_program import LinearProgram
 from octsvm.bridges import leading_to
 from octsvm.data import prepare
+from octsvm.formulations.registry import formulation
 from octsvm.problem_class import classify
-from octsvm.registry import formulation
+from octsvm.solving import certificate as certification
 
 from .cases import MODEL, Case
 

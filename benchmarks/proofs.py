@@ -56,9 +56,9 @@ AGREE = 2e-4  # relative: two gaps
 @contextmanager
 def changed(way: str) -> Iterator[None]:
     """The package without the part that ``way`` names, for a while."""
-    from octsvm import dispatch
     from octsvm.formulations import octsvm as model
-    from octsvm.formulations import separation
+    from octsvm.formulations.bounds import hull as separation
+    from octsvm.solving import dispatch
 
     patches = {
         "without rows on sides": lambda: patch.object(model, "add_side_costs", lambda *a, **k: None),

@@ -25,3 +25,7 @@ class NoValues(OctsvmError, ValueError):
 
 class OutputNotWritable(OctsvmError, OSError):
     """A file could not be written; nothing is left half-written."""
+
+
+class UnknownFormulation(OctsvmError, ValueError):
+    """No formulation of that name."""

@@ -29,7 +29,7 @@ import numpy as np
 import pyomo.environ as pyo
 from pydantic import Field
 
-from . import _leafy, subtrees
+from . import leaf_trees as _leafy
 from .base import (
     BoolArray,
     Data,
@@ -56,6 +56,7 @@ from .blocks import (
     add_topology,
 )
 from .blocks.rows import uncollected
+from .bounds import subtrees
 from .errors import InvalidData, TreeNotAdmitted
 from .params import MAX_DEPTH, _LeafSize
 from .trees import AxisTree

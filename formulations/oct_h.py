@@ -15,7 +15,7 @@ import numpy as np
 import pyomo.environ as pyo
 from pydantic import Field
 
-from . import _leafy
+from . import leaf_trees as _leafy
 from .base import (
     FEASIBILITY,
     BoolArray,

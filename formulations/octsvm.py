@@ -27,7 +27,7 @@ import numpy as np
 import pyomo.environ as pyo
 from pydantic import Field
 
-from . import _svm, separation
+from . import margin_trees as _svm
 from .base import (
     FEASIBILITY,
     BoolArray,
@@ -55,6 +55,7 @@ from .blocks import (
     big_m,
 )
 from .blocks.rows import linear, uncollected
+from .bounds import hull as separation
 from .errors import TreeNotAdmitted
 from .params import MAX_DEPTH, Norm, Params
 from .trees import MarginTree

@@ -16,7 +16,7 @@ import numpy as np
 import pyomo.environ as pyo
 from pydantic import Field
 
-from . import _svm
+from . import margin_trees as _svm
 from .base import BoolArray, Data, Evaluation, FloatArray, Formulation, IntArray, ModelInfo, structure
 from .blocks import (
     add_hinge,

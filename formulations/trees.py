@@ -19,9 +19,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from .base import BoolArray, FloatArray, IntArray, Scaling
 from .errors import InvalidData
-from .files import replace_text
 from .params import MAX_DEPTH
-from .table import read_matrix
+from .read_matrix import read_matrix
+from .replace_file import replace_text
 
 SCHEMA = "octsvm.tree"
 VERSION = 1

@@ -15,15 +15,15 @@ _HOME = {
     "fit": "api",
     "build": "api",
     "solve": "api",
-    "fit_path": "paths",
-    "plan": "planning",
-    "Plan": "planning",
-    "race": "racing",
+    "fit_path": "parameter_grid",
+    "plan": "solving.plan",
+    "Plan": "solving.plan",
+    "race": "diagnostics.race",
     "embed": "api",
     "extract": "api",
     "evaluate": "api",
-    "write": "export",
-    "read_solution": "read_back",
+    "write": "files.write",
+    "read_solution": "files.read_solution",
     "flip_labels": "noise",
     "OCTClassifier": "estimators",
     "OCTHClassifier": "estimators",
@@ -78,6 +78,7 @@ __all__ = ["__version__", *_HOME]
 if TYPE_CHECKING:
     from . import datasets
     from .api import build, embed, evaluate, extract, fit, solve
+    from .diagnostics.race import race
     from .errors import (
         CertificateMismatch,
         DatasetUnavailable,
@@ -101,16 +102,14 @@ if TYPE_CHECKING:
         UnsupportedProblem,
     )
     from .estimators import OCTClassifier, OCTHClassifier, OCTSVMClassifier, RESVMClassifier
-    from .export import write
     from .exports import export_dict, export_graphviz, export_source, export_text
+    from .files.read_solution import read_solution
+    from .files.write import write
     from .formulations.base import Evaluation
     from .formulations.trees import AxisTree, MarginTree, ObliqueTree, Tree
     from .noise import flip_labels
-    from .paths import fit_path
-    from .planning import Plan, plan
+    from .parameter_grid import fit_path
     from .plots import plot_regions, plot_relabelling_path, plot_trace, plot_tree
-    from .racing import race
-    from .read_back import read_solution
     from .relabelling import (
         RelabellingScores,
         relabelling_path,
@@ -119,6 +118,7 @@ if TYPE_CHECKING:
         suspect_rows,
     )
     from .result import Progress, Result
+    from .solving.plan import Plan, plan
 
 
 def __getattr__(name: str) -> Any:

@@ -13,19 +13,19 @@ from typing import Any, Literal, get_args
 import numpy as np
 import pyomo.environ as pyo
 
-from . import certify as certification
 from . import solvers
 from .bridges import relative_gap
 from .data import prepare, read_labels, read_weights
-from .dispatch import OnMismatch, check_log, check_options, solve, solve_from
 from .errors import InvalidData, InvalidParameter, TreeNotAdmitted
-from .formulations._svm import records as margin_records
 from .formulations.base import Data, Evaluation, Formulation, ModelInfo
+from .formulations.margin_trees import records as margin_records
 from .formulations.params import Params
-from .formulations.table import read_matrix
+from .formulations.read_matrix import read_matrix
+from .formulations.registry import formulation as find_formulation
 from .formulations.trees import Tree
-from .registry import formulation as find_formulation
 from .result import Progress, Result, TracePoint, versions
+from .solving import certificate as certification
+from .solving.dispatch import OnMismatch, check_log, check_options, solve, solve_from
 
 Strategy = Literal["balanced", "exact", "heuristic"]
 STRATEGIES: tuple[str, ...] = get_args(Strategy)
@@ -173,11 +173,11 @@ def fit(
     }
     interrupted = False
     if strategy != "exact":
-        from . import starts
+        from . import heuristics
 
         loading = time.monotonic()
         try:
-            starts.load(form.name)
+            heuristics.load(form.name)
         except KeyboardInterrupt:
             interrupted = True
         began += time.monotonic() - loading
@@ -246,7 +246,7 @@ def _search(
 
     ``interrupted`` says that Ctrl-C was pressed already: nothing more is looked for.
     """
-    from . import starts
+    from . import heuristics
 
     if callback is not None and not callable(callback):
         raise InvalidParameter(f"callback={callback!r} should be a function that is handed a Progress.")
@@ -263,7 +263,7 @@ def _search(
         work_limit is not None or time_limit * (1 - HEURISTIC_SHARE) > 2 * building + START_SECONDS
     )
     seconds = time_limit * HEURISTIC_SHARE if model_wanted and work_limit is None else time_limit
-    budget = starts.Budget(
+    budget = heuristics.Budget(
         max(1e-3, seconds - (time.monotonic() - began)), None if work_limit is None else START_STEPS
     )
     if interrupted:
@@ -280,7 +280,7 @@ def _search(
         trace.append(TracePoint(now, objective, 0.0))
         return callback is not None and bool(callback(Progress(now, objective, 0.0, 0, 0)))
 
-    found, _ = starts.find(form, data, params, seconds, seed=seed, budget=budget, watch=watch)
+    found, _ = heuristics.find(form, data, params, seconds, seed=seed, budget=budget, watch=watch)
     known = [tree for tree in (given, found) if tree is not None]
     best = min(known, key=lambda tree: cost(tree).objective, default=None)
     if budget.ended_by == "interrupted" or not model_wanted:
@@ -400,16 +400,18 @@ def _better_start(
 
     The second value says whether Ctrl-C ended the heuristic.
     """
-    from . import starts
+    from . import heuristics
 
     if work_limit is None:
         levels = getattr(params, "depth", 0) + 1
         most = START_SECONDS * (data.n / ROWS_FOR_ALL) ** 2 * levels / 2
-        found, interrupted = starts.find(
+        found, interrupted = heuristics.find(
             form, data, params, seconds=min(START_SECONDS, most, time_limit / 10), seed=seed
         )
     else:
-        found, interrupted = starts.find(form, data, params, seconds=time_limit, steps=START_STEPS, seed=seed)
+        found, interrupted = heuristics.find(
+            form, data, params, seconds=time_limit, steps=START_STEPS, seed=seed
+        )
     if start is None or found is None:
         return (found if start is None else start), interrupted
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from .errors import InvalidData
 from .formulations.base import Data, FloatArray, Formulation, IntArray, Scaling
-from .formulations.table import read_matrix
+from .formulations.read_matrix import read_matrix
 
 
 def prepare(formulation: Formulation, X: Any, y: Any, *, scale: bool = True, weights: Any = None) -> Data:

@@ -11,6 +11,7 @@ from .formulations.errors import (
     OctsvmError,
     OutputNotWritable,
     TreeNotAdmitted,
+    UnknownFormulation,
 )
 
 if TYPE_CHECKING:
@@ -38,10 +39,6 @@ __all__ = [
     "UnknownSolver",
     "UnsupportedProblem",
 ]
-
-
-class UnknownFormulation(OctsvmError, ValueError):
-    """No formulation of that name."""
 
 
 class UnknownSolver(OctsvmError, ValueError):

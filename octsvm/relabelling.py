@@ -10,7 +10,7 @@ import numpy as np
 from .data import read_labels
 from .errors import InvalidData, InvalidParameter
 from .exports import tree_of
-from .formulations.table import read_matrix
+from .formulations.read_matrix import read_matrix
 from .formulations.trees import MarginTree
 from .result import Result
 

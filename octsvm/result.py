@@ -13,7 +13,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .formulations.files import replace_text
+from .formulations.replace_file import replace_text
 from .formulations.trees import Tree
 
 if TYPE_CHECKING:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).resolve().parent.parent
-SHARED = ROOT.parent / "shared"
+from places import ROOT, SHARED
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 import pytest
+from places import FAKE_SOLVERS
 
 import octsvm
 from octsvm import solvers
 
-STANDINS = Path(__file__).parent / "standins"
 STOOD_IN = ("couenne", "bonmin")  # programs whose AMPL protocol the stand-in speaks
 REAL = {name: shutil.which(name) for name in STOOD_IN}
 
@@ -69,7 +69,7 @@ def make_stand_ins(folder: Path) -> Path:
     for name in STOOD_IN:
         path = folder / name
         path.write_text(
-            f"#!{sys.executable}\nimport sys\nsys.path.insert(0, {str(STANDINS)!r})\n"
+            f"#!{sys.executable}\nimport sys\nsys.path.insert(0, {str(FAKE_SOLVERS)!r})\n"
             f"import asl\nraise SystemExit(asl.main({name!r}))\n"
         )
         path.chmod(path.stat().st_mode | stat.S_IXUSR)

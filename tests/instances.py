@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from places import SHARED
 
 Array = NDArray[Any]
 
@@ -207,7 +208,7 @@ class Case:
     relabelled: tuple[int, ...] | None = field(default=None)
 
 
-CASES_DIR = Path(__file__).resolve().parents[2] / "shared" / "cases"
+CASES_DIR = SHARED / "cases"
 
 
 def shared_cases(path: str | Path = CASES_DIR) -> list[Case]:

@@ -5,15 +5,14 @@ For every root split the best split of each side is found by cumulative class co
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
+from places import FIXTURES
 from sklearn.datasets import load_breast_cancer, load_wine
 
 from octsvm.formulations.base import Scaling
 from octsvm.formulations.trees import AxisTree
 
-HERE = Path(__file__).parent / "fixtures"
+HERE = FIXTURES
 
 
 def best_stump(X: np.ndarray, Y: np.ndarray, order: np.ndarray) -> tuple[int, int, float, int, int]:

@@ -7,16 +7,16 @@ A file that is there already is never written again: those of older versions are
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from places import FIXTURES
 
 import octsvm
 from octsvm.estimators import _saving
 from octsvm.formulations import trees
 
-HERE = Path(__file__).parent / "fixtures" / "saved"
+HERE = FIXTURES / "saved"
 MODELS: dict[str, Any] = {
     "axis": octsvm.OCTClassifier(max_depth=2, alpha=0.1),
     "oblique": octsvm.OCTHClassifier(max_depth=1, alpha=0.1, class_weight={"ja": 2.0, "nein": 1.0}),

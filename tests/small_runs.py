@@ -20,13 +20,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from places import ROOT
 
 from octsvm.experiments import Protocol, load_protocol, read_cells, run
 from octsvm.experiments import work as working
 
 GRID = [1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0]
 ROWS = 90
-ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parents[1])}
+ENVIRONMENT = os.environ | {"PYTHONPATH": str(ROOT)}
 
 
 def protocol(**changes: Any) -> Protocol:

@@ -651,7 +651,7 @@ BAD_PARAMETERS: dict[str, dict[str, list[Any]]] = {
 
 
 def parameters_of(formulation: str) -> set[str]:
-    from octsvm.registry import formulation as find
+    from octsvm.formulations.registry import formulation as find
 
     return set(find(formulation).Params.model_fields)
 

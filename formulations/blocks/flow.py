@@ -13,7 +13,7 @@ import numpy as np
 import pyomo.environ as pyo
 
 from ..base import FloatArray, IntArray
-from ..subtrees import RootBounds
+from ..bounds.subtrees import RootBounds
 from .rows import linear
 
 
@@ -252,7 +252,7 @@ def add_subtree_bounds(
     to it: a smaller bound is one as well, and more is of no use. ``total`` is for the objective: engines know its
     bound before they solve anything.
 
-    Source: ours; the numbers are those of :mod:`~octsvm.formulations.subtrees`, found outside the engine.
+    Source: ours; the numbers are those of :mod:`~octsvm.formulations.bounds.subtrees`, found outside the engine.
     **differs:** not in the papers. Size: 1 variable and 3 rows (1 row with D = 0); beside L and d a nonzero for each cut
     where the bound changes.
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyomo.environ as pyo
 
 from ..base import FloatArray
-from ..separation import Mix
+from ..bounds.hull import Mix
 from .rows import linear
 
 

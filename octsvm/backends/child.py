@@ -23,16 +23,7 @@ import numpy as np
 from ..errors import EngineFailed, InvalidParameter, LicenseTooSmall, UnsupportedProblem
 from ..solvers import Option, SolverSpec
 from .engine_log import EngineLog, discard
-from .program import (
-    SEEDS,
-    Array,
-    Limits,
-    LinearProgram,
-    Outcome,
-    QuadraticForm,
-    Watch,
-    claimed_bound,
-)
+from .matrix_program import SEEDS, Array, Limits, LinearProgram, Outcome, QuadraticForm, Watch, claimed_bound
 from .protocol import Answer, Job, read_message, write_message
 
 PATIENCE = 0.4  # seconds past the limit after which a solve is told to stop

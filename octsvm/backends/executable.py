@@ -24,12 +24,12 @@ from typing import Any
 import numpy as np
 
 from ..errors import EngineFailed, InvalidParameter, InvalidSolutionFile, OutputNotWritable
-from ..solution_files import SolutionFile, read
 from ..solvers import SolverSpec, expand
 from .child import GRACE, PATIENCE, TAIL, death, own_limit, settings
 from .engine_log import EngineLog, discard
+from .matrix_program import SEEDS, Array, Limits, LinearProgram, Outcome, Watch, claimed_bound
 from .mps import write_model
-from .program import SEEDS, Array, Limits, LinearProgram, Outcome, Watch, claimed_bound
+from .solution_formats import SolutionFile, read
 
 ASL_STOPS = ((100, "optimal"), (200, "numeric"), (300, "infeasible"), (400, "unbounded"), (500, "time_limit"))
 ASL_INTERRUPTED = 422

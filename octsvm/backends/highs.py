@@ -18,7 +18,7 @@ import numpy as np
 from ..errors import EngineFailed, InvalidParameter
 from ..solvers import SolverSpec
 from .engine_log import EngineLog
-from .program import SEEDS, Array, Limits, LinearProgram, Outcome, Row, Watch
+from .matrix_program import SEEDS, Array, Limits, LinearProgram, Outcome, Row, Watch
 
 GRACE = 1.0  # seconds past the limit after which a solve is told to stop; twice that, and it is left behind
 

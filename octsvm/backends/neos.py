@@ -28,11 +28,11 @@ from ..errors import (
     SolverUnavailable,
     UnknownSolver,
 )
-from ..solution_files import SolutionFile, read
 from ..solvers import REMOTE, SolverSpec, neos_email
 from .engine_log import EngineLog, discard
 from .executable import ASL_INTERRUPTED, ASL_STOPS
-from .program import Array, Limits, LinearProgram, Outcome, Watch, claimed_bound
+from .matrix_program import Array, Limits, LinearProgram, Outcome, Watch, claimed_bound
+from .solution_formats import SolutionFile, read
 
 SERVER = "OCTSVM_NEOS"  # address of another server that speaks its protocol
 CONNECT_SECONDS = 5.0

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from .program import LinearProgram
+from .matrix_program import LinearProgram
 
 
 def write_linear_nl(program: LinearProgram, path: Path, scale: float) -> NDArray[np.int64]:

@@ -8,7 +8,7 @@ import numpy as np
 import pyomo.environ as pyo
 from numpy.typing import NDArray
 
-from ..backends.program import Array, LinearProgram, Row
+from ..backends.matrix_program import Array, LinearProgram, Row
 from ..problem_class import ProblemClass
 
 

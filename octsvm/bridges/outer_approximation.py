@@ -24,7 +24,7 @@ import numpy as np
 import pyomo.environ as pyo
 from numpy.typing import NDArray
 
-from ..backends.program import Array, LinearProgram, QuadraticForm, QuadraticRow, Row
+from ..backends.matrix_program import Array, LinearProgram, QuadraticForm, QuadraticRow, Row
 from ..errors import UnsupportedProblem
 from ..formulations.blocks.rows import linear
 from ..problem_class import ProblemClass

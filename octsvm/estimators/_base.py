@@ -20,7 +20,7 @@ from .. import api
 from ..data import read_weights
 from ..errors import InvalidData, InvalidParameter, NoValues, TreeNotAdmitted
 from ..formulations.base import BoolArray, FloatArray, IntArray
-from ..registry import formulation as find_formulation
+from ..formulations.registry import formulation as find_formulation
 from ..relabelling import relabelling_report
 from ._compat import validate_data
 from ._rows import condense, for_given_rows

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InvalidData
-from ..formulations.files import replace_text
+from ..formulations.replace_file import replace_text
 from ..formulations.trees import Tree
 from ..relabelling import COLUMNS
 from ._ways import levels

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InvalidParameter
-from ..formulations.files import replace_text
+from ..formulations.replace_file import replace_text
 from ..formulations.trees import AxisTree
 from ._outline import Leaf, Split, exact_units, outline, tree_of
 

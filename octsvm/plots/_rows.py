@@ -11,7 +11,7 @@ from ..errors import InvalidData
 from ..estimators._ways import levels, ways
 from ..exports._outline import Leaf, Split
 from ..formulations.base import FloatArray, IntArray
-from ..formulations.table import read_matrix
+from ..formulations.read_matrix import read_matrix
 from ..formulations.trees import MarginTree, Tree
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ...errors import InvalidParameter
 from ...formulations.trees import MarginTree, Tree
-from ...paths import fit_path
+from ...parameter_grid import fit_path
 from ...result import Result
 from ..cells import Fit, PartData
 from ..protocol import MethodSpec

@@ -1,0 +1,1 @@
+"""Bounds that hold for every tree, found before a solver is called."""

@@ -1,0 +1,5 @@
+"""``python -m octsvm.cli``."""
+
+from .main import main
+
+main(prog_name="octsvm")

@@ -1,0 +1,363 @@
+"""Tables by name: a CSV file, a data set that scikit-learn brings along, or a generated one."""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import io
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import InvalidData
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+BUILT_IN = ("iris", "wine", "breast_cancer", "toy")
+TOY_ROWS = 32
+TOY_WRONG = 0.1  # share of the toy's labels that are wrong on purpose
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Features and labels, and where they come from.
+
+    Attributes
+    ----------
+    name : str
+        As it was asked for.
+    X : DataFrame (n, p)
+    y : ndarray (n,) or None
+        None where no label column was asked for.
+    label : str or None
+        Name of the label column.
+    lines : sequence of int, or None
+        Line of the file that each row stands on.
+    remarks : tuple of str
+        What looks odd and is used all the same.
+    """
+
+    name: str
+    X: pd.DataFrame
+    y: Any
+    label: str | None
+    lines: Sequence[int] | None = None
+    remarks: tuple[str, ...] = ()
+
+    def check(self) -> None:
+        """Refuse features and labels that no model can use, before they are split up.
+
+        Raises
+        ------
+        InvalidData
+            Naming the file, and the line where there is one.
+        """
+        from ..data import read_labels
+        from ..formulations.read_matrix import read_matrix
+
+        self.check_cells(list(self.X.columns))
+        try:
+            read_matrix(self.X)
+            if self.y is not None:
+                read_labels(self.y, len(self.X))
+        except InvalidData as error:
+            raise InvalidData(self.located(str(error))) from None
+
+    def check_cells(self, columns: Sequence[str]) -> None:
+        """Refuse a column of numbers with other things in between (one such cell makes a column text).
+
+        Raises
+        ------
+        InvalidData
+            Naming the cell.
+        """
+        import numpy as np
+
+        for name in columns:
+            if name not in self.X.columns or self.X[name].dtype.kind in "biufmM":
+                continue
+            column = self.X[name]
+            bad = column.notna().to_numpy() & ~np.array([_is_number(v) for v in column.tolist()])
+            if 0 < bad.sum() <= len(bad) / 2:
+                row = int(np.argmax(bad))
+                place = self.name if self.lines is None else f"{self.name}, line {self.lines[row]}"
+                raise InvalidData(
+                    f"{place}: column {name!r} holds {_shown(column.iloc[row])} among numbers ({int(bad.sum())} such cells). "
+                    "Correct the cell or remove the row; if it stands for a missing value, fill in a number."
+                )
+
+    def located(self, message: str) -> str:
+        """``message`` with the table's name in front, and behind it the line of the first row it names."""
+        found = re.search(r"\brow (\d+)", message)
+        if self.lines is None or found is None or int(found[1]) >= len(self.lines):
+            return f"{self.name}: {message}"
+        return f"{self.name}, line {self.lines[int(found[1])]}: {message}"
+
+
+def load(
+    name: str, *, label: str | None = None, separator: str = ",", decimal: str = ".", seed: int = 0
+) -> Table:
+    """The table called ``name``: one of :data:`BUILT_IN`, or a CSV file with a header line.
+
+    Parameters
+    ----------
+    label : str, optional
+        The column that holds the labels; the last one by default.
+    separator : str
+        One character, for CSV files.
+    decimal : str
+        The decimal sign of a CSV file, '.' or ','.
+    seed : int
+        For "toy".
+
+    Raises
+    ------
+    InvalidData
+        Naming the file and, where there is one, the line.
+    """
+    if name not in BUILT_IN:
+        return read_csv(name, label=label, separator=separator, decimal=decimal)
+    if label is not None and label != "class":
+        raise InvalidData(
+            f"{name}: there is no label column {label!r}: built-in data have their labels in 'class'. Leave it out."
+        )
+    return _toy(seed) if name == "toy" else _bundled(name)
+
+
+def read_csv(
+    path: str | Path,
+    *,
+    label: str | None = None,
+    separator: str = ",",
+    decimal: str = ".",
+    labelled: bool = True,
+) -> Table:
+    """Read a CSV file with a header line; ``labelled=False`` takes every column as a feature.
+
+    Raises
+    ------
+    InvalidData
+        Naming the file and, where there is one, the line.
+    """
+    import pandas as pd
+
+    separator = {"\\t": "\t", "tab": "\t"}.get(separator, separator)  # as shells and people write it
+    if len(separator) != 1 or separator in '"\r\n':
+        raise InvalidData(f"The separator {separator!r} should be one character, such as ',' or ';', or tab.")
+    if decimal not in (".", ",") or decimal == separator:
+        raise InvalidData(
+            f"The decimal sign {decimal!r} should be '.' or ',', and another one than the separator {separator!r}."
+        )
+    name = str(path)
+    text = _text(name)
+    header, lines = _scan(name, text, separator)
+    if labelled and len(header) < 2:
+        others = [s for s in (";", "\t", "|", ",") if s != separator and s in header[0]]
+        cure = (
+            f"Its header line holds {others[0]!r}: is that what separates the columns? Then say so (--separator)."
+            if others
+            else f"Separate the columns by {separator!r}: features first, the label last."
+        )
+        raise InvalidData(
+            f"{name}, line 1: the table has a single column, {header[0]!r}, and needs features and a label. {cure}"
+        )
+    if label is not None and label not in header:
+        raise InvalidData(
+            f"{name}, line 1: there is no label column {label!r}.{_nearest(label, header)} Its columns are: "
+            f"{_some(header)}."
+        )
+    if not lines:
+        raise InvalidData(f"{name}: the table has a header line and no rows. Add rows below line 1.")
+    # Labels are read as pandas reads them; a text such as "NA" counts as missing there.
+    frame = pd.read_csv(io.StringIO(text), sep=separator, decimal=decimal, index_col=False, low_memory=False)
+    frame.columns = pd.Index(header)
+    remarks = _remarks(name, header)
+    if not labelled and label is None:
+        return Table(name, frame, None, None, lines, remarks)
+    chosen = header[-1] if label is None else label
+    y = frame[chosen]
+    features = frame.drop(columns=[chosen])
+    return Table(name, features, _plain_labels(y), chosen, lines, remarks)
+
+
+def _plain_labels(y: pd.Series) -> Any:
+    return y.to_numpy(dtype=object) if y.dtype.kind not in "biuf" else y.to_numpy()
+
+
+def _text(name: str) -> str:
+    path = Path(name)
+    try:
+        raw = path.read_bytes()
+    except FileNotFoundError:
+        close = difflib.get_close_matches(name, [*BUILT_IN, *_beside(path)], n=1, cutoff=0.6)
+        hint = f" Did you mean {close[0]!r}?" if close else ""
+        raise InvalidData(
+            f"{name}: there is no such file.{hint} Give the path of a CSV file, or one of {', '.join(BUILT_IN)}."
+        ) from None
+    except IsADirectoryError:
+        raise InvalidData(
+            f"{name}: this is a directory. Give the path of a CSV file{_csv_inside(path)}."
+        ) from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InvalidData(f"{name}: the file cannot be read: {reason}.") from None
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw[: error.start].count(b"\n") + 1
+        raise InvalidData(
+            f"{name}, line {line}: the byte 0x{raw[error.start]:02x} is not UTF-8. Save the file as CSV in UTF-8 "
+            f"(for a file in Latin-1: iconv -f latin1 -t utf-8 {path.name} > new.csv)."
+        ) from None
+    if "\0" in text:
+        line = text[: text.index("\0")].count("\n") + 1
+        raise InvalidData(
+            f"{name}, line {line}: the file holds a zero byte, so it is not a text file. Save it as CSV in UTF-8."
+        )
+    if not text.strip():
+        raise InvalidData(
+            f"{name}: the file is empty. It needs a header line with the columns' names, then one line a row."
+        )
+    return text
+
+
+def _scan(name: str, text: str, separator: str) -> tuple[list[str], list[int]]:
+    """The columns' names and the line of each row. (pandas fills short rows up and shifts long ones.)"""
+    reader = csv.reader(io.StringIO(text), delimiter=separator, strict=True)
+    header: list[str] = []
+    lines: list[int] = []
+    last = 0
+    try:
+        for record in reader:
+            line, last = last + 1, reader.line_num
+            if not record or (len(record) == 1 and not record[0].strip()):
+                continue  # pandas skips blank lines too
+            if not header:
+                header = [c.strip() for c in record]
+                continue
+            if len(record) != len(header):
+                raise InvalidData(
+                    f"{name}, line {line}: there are {len(record)} values, and the header line names {len(header)} columns. "
+                    "Give every row one value a column (a missing one still needs its separator)."
+                )
+            lines.append(line)
+    except csv.Error as error:
+        raise InvalidData(
+            f"{name}, line {last + 1}: the line cannot be read as CSV ({error}). Is a quotation mark left open, here or "
+            "further up?"
+        ) from None
+    twice = next((c for c in header if c and header.count(c) > 1), None)
+    if twice is not None:
+        raise InvalidData(
+            f"{name}, line 1: two columns are called {twice!r}. Give every column a name of its own."
+        )
+    return [c or f"Unnamed: {j}" for j, c in enumerate(header)], lines
+
+
+def _remarks(name: str, header: Sequence[str]) -> tuple[str, ...]:
+    out = []
+    unnamed = [c for c in header if c.startswith("Unnamed: ")]
+    if unnamed:
+        out.append(
+            f"{name}, line 1: a column without a name is used as the feature {unnamed[0]!r}. If it only numbers the rows, "
+            "remove it: a tree would learn from it."
+        )
+    if any(_is_measurement(c) for c in header):
+        out.append(
+            f"{name}, line 1: the first line is taken as the columns' names, and it looks like a row of values. "
+            "Put a header line above it."
+        )
+    return tuple(out)
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError, OverflowError):  # the last: digits beyond what a double holds
+        return False
+    return True
+
+
+def _shown(value: Any, most: int = 40) -> str:
+    text = repr(value)
+    return text if len(text) <= most else f"{text[:most]}..."
+
+
+def _is_measurement(text: str) -> bool:
+    # Whole numbers are fine as names: a table written without names has 0, 1, 2, ...
+    try:
+        return not float(text).is_integer()
+    except (ValueError, OverflowError):
+        return False
+
+
+def _nearest(name: str, names: Sequence[str]) -> str:
+    by_lower = {c.lower(): c for c in names}
+    close = difflib.get_close_matches(name.lower(), list(by_lower), n=1, cutoff=0.5)
+    return f" Did you mean {by_lower[close[0]]!r}?" if close else ""
+
+
+def _some(names: Sequence[str], most: int = 12) -> str:
+    return ", ".join(repr(c) for c in names[:most]) + (", ..." if len(names) > most else "")
+
+
+def _beside(path: Path) -> list[str]:
+    try:
+        return [str(path.with_name(n)) for n in os.listdir(path.parent) if n.endswith(".csv")]
+    except (OSError, ValueError):
+        return []
+
+
+def _csv_inside(path: Path) -> str:
+    inside = sorted(p.name for p in path.glob("*.csv"))
+    return f", for example {path / inside[0]}" if inside else ""
+
+
+def against_rest(table: Table, chosen: str) -> Table:
+    """The same table with two classes: ``chosen``, and everything else as "not <chosen>".
+
+    Raises
+    ------
+    InvalidData
+        If no row has the label ``chosen``.
+    """
+    import numpy as np
+
+    if table.y is None:
+        return table
+    texts = [str(v) for v in table.y.tolist()]
+    if chosen not in texts:
+        known = sorted(set(texts))
+        raise InvalidData(
+            f"{table.name}: no row has the label {chosen!r}.{_nearest(chosen, known)} Its labels are: {_some(known)}."
+        )
+    rest = f"not {chosen}"
+    y = np.array([chosen if v == chosen else rest for v in texts], dtype=object)
+    return Table(table.name, table.X, y, table.label, table.lines, table.remarks)
+
+
+def _bundled(name: str) -> Table:
+    from sklearn import datasets
+
+    bunch = getattr(datasets, f"load_{name}")(as_frame=True)
+    y = bunch.target_names[bunch.target.to_numpy()].astype(object)
+    return Table(name, bunch.data, y, "class")
+
+
+def _toy(seed: int) -> Table:
+    """Two classes with a wide gap between them, and a tenth of the labels wrong."""
+    import numpy as np
+    import pandas as pd
+
+    from ..noise import flip_labels
+
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(0.0, 10.0, size=(10 * TOY_ROWS, 2)).round(2)
+    X = X[np.abs(X.sum(axis=1) - 10.0) > 2.0][:TOY_ROWS]
+    y = np.where(X.sum(axis=1) > 10.0, "blue", "red").astype(object)
+    frame = pd.DataFrame(X, columns=["width", "height"])
+    return Table("toy", frame, flip_labels(y, TOY_WRONG, seed).astype(object), "class")

@@ -1,0 +1,284 @@
+"""``octsvm fit``."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from . import options as shared
+from .options import NO_TREE, OK, UNVERIFIED, say
+from .progress import Shown
+
+if TYPE_CHECKING:
+    from ..formulations.trees import Tree
+    from ..result import Progress, Result
+    from .csv_tables import Table
+
+HELD_OUT = 0.25  # share of a built-in data set that is kept for testing
+
+
+class _WorkLimit(click.ParamType):
+    name = "nodes"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> dict[str, int]:
+        if isinstance(value, dict):
+            return value
+        out: dict[str, int] = {}
+        for part in value.split(","):
+            name, _, number = part.strip().rpartition("=")
+            if name not in ("", "nodes", "rounds") or not re.fullmatch(r"\d+", number.strip()):
+                self.fail(f"{value!r} should be a number of nodes (500), or nodes=500,rounds=3.", param, ctx)
+            out[name or "nodes"] = int(number)
+        return out
+
+
+@click.command(epilog=shared.FIT_EXIT_CODES)
+@click.argument("table", default="toy", type=shared.TABLE)
+@shared.table_options
+@shared.formulation_options
+@click.option(
+    "--test-size",
+    type=click.FloatRange(0, 1, max_open=True),
+    metavar="SHARE",
+    help=f"Share of the rows held out for testing, stratified; {HELD_OUT} for built-in data, 0 for a CSV file.",
+)
+@click.option(
+    "--flip",
+    type=click.FloatRange(0, 1),
+    metavar="SHARE",
+    help="Change the labels of so many training rows on purpose.",
+)
+@shared.scale_option
+@click.option(
+    "--solver",
+    default="highs",
+    show_default=True,
+    metavar="NAME",
+    type=shared.SOLVER,
+    help="A name of the solver table (octsvm solvers lists it), auto, or neos:NAME.",
+)
+@shared.native_options
+@click.option("--time-limit", type=float, metavar="SECONDS", help="Wall-clock limit.  [default: 60]")
+@click.option(
+    "--work-limit",
+    type=_WorkLimit(),
+    metavar="NODES",
+    help="Reproducible limit: 500 nodes, or nodes=500,rounds=3.",
+)
+@click.option("--gap", type=float, help="Relative gap that counts as optimal.  [default: 1e-4]")
+@click.option("--threads", type=int, help="Threads of the solver.  [default: 1]")
+@click.option(
+    "--seed", type=int, default=0, show_default=True, help="For the split, the flipped labels and the solver."
+)
+@click.option(
+    "--strategy",
+    type=click.Choice(["balanced", "exact", "heuristic"]),
+    default="balanced",
+    show_default=True,
+    help="Look for a good tree first, leave all time to the solver, or look for good trees only and prove nothing.",
+)
+@click.option("--start", metavar="TREE.json", help="A saved tree to start from; the result is never worse.")
+@click.option("--log", metavar="PATH", help="Append the solver's log to this file.")
+@click.option("--out", metavar="TREE.json", help="Save the tree.")
+@shared.json_option
+@click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
+def fit(table: str, **options: Any) -> int:
+    """Fit a tree to TABLE and show it with its checked objective, its bound and its accuracy.
+
+    TABLE is a CSV file with a header line, or built-in data: iris, wine, breast_cancer (scikit-learn's), or toy, a
+    generated table of two classes in which one label in ten is wrong (the default). Write ./iris for a file that
+    is called iris.
+
+    \b
+    Examples:
+      octsvm fit breast_cancer --depth 1 --time-limit 30
+      octsvm fit iris --formulation oct --alpha 0.5
+      octsvm fit iris --against-rest versicolor --depth 1 --solver auto
+      octsvm fit iris --formulation oct --depth 1 --options mip_heuristic_effort=0.2
+      octsvm fit measurements.csv --label species --test-size 0.3 --flip 0.1 --out tree.json
+
+    Progress goes to stderr. The summary, or with --json one JSON object, goes to stdout; row numbers in it count the
+    table's rows from 0. In a saved tree they count the training rows.
+    """
+    from .csv_tables import BUILT_IN
+
+    for wanted in ("out", "log"):
+        if options[wanted] is not None:
+            shared.require_writable(options[wanted])
+    with shared.noted_interrupts() as asked:
+        data = shared.load(table, options)
+        share = options["test_size"]
+        if share is None:
+            share = HELD_OUT if table in BUILT_IN else 0.0
+        return _fit(data, _split(data, share, options["seed"]), options, asked)
+
+
+def _split(data: Table, share: float, seed: int) -> tuple[Any, Any]:
+    """Positions of the training and of the test rows, both in the table's order."""
+    import numpy as np
+
+    rows = np.arange(len(data.y))
+    if share == 0:
+        return rows, rows[:0]
+    from sklearn.model_selection import train_test_split
+
+    try:
+        train, test = train_test_split(
+            rows, test_size=share, random_state=seed % 2**32, stratify=data.y.astype(str)
+        )
+    except ValueError as error:
+        raise click.UsageError(
+            f"{data.name}: a share of {share:g} of the {len(rows)} rows cannot be held out with every class on both "
+            f"sides ({str(error).split('.')[0]}). Use --test-size 0 to train on all rows, or another share."
+        ) from None
+    return np.sort(train), np.sort(test)
+
+
+def _fit(data: Table, rows: tuple[Any, Any], options: Mapping[str, Any], asked: list[bool]) -> int:
+    import numpy as np
+
+    import octsvm
+
+    train, test = rows
+    X, clean = data.X.iloc[train], data.y[train]
+    y = clean
+    if options["flip"]:
+        y = octsvm.flip_labels(clean, options["flip"], options["seed"]).astype(object)
+    flipped = train[np.asarray(y != clean)]
+    params = shared.params_of(options)
+    limits = {
+        name: options[name]
+        for name in ("time_limit", "work_limit", "gap", "threads", "log", "strategy")
+        if options[name] is not None
+    }
+    if options["native"]:
+        limits["options"] = dict(options["native"])
+    if options["start"] is not None:
+        limits["start"] = shared.read_tree(options["start"])
+    shown = Shown(quiet=options["quiet"])
+    shown.line(
+        f"{options['formulation']} on {data.name}: {len(train)} rows to train on, {len(test)} to test on, "
+        f"{X.shape[1]} features" + (f", {len(flipped)} labels flipped" if options["flip"] else "")
+    )
+
+    def watch(progress: Progress) -> bool:
+        shown.update(progress)
+        return bool(asked)
+
+    if asked:
+        raise KeyboardInterrupt
+    with shared.spoken_warnings(), shared.clean_stdout(), shown:
+        try:
+            result = octsvm.fit(
+                options["formulation"],
+                X,
+                y,
+                solver=options["solver"],
+                seed=options["seed"],
+                callback=watch,
+                scale=not options["no_scale"],
+                on_mismatch="ignore",
+                **limits,
+                **params,
+            )
+        except octsvm.InvalidData as error:
+            raise octsvm.InvalidData(shared.advice(data, str(error), y)) from None
+        except octsvm.CertificateMismatch as error:
+            if error.result is None:
+                raise
+            result = error.result
+    if result.tree is not None and options["out"] is not None:
+        shared.write_text(options["out"], result.tree.to_json() + "\n")
+    report = report_of(data, result, train, test, clean, y, flipped)
+    if options["as_json"]:
+        click.echo(json.dumps(result.to_dict() | report, indent=1, allow_nan=False))
+    else:
+        click.echo(text_of(data, result, report))
+    return verdict(result)
+
+
+def verdict(result: Result) -> int:
+    """The exit code; what is wrong with the tree is said on stderr."""
+    if result.tree is None:
+        say(
+            "Error: there is no tree: the model with these parameters has no solution. Loosen n_min, depth or big_m."
+        )
+        return NO_TREE
+    if result.status == "unverified":
+        reason = result.notes[-1] if result.notes else "it was not confirmed"
+        hint = (
+            " The model as printed (variant paper) lets rows on a hyperplane choose their side; the default variant, or "
+            "a value for --mu-svm, does not."
+            if result.params.get("variant") == "paper"
+            else " Try another --seed, or a tighter --gap."
+        )
+        say(
+            f"Warning: the solver's answer does not hold outside the solver: {reason}. What is shown is the best tree "
+            f"that was found, with its objective recomputed.{hint}"
+        )
+        return UNVERIFIED
+    return OK
+
+
+# -- reports ------------------------------------------------------------------------------------------------------
+
+
+def _accuracy(tree: Tree, X: Any, y: Any) -> float | None:
+    return float((tree.predict(X) == y).mean()) if len(y) else None
+
+
+def report_of(
+    data: Table, result: Result, train: Any, test: Any, clean: Any, y: Any, flipped: Any
+) -> dict[str, Any]:
+    """What the summary says of the table: rows, accuracies, relabelled rows."""
+    tree = result.tree
+    out: dict[str, Any] = {
+        "table": data.name,
+        "label": data.label,
+        "train_rows": len(train),
+        "test_rows": len(test),
+        "flipped_rows": [int(i) for i in flipped],
+        "train_accuracy": None,
+        "train_accuracy_before_flips": None,
+        "test_accuracy": None,
+        "relabelled": [],
+    }
+    if tree is None:
+        return out
+    out["train_accuracy"] = _accuracy(tree, data.X.iloc[train], y)
+    if len(flipped):
+        out["train_accuracy_before_flips"] = _accuracy(tree, data.X.iloc[train], clean)
+    out["test_accuracy"] = _accuracy(tree, data.X.iloc[test], data.y[test])
+    out["relabelled"] = [
+        {"row": int(train[r.row]), "node": int(r.node), "cost": float(r.cost)}
+        for r in getattr(tree, "relabelled", ())
+    ]
+    return out
+
+
+def text_of(data: Table, result: Result, report: Mapping[str, Any]) -> str:
+    """The summary."""
+    parts = [result.summary()]
+    if result.tree is None:
+        return parts[0]
+    accuracy = f"train {report['train_accuracy']:.4f} ({report['train_rows']} rows)"
+    if report["train_accuracy_before_flips"] is not None:
+        accuracy += f", {report['train_accuracy_before_flips']:.4f} of the labels before flipping"
+    if report["test_accuracy"] is not None:
+        accuracy += f", test {report['test_accuracy']:.4f} ({report['test_rows']} rows)"
+    parts.append(f"accuracy   {accuracy}")
+    if result.formulation in ("re_svm", "octsvm"):
+        rows = sorted({r["row"] for r in report["relabelled"]})
+        text = f"relabelled {len(rows)} row{'' if len(rows) == 1 else 's'}"
+        if rows:
+            text += ": " + ", ".join(map(str, rows[:12])) + (", ..." if len(rows) > 12 else "")
+        flipped = set(report["flipped_rows"])
+        if flipped:
+            text += f" ({len(flipped & set(rows))} of the {len(flipped)} flipped ones among them)"
+        parts.append(text)
+    parts += ["", str(result.tree)]
+    return "\n".join(parts)

@@ -1,0 +1,490 @@
+"""What the commands share: exit codes, the ends of a run, options, files, and what goes to the terminal."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import io
+import os
+import re
+import signal
+import sys
+import traceback
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+
+import click
+from click.shell_completion import CompletionItem
+
+from ..formulations.registry import NAMES
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ..formulations.trees import Tree
+    from .csv_tables import Table
+
+OK, UNEXPECTED, WRONG_INPUT, NO_TREE, UNVERIFIED, DISAGREEMENT, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
+
+FIT_EXIT_CODES = """\b
+Exit codes:
+    0  done (also when Ctrl-C ended the solve early: the best tree is shown, its stop is "interrupted")
+    1  something unexpected; or the solver broke down without an answer
+    2  wrong usage, data that cannot be used, a target that cannot be written, or a solver that is not here, does not
+       take this model, or has a licence too small for it; the message says what to do
+    3  no tree: the model has no solution
+    4  a tree, but unverified: the solver's answer did not hold outside the solver
+  130  interrupted (Ctrl-C) outside the solve"""
+
+EXIT_CODES = """\b
+Exit codes:
+    0  done
+    1  something unexpected
+    2  wrong usage, data that cannot be used, or a target that cannot be written; the message says what to do
+  130  interrupted (Ctrl-C)"""
+
+SOLVER_EXIT_CODES = """\b
+Exit codes:
+    0  done
+    1  something unexpected
+    2  wrong usage, data that cannot be used, or a solver that is not here, does not take this model, or has a licence
+       too small for it; the message says what to do
+  130  interrupted (Ctrl-C)"""
+
+FORMULATIONS = NAMES
+
+PARAMETERS = (
+    "depth",
+    "alpha",
+    "n_min",
+    "complexity",
+    "error_scale",
+    "mu",
+    "c1",
+    "c2",
+    "c3",
+    "mu_svm",
+    "norm",
+    "variant",
+    "big_m",
+)
+
+
+# -- the ends of a run --------------------------------------------------------------------------------------------
+
+
+class Commands(click.Group):
+    """Turns every way a command can end into an exit code and at most one line on stderr."""
+
+    def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:  # type: ignore[override]
+        """Run, and leave the process with the exit code."""
+        run: Any = super().main
+        if not standalone_mode:
+            return run(*args, standalone_mode=False, **extra)
+        for stream in (sys.stdout, sys.stderr):
+            # A terminal that cannot show a letter of a column's name is no reason to fail.
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(errors="backslashreplace")
+        try:
+            code = run(*args, standalone_mode=False, **extra)
+            sys.stdout.flush()
+        except click.ClickException as error:
+            error.show()
+            code = error.exit_code
+        except (click.Abort, KeyboardInterrupt):
+            say("Interrupted.")
+            code = INTERRUPTED
+        except Exception as error:
+            code = _failed(error)
+        if sys.stdout is sys.__stdout__:
+            # Python may still wait for a solver's thread; Ctrl-C then ends the process, without a traceback.
+            with contextlib.suppress(ValueError):
+                signal.signal(signal.SIGINT, signal.SIG_DFL)
+            if "highspy" in sys.modules:
+                # Taking an interrupted engine's threads apart at the end may abort the process.
+                for stream in (sys.stdout, sys.stderr):
+                    with contextlib.suppress(OSError, ValueError, AttributeError):
+                        stream.flush()  # type: ignore[union-attr]
+                os._exit(code if isinstance(code, int) else OK)
+        sys.exit(code if isinstance(code, int) else OK)
+
+
+OUTPUT_ERRORS = (errno.ENOSPC, errno.EIO, errno.EFBIG, errno.EBADF)
+
+
+def _failed(error: Exception) -> int:
+    from ..errors import EngineFailed, OctsvmError
+
+    if isinstance(error, OctsvmError):
+        say(f"Error: {error}")
+        return UNEXPECTED if isinstance(error, EngineFailed) else WRONG_INPUT
+    if isinstance(error, MemoryError):
+        say(
+            "Error: there is not enough memory for this model. Take a lower --depth or fewer rows; octsvm size tells "
+            "how large a model gets before it is built."
+        )
+        return UNEXPECTED
+    if isinstance(error, OSError) and error.filename is None and error.errno in OUTPUT_ERRORS:
+        # Files are written by functions that say which; this is stdout. Python would fail on it again at its end.
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        say(f"Error: the output cannot be written: {error.strerror}. Send it elsewhere, or free some space.")
+        return WRONG_INPUT
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
+    text = " ".join(str(error).split())
+    say(
+        f"Error: unexpected {type(error).__name__}{place}: {text}. This is a fault in octsvm; please report it."
+    )
+    return UNEXPECTED
+
+
+# -- the terminal -------------------------------------------------------------------------------------------------
+
+
+def say(text: str) -> None:
+    """One line on stderr."""
+    kind = re.match(r"(Error|Warning):", text)
+    if kind is not None and coloured(sys.stderr):
+        colour = "red" if kind[1] == "Error" else "yellow"
+        text = click.style(kind[0], fg=colour, bold=True) + text[kind.end() :]
+        click.echo(text, err=True, color=True)
+        return
+    click.echo(text, err=True)
+
+
+def coloured(stream: Any) -> bool:
+    """Whether colours are wanted: on a terminal that can show them, unless NO_COLOR is set."""
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return False
+    try:
+        return bool(stream.isatty())
+    except (AttributeError, ValueError):
+        return False
+
+
+def console() -> Console:
+    """Stdout for tables and pictures; no escape codes where no colours are wanted."""
+    from rich.console import Console
+
+    system: Any = "auto" if coloured(sys.stdout) else None
+    return Console(
+        file=sys.stdout, color_system=system, highlight=False, markup=False, emoji=False, soft_wrap=False
+    )
+
+
+@contextlib.contextmanager
+def spoken_warnings() -> Iterator[None]:
+    """Warnings as one line each, without the place in the code."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("always", UserWarning)
+
+        def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+            say(f"Warning: {message}")
+
+        warnings.showwarning = show  # type: ignore[assignment]
+        yield
+
+
+@contextlib.contextmanager
+def clean_stdout() -> Iterator[None]:
+    """Drop what libraries print on the C level's stdout (HiGHS greets there): ours holds the result only."""
+    try:
+        redirect = sys.stdout.fileno() == 1
+    except (AttributeError, OSError, ValueError):
+        redirect = False
+    if not redirect:
+        yield
+        return
+    sys.stdout.flush()
+    kept = os.dup(1)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.close(nowhere)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(Exception):
+            ctypes.CDLL(None).fflush(None)  # what C buffered must not come out behind our back later
+        os.dup2(kept, 1)
+        os.close(kept)
+
+
+@contextlib.contextmanager
+def noted_interrupts() -> Iterator[list[bool]]:
+    """A list that is not empty once Ctrl-C was pressed: where a library swallowed the exception, it still says so."""
+    asked: list[bool] = []
+
+    def note(*_: Any) -> NoReturn:
+        asked.append(True)
+        raise KeyboardInterrupt
+
+    try:
+        before = signal.signal(signal.SIGINT, note)
+    except ValueError:  # signals belong to the main thread, and this is another one
+        yield asked
+        return
+    try:
+        yield asked
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+# -- options ------------------------------------------------------------------------------------------------------
+
+
+class Suggested(click.ParamType):
+    """A text that the shell completes; whether it is right is for the toolkit to say, which knows the nearest name."""
+
+    def __init__(self, name: str, choices: Callable[[], Sequence[str]], files: bool = False) -> None:
+        self.name = name
+        self.choices = choices
+        self.files = files
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Names that begin so; where files are possible too, those of this folder or the shell's own completion."""
+        names = [n for n in self.choices() if n.startswith(incomplete)]
+        if self.files and not incomplete:
+            names += sorted(p.name for p in Path().glob("*.csv"))
+        elif self.files and not names:
+            return [CompletionItem(incomplete, type="file")]
+        return [CompletionItem(n) for n in names]
+
+
+class CountOrShare(click.ParamType):
+    """A whole number, or a share."""
+
+    name = "count|share"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | float:
+        """The number as an int or a float."""
+        if isinstance(value, (int, float)):
+            return value
+        try:
+            return int(value) if re.fullmatch(r"[+-]?\d+", value.strip()) else float(value)
+        except ValueError:
+            self.fail(f"{value!r} is neither a count of rows (5) nor a share of them (0.05).", param, ctx)
+
+
+def built_in() -> Sequence[str]:
+    """Names of the built-in tables."""
+    from .csv_tables import BUILT_IN
+
+    return BUILT_IN
+
+
+def solver_names() -> Sequence[str]:
+    """What --solver takes: "auto", and the names of the solver table as far as it can be read."""
+    from .. import solvers
+
+    try:
+        return (solvers.AUTO, *solvers.table())
+    except Exception:  # a completion has nowhere to complain
+        return ()
+
+
+def fixed(*names: str) -> Callable[[], Sequence[str]]:
+    """A function that returns ``names``."""
+    return lambda: names
+
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def _all(options: Sequence[Callable[[Any], Any]]) -> Callable[[Function], Function]:
+    def add(function: Function) -> Function:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return add
+
+
+TABLE = Suggested("table", built_in, files=True)
+
+table_options = _all(
+    [
+        click.option("--label", metavar="NAME", help="Column of the labels in a CSV file; the last one by default."),
+        click.option("--separator", default=",", show_default=True, help="What separates the columns of a CSV file."),
+        click.option("--decimal", default=".", show_default=True, help="The decimal sign of a CSV file: '.' or ','."),
+        click.option(
+            "--against-rest", metavar="CLASS", help='Make two classes of many: CLASS, and all others as "not CLASS".'
+        ),
+    ]
+)  # fmt: skip
+
+formulation_options = _all(
+    [
+        click.option(
+            "--formulation", "-f", metavar="NAME", default="octsvm", show_default=True,
+            type=Suggested("formulation", fixed(*FORMULATIONS)),
+            help="oct and oct_h (any number of classes), re_svm and octsvm (two classes).",
+        ),
+        click.option("--depth", type=int, help="Levels of splits (oct, oct_h); levels above the last one (octsvm)."),
+        click.option("--alpha", type=float, help="Cost of a split, in errors (oct, oct_h)."),
+        click.option(
+            "--n-min", type=CountOrShare(), help="Rows in every leaf in use: a count or a share (oct, oct_h)."
+        ),
+        click.option(
+            "--complexity", metavar="splits|features", type=Suggested("complexity", fixed("splits", "features")),
+            help="What alpha charges (oct, oct_h).",
+        ),
+        click.option(
+            "--error-scale", metavar="count|baseline", type=Suggested("scale", fixed("count", "baseline")),
+            help="Unit of the errors (oct, oct_h).",
+        ),
+        click.option("--mu", type=float, help="Separation of an oblique split (oct_h)."),
+        click.option("--c1", type=float, help="Cost of a unit of error (re_svm, octsvm)."),
+        click.option("--c2", type=float, help="Cost of giving up a label (re_svm, octsvm)."),
+        click.option("--c3", type=float, help="Cost of a split (octsvm)."),
+        click.option("--mu-svm", type=float, help="How far below 0 a row that goes left must be (octsvm)."),
+        click.option(
+            "--norm", metavar="l2|l1", type=Suggested("norm", fixed("l2", "l1")),
+            help="Norm of the margin (re_svm, octsvm).",
+        ),
+        click.option(
+            "--variant", metavar="NAME", type=Suggested("variant", fixed("flow", "rank", "bd", "compact", "paper")),
+            help="Another exact model: rank or bd (oct), compact or paper.",
+        ),
+        click.option("--big-m", type=float, help="In place of the bound from the data (re_svm, octsvm)."),
+    ]
+)  # fmt: skip
+
+SOLVER = Suggested("solver", solver_names)
+
+
+class NativeOption(click.ParamType):
+    """``name=value``: an option of the solver's own."""
+
+    name = "name=value"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, Any]:
+        """The name, and the value as an int, a float, a bool or a text."""
+        if isinstance(value, tuple):
+            return value
+        name, sign, text = str(value).partition("=")
+        name, text = name.strip(), text.strip()
+        if not sign or not name:
+            self.fail(f"{value!r} should be the solver's own name of an option, =, and a value.", param, ctx)
+        for kind in (int, float):
+            with contextlib.suppress(ValueError):
+                return name, kind(text)
+        return name, {"true": True, "false": False}.get(text.lower(), text)
+
+
+native_options = click.option(
+    "--options", "native", multiple=True, type=NativeOption(), metavar="NAME=VALUE",
+    help="An option of the solver's own, by its own name; may be repeated.",
+)  # fmt: skip
+
+scale_option = click.option(
+    "--no-scale", is_flag=True, help="Take the features as they are (in [0, 1], except for oct)."
+)
+seed_of_toy = click.option(
+    "--seed", type=int, default=0, show_default=True, help="For the generated table toy."
+)
+json_option = click.option(
+    "--json", "as_json", is_flag=True, help="One JSON object on stdout instead of text."
+)
+
+
+def params_of(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The formulation's parameters that were given."""
+    return {name: options[name] for name in PARAMETERS if options[name] is not None}
+
+
+# -- tables and files ---------------------------------------------------------------------------------------------
+
+
+def build(data: Table, options: Mapping[str, Any], start: Tree | None = None) -> Any:
+    """The model of a table; what the toolkit says about the data is said with the table's name."""
+    import octsvm
+
+    with spoken_warnings():
+        try:
+            return octsvm.build(
+                options["formulation"],
+                data.X,
+                data.y,
+                scale=not options["no_scale"],
+                start=start,
+                **params_of(options),
+            )
+        except octsvm.InvalidData as error:
+            raise octsvm.InvalidData(advice(data, str(error), data.y)) from None
+
+
+def load(name: str, options: Mapping[str, Any]) -> Table:
+    """The table called ``name``, checked, in two classes where that was asked for."""
+    from . import csv_tables as tables
+
+    if options["seed"] < 0:
+        raise click.BadParameter(f"{options['seed']} should be 0 or more.", param_hint="'--seed'")
+    data = tables.load(
+        name,
+        label=options["label"],
+        separator=options["separator"],
+        decimal=options["decimal"],
+        seed=options["seed"],
+    )
+    for remark in data.remarks:
+        say(f"Warning: {remark}")
+    data.check()
+    if options["against_rest"] is not None:
+        data = tables.against_rest(data, options["against_rest"])
+    return data
+
+
+def advice(data: Table, message: str, y: Any) -> str:
+    """What the toolkit says about the data, and what that means on the command line."""
+    classes = sorted({str(v) for v in y})
+    if "separates two classes" in message and len(classes) > 2:
+        named = classes[len(classes) // 2]
+        quoted = f"'{named}'" if re.search(r"[^\w.-]", named) else named
+        message += f" Here: --formulation oct, or --against-rest {quoted}."
+    return f"{data.name}: {message}"
+
+
+def read_tree(path: str) -> Tree:
+    """A saved tree; what is wrong with the file is said with its name."""
+    from ..errors import InvalidData
+    from ..formulations.trees import Tree
+
+    hint = 'Give a file that "octsvm fit --out" saved.'
+    if not os.path.exists(path):
+        raise InvalidData(f"{path}: there is no such file. {hint}")
+    try:
+        return Tree.from_json(Path(path))
+    except InvalidData as error:
+        raise InvalidData(f"{path}: {error} {hint}") from None
+
+
+def require_writable(path: str) -> None:
+    """Refuse a target that cannot be written: better now than after the work."""
+    from ..errors import OutputNotWritable
+
+    target = Path(os.path.realpath(path))
+    reason = ""
+    if target.is_dir():
+        reason = "it is a directory"
+    elif not target.parent.is_dir():
+        reason = f"there is no directory {str(target.parent)!r}"
+    elif not os.access(target if target.exists() else target.parent, os.W_OK):
+        reason = "permission denied"
+    if reason:
+        raise OutputNotWritable(f"{path!r} cannot be written: {reason}. Choose another place.")
+
+
+def write_text(path: str, text: str) -> None:
+    """Write a file that appears complete or not at all."""
+    from ..formulations.replace_file import replace_text
+
+    replace_text(path, text)

@@ -1,0 +1,49 @@
+"""``octsvm plan``."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from . import options as shared
+from .options import OK
+
+
+@click.command(epilog=shared.SOLVER_EXIT_CODES)
+@click.argument("table", type=shared.TABLE)
+@click.option(
+    "--solver", default="auto", show_default=True, metavar="NAME", type=shared.SOLVER,
+    help="A name of the solver table, auto, or neos:NAME.",
+)  # fmt: skip
+@shared.table_options
+@shared.formulation_options
+@shared.scale_option
+@shared.seed_of_toy
+@click.option(
+    "--start", metavar="TREE.json", help="A saved tree that the model admits; it lowers the big-M constants."
+)
+@shared.json_option
+def plan(table: str, **options: Any) -> int:
+    """Say how the model of TABLE would be solved, and why: which solver, what is rewritten, which limits bind.
+
+    The model of all rows of TABLE is built, and nothing is solved. With --solver auto it is the first of the table's
+    preferences that is installed, proves this class of model, and whose licence takes its size.
+
+    \b
+    Examples:
+      octsvm plan iris --formulation oct --depth 2
+      octsvm plan toy --depth 1 --solver highs
+      octsvm plan measurements.csv --label species --formulation re_svm --json
+    """
+    import octsvm
+
+    data = shared.load(table, options)
+    start = None if options["start"] is None else shared.read_tree(options["start"])
+    found = octsvm.plan(shared.build(data, options, start), options["solver"])
+    if options["as_json"]:
+        click.echo(json.dumps(found.to_dict(), indent=1, allow_nan=False))
+    else:
+        click.echo(str(found))
+    return OK

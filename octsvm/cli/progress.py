@@ -1,0 +1,81 @@
+"""What a solve shows on stderr while it runs."""
+
+from __future__ import annotations
+
+import math
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING
+
+import click
+
+from .options import say
+
+if TYPE_CHECKING:
+    from ..result import Progress
+
+
+class Shown:
+    """Progress on stderr: one line that changes on a terminal, else a new line when there is news."""
+
+    def __init__(self, quiet: bool, label: str = "") -> None:
+        self.quiet = quiet
+        self.label = label
+        self.terminal = not quiet and sys.stderr is not None and sys.stderr.isatty()
+        self.began = time.monotonic()
+        self.last: Progress | None = None
+        self.written = -math.inf
+        self.said: tuple[float, float] | None = None
+        self.width = 0
+        self._done = threading.Event()
+        self._ticker: threading.Thread | None = None
+
+    def line(self, text: str) -> None:
+        """One line of its own."""
+        if not self.quiet:
+            say(text)
+
+    def update(self, progress: Progress) -> None:
+        """Take news from the solve; never asks it to stop."""
+        self.last = progress
+        if self.quiet or self.terminal:
+            return
+        now = time.monotonic()
+        news = (progress.incumbent, progress.bound)
+        if news != self.said and now - self.written >= 1.0:
+            self.said, self.written = news, now
+            say(self._state())
+
+    def _state(self) -> str:
+        seconds = time.monotonic() - self.began
+        p = self.last
+        if p is None:
+            return f"{self.label}{seconds:7.1f} s  building the model"
+        from ..bridges import relative_gap
+
+        if math.isfinite(p.incumbent):
+            tree = f"incumbent {p.incumbent:.6g}"
+            gap = f"{relative_gap(p.incumbent, p.bound):.2%}"
+        else:
+            tree, gap = "no tree yet", "-"
+        return f"{self.label}{seconds:7.1f} s  {tree}  bound {p.bound:.6g}  gap {gap}  rounds {p.rounds}  nodes {p.nodes}"
+
+    def _tick(self) -> None:
+        while not self._done.wait(0.3):
+            text = self._state()
+            click.echo("\r" + text.ljust(self.width), err=True, nl=False)
+            self.width = len(text)
+
+    def __enter__(self) -> Shown:
+        if self.terminal:
+            self._ticker = threading.Thread(target=self._tick, daemon=True)
+            self._ticker.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._done.set()
+        if self._ticker is not None:
+            self._ticker.join()
+            if self.width:
+                say("")

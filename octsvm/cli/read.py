@@ -1,0 +1,77 @@
+"""``octsvm read``."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from . import options as shared
+from .fit import report_of, text_of, verdict
+
+KINDS = ("asl", "cbc", "cplex", "glpk", "gurobi", "highs", "scip", "xpress")
+
+
+@click.command(epilog=shared.FIT_EXIT_CODES)
+@click.argument("table", type=shared.TABLE)
+@click.argument("solution")
+@shared.table_options
+@shared.formulation_options
+@shared.scale_option
+@shared.seed_of_toy
+@click.option("--start", metavar="TREE.json", help="The --start that the model was written with.")
+@click.option(
+    "--kind",
+    type=shared.Suggested("kind", shared.fixed(*KINDS)),
+    metavar="NAME",
+    help=f"Who wrote SOLUTION: {', '.join(KINDS)}; found out by default.",
+)
+@click.option("--sidecar", metavar="MODEL.lp.json", help="The sidecar, where it is not beside SOLUTION.")
+@click.option("--out", metavar="TREE.json", help="Save the tree.")
+@shared.json_option
+def read(table: str, solution: str, **options: Any) -> int:
+    """Read a solver's SOLUTION of a model that "octsvm write" wrote, check the tree in it, and show it.
+
+    TABLE and the parameters are those of "octsvm write"; the sidecar that it left beside the model tells whether they
+    are. Read are the solution files of AMPL solvers (Bonmin, Couenne, ...), SCIP, Gurobi, HiGHS, CPLEX, CBC, GLPK and
+    Xpress. What a file says of its quality is no proof here.
+
+    \b
+    Examples:
+      octsvm write iris --formulation oct --depth 1 --out iris.mps
+      highs iris.mps --solution_file iris.sol
+      octsvm read iris iris.sol --formulation oct --depth 1
+    """
+    import numpy as np
+
+    import octsvm
+
+    if options["out"] is not None:
+        shared.require_writable(options["out"])
+    data = shared.load(table, options)
+    start = None if options["start"] is None else shared.read_tree(options["start"])
+    with shared.spoken_warnings(), shared.clean_stdout():
+        try:
+            model = octsvm.build(
+                options["formulation"],
+                data.X,
+                data.y,
+                scale=not options["no_scale"],
+                start=start,
+                **shared.params_of(options),
+            )
+        except octsvm.InvalidData as error:
+            raise octsvm.InvalidData(shared.advice(data, str(error), data.y)) from None
+        result = octsvm.read_solution(
+            model, solution, kind=options["kind"], sidecar=options["sidecar"], on_mismatch="ignore"
+        )
+    if options["out"] is not None and result.tree is not None:
+        shared.write_text(options["out"], result.tree.to_json() + "\n")
+    rows = np.arange(len(data.y))
+    report = report_of(data, result, rows, rows[:0], data.y, data.y, rows[:0])
+    if options["as_json"]:
+        click.echo(json.dumps(result.to_dict() | report, indent=1, allow_nan=False))
+    else:
+        click.echo(text_of(data, result, report))
+    return verdict(result)

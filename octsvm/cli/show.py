@@ -1,0 +1,136 @@
+"""``octsvm show``."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from . import options as shared
+from .options import OK
+
+if TYPE_CHECKING:
+    from rich.tree import Tree as Picture
+
+    from ..formulations.trees import Tree
+
+
+@click.command(epilog=shared.EXIT_CODES)
+@click.argument("tree", metavar="TREE.json", type=click.Path())
+@click.option(
+    "--units",
+    type=click.Choice(["original", "scaled"]),
+    default="original",
+    show_default=True,
+    help="Of weights and thresholds: the table's own, or [0, 1] on the training rows.",
+)
+@click.option(
+    "--weights",
+    "most",
+    type=click.IntRange(min=1),
+    default=6,
+    show_default=True,
+    metavar="COUNT",
+    help="How many of an oblique split's weights to print, the largest first; --json has all of them.",
+)
+@click.option("--text", "as_text", is_flag=True, help="Indented plain text, one line a branch.")
+@shared.json_option
+def show(tree: str, units: Any, most: int, as_text: bool, as_json: bool) -> int:
+    """Show a tree that "octsvm fit --out" saved: a picture, indented text, or JSON.
+
+    A row for which a node's condition holds goes along "yes". Long conditions are wrapped to the width of the
+    terminal (of COLUMNS elsewhere, 80 by default).
+
+    \b
+    Examples:
+      octsvm show tree.json
+      octsvm show tree.json --units scaled --weights 3
+      octsvm show tree.json --text > tree.txt
+      octsvm show tree.json --json
+    """
+    if as_text and as_json:
+        raise click.UsageError("--text and --json exclude each other: leave one of them out.")
+    fitted = shared.read_tree(tree)
+    if as_json:
+        click.echo(json.dumps(_content(fitted, units), indent=1, allow_nan=False))
+        return OK
+    click.echo(_header(fitted, units) + "\n")
+    if as_text:
+        click.echo(fitted.to_text(units, most))
+        return OK
+    console = shared.console()
+    console.print(_picture(fitted, 1, units, most, None, ""))
+    return OK
+
+
+def _header(tree: Tree, units: str) -> str:
+    kind = {"axis": "axis-parallel", "oblique": "oblique", "margin": "margin"}[tree.kind]
+    levels = tree.depth + (tree.kind == "margin")
+    count = int(tree.splits.sum())
+    lines = [
+        f"{kind} tree, {levels} level{'' if levels == 1 else 's'} of splits, {count} split{'' if count == 1 else 's'}, "
+        f"{len(tree.feature_names)} features, {units} units",
+        "classes: " + ", ".join(repr(c) for c in tree.classes),
+    ]
+    relabelled = getattr(tree, "relabelled", ())
+    if relabelled:
+        rows = sorted({r.row for r in relabelled})
+        shown = ", ".join(map(str, rows[:12])) + (", ..." if len(rows) > 12 else "")
+        lines.append(
+            f"relabelled rows ({len(rows)}, counted among the training rows, not the table's): {shown}"
+        )
+    return "\n".join(lines)
+
+
+def _picture(tree: Tree, t: int, units: Any, most: int, side: int | None, way: str) -> Picture:
+    from rich.text import Text
+    from rich.tree import Tree as Picture
+
+    from ..exports._outline import label_at, splits_at
+
+    label = Text(way, style="dim")
+    if not splits_at(tree, t):
+        label.append(f"class {tree.classes[label_at(tree, t, side)]!r}", style="bold green")
+        return Picture(label)
+    label.append(f"[{t}] ", style="cyan")
+    label.append(tree._condition(t, units, most)[0])
+    picture = Picture(label, guide_style="dim")
+    for k, word in enumerate(("yes: ", "no: ")):
+        picture.children.append(_picture(tree, 2 * t + k, units, most, k, word))
+    return picture
+
+
+def _content(tree: Tree, units: Any) -> dict[str, Any]:
+    from ..exports._outline import label_at, splits_at
+
+    W, b = tree.weights(units)  # type: ignore[attr-defined]
+    nodes: list[dict[str, Any]] = []
+
+    def visit(t: int, side: int | None) -> None:
+        if not splits_at(tree, t):
+            nodes.append({"node": t, "class": tree.classes[label_at(tree, t, side)]})
+            return
+        weights = {n: float(w) for n, w in zip(tree.feature_names, W[t - 1], strict=True) if w != 0}
+        # A margin tree's rule is score = weights + intercept < 0; one form for all kinds is easier to use.
+        threshold = float(-b[t - 1] if tree.kind == "margin" else b[t - 1])
+        nodes.append(
+            {"node": t, "weights": weights, "below": threshold, "yes": 2 * t, "no": 2 * t + 1},
+        )
+        visit(2 * t, 0)
+        visit(2 * t + 1, 1)
+
+    visit(1, None)
+    return {
+        "schema": "octsvm.shown_tree",
+        "version": 1,
+        "kind": tree.kind,
+        "depth": tree.depth,
+        "units": units,
+        "classes": list(tree.classes),
+        "features": list(tree.feature_names),
+        "nodes": nodes,
+        "relabelled": [
+            {"row": r.row, "node": r.node, "cost": r.cost} for r in getattr(tree, "relabelled", ())
+        ],
+    }

@@ -1,0 +1,307 @@
+"""``octsvm table2``."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from . import options as shared
+from .options import INTERRUPTED, OK, UNEXPECTED, say
+
+if TYPE_CHECKING:
+    from ..experiments import Protocol, Summary
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+EXIT_CODES = """\b
+Exit codes:
+    0  done (also where single fits failed: they are counted, and "octsvm table2 status" names them)
+    1  something unexpected; or cells are left, because their workers died again and again
+    2  wrong usage, a store of another protocol, data that cannot be had, or a target that cannot be written; the
+       message says what to do
+  130  interrupted (Ctrl-C): what is finished is kept, and the same command goes on"""
+
+
+def names(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, ...] | None:
+    """``a,b,c`` as names."""
+    return None if value is None else tuple(n.strip() for n in value.split(",") if n.strip())
+
+
+def run_options(function: Function) -> Function:
+    """What says what to run, and on what."""
+    options = [
+        click.option("--quick", is_flag=True, help="Two sets and small grids: --protocol quick."),
+        click.option(
+            "--protocol", "-p", metavar="NAME|FILE",
+            type=shared.Suggested("protocol", shared.fixed("table2", "quick"), files=True),
+            help="table2, quick, or a YAML file of your own.  [default: table2]",
+        ),
+        click.option("--store", metavar="FILE", help="Where finished cells are kept.  [default: OUT/cells.sqlite]"),
+        click.option("--data-dir", metavar="DIR", help="Folder with the data sets as CSV files."),
+        click.option(
+            "--jobs", "-j", type=click.IntRange(1), metavar="N", help="Worker processes.  [default: one a CPU]"
+        ),
+        click.option("--scheduler", metavar="ADDRESS", help='A Dask scheduler, tcp://host:8786, or "local".'),
+        click.option("--sets", metavar="A,B", callback=names, help="Only these data sets."),
+        click.option("--methods", metavar="A,B", callback=names, help="Only these methods."),
+        click.option("--repetitions", type=click.IntRange(1), metavar="N", help="In place of the protocol's number."),
+        click.option("--retry-failed", is_flag=True, help="Fit again what failed."),
+        click.option("--keep-trees", is_flag=True, help="Keep the fitted trees in the store."),
+        click.option("--out", metavar="DIR", help="For the report.  [default: named after the protocol]"),
+        shared.json_option,
+        click.option("--quiet", "-q", is_flag=True, help="No progress on stderr."),
+    ]  # fmt: skip
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+@click.group(invoke_without_command=True, epilog=EXIT_CODES)
+@run_options
+@click.pass_context
+def table2(ctx: click.Context, **options: Any) -> int:
+    """Repeat the computational study of the paper (its Table 2), or one of your own: run, then report.
+
+    Every finished fit is kept in the store. A run that was stopped or killed is gone on with by the same command; two
+    of them on one store share the work. Without a command, octsvm table2 runs and then writes the report to OUT.
+
+    \b
+    Examples:
+      octsvm table2 --quick
+      octsvm table2 --data-dir data --jobs 8 --out table2
+      octsvm table2 run --methods cart,octsvm --repetitions 1
+      octsvm table2 run --scheduler tcp://10.0.0.1:8786
+      octsvm table2 status table2/cells.sqlite
+      octsvm table2 export table2/cells.sqlite cells.csv.gz
+      octsvm table2 report cells.csv.gz --out report
+    """
+    if ctx.invoked_subcommand is not None:
+        given = [k for k in options if ctx.get_parameter_source(k) is not click.core.ParameterSource.DEFAULT]
+        if given:
+            name = f"--{given[0].removeprefix('as_').replace('_', '-')}"
+            raise click.UsageError(
+                f"{name} stands before {ctx.invoked_subcommand}. Put it behind: octsvm table2 {ctx.invoked_subcommand} {name}."
+            )
+        return OK
+    code, store, out, content = _run(options)
+    if code != OK:
+        return code
+    files = _report(store, out)
+    if options["as_json"]:
+        click.echo(json.dumps(content | {"report": files}, indent=1, allow_nan=False))
+    else:
+        click.echo("\n".join(files))
+    return code
+
+
+@table2.command(epilog=EXIT_CODES)
+@run_options
+def run(**options: Any) -> int:
+    """Fit what is not in the store yet; no report.
+
+    \b
+    Examples:
+      octsvm table2 run --quick
+      octsvm table2 run --store cells.sqlite --jobs 8 --sets heart,sonar
+    """
+    code, _, _, content = _run(options)
+    if options["as_json"] and code != INTERRUPTED:
+        click.echo(json.dumps(content, indent=1, allow_nan=False))
+    return code
+
+
+@table2.command(epilog=shared.EXIT_CODES)
+@click.argument("store", metavar="STORE")
+@shared.json_option
+def status(store: str, as_json: bool) -> int:
+    """Count the cells of STORE that are done, left, failed.
+
+    They are listed by method; of what failed, the messages.
+
+    \b
+    Examples:
+      octsvm table2 status table2/cells.sqlite
+      octsvm table2 status table2/cells.sqlite --json
+    """
+    from ..experiments.store import Store
+
+    with Store.open(store) as opened:
+        counts, failures, protocol = opened.counts(), opened.failures(), opened.protocol
+        digest = opened.hash
+    if as_json:
+        content = {
+            "schema": "octsvm.experiment",
+            "version": 1,
+            "protocol": protocol.name,
+            "hash": digest,
+            "methods": json.loads(counts.to_json(orient="index")),
+            "failures": failures.to_dict("records"),
+        }
+        click.echo(json.dumps(content, indent=1, allow_nan=False))
+        return OK
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table.grid(padding=(0, 2))
+    table.add_row(*(Text(h, style="bold") for h in ("method", "done", "left", "failed", "seconds of fits")))
+    total = counts.sum()
+    for name, row in [*counts.iterrows(), ("all", total)]:
+        failed = Text(f"{row['failed']:,.0f}", style="red" if row["failed"] else "")
+        left = row["total"] - row["done"]
+        table.add_row(str(name), f"{row['done']:,.0f}", f"{left:,.0f}", failed, f"{row['seconds']:,.1f}")
+    click.echo(f"{protocol.name} ({digest}): {protocol.title}")
+    shared.console().print(table)
+    for one in failures.to_dict("records"):
+        click.echo(f"{one['method']}: {one['cells']} failed, such as {one['example']}: {one['error']}")
+    return OK
+
+
+@table2.command(epilog=shared.EXIT_CODES)
+@click.argument("store", metavar="STORE")
+@click.argument("out", metavar="OUT.csv.gz")
+def export(store: str, out: str) -> int:
+    """Write all cells of STORE to one compact file.
+
+    It is a gzipped CSV, that "octsvm table2 report" takes as well; its first line is a comment with the protocol and the versions in JSON.
+
+    \b
+    Examples:
+      octsvm table2 export table2/cells.sqlite cells.csv.gz
+    """
+    from ..experiments.store import Store
+
+    shared.require_writable(out)
+    with Store.open(store) as opened:
+        path = opened.export(out)
+    say(f"{path.stat().st_size:,} bytes in {out}")
+    return OK
+
+
+@table2.command(epilog=shared.EXIT_CODES)
+@click.argument("cells", metavar="STORE|EXPORT")
+@click.option("--out", metavar="DIR", required=True, help="Folder for the report; made if it is not there.")
+def report(cells: str, out: str) -> int:
+    """Write the report of a store or an export.
+
+    What is not finished is marked.
+
+    \b
+    Examples:
+      octsvm table2 report table2/cells.sqlite --out report
+    """
+    click.echo("\n".join(_report(cells, out)))
+    return OK
+
+
+# -- the work -----------------------------------------------------------------------------------------------------
+
+
+def _report(cells: str | Path, out: str | Path) -> list[str]:
+    """Write the report; its files to read."""
+    from ..experiments.report import write_report  # type: ignore[import-not-found,unused-ignore]
+
+    return [str(path) for path in write_report(cells, out) if path.suffix in (".html", ".md")]
+
+
+def _run(options: Mapping[str, Any]) -> tuple[int, Path, Path, dict[str, Any]]:
+    """Run; the exit code, the store, the folder of the report, and the summary as plain data."""
+    from ..experiments.progress import Shown
+
+    protocol = _protocol(options)
+    out = Path(options["out"] or protocol.name)
+    if options["store"] is None:
+        _make_folder(out)
+    store = out / "cells.sqlite" if options["store"] is None else Path(options["store"])
+    try:
+        with shared.clean_stdout(), Shown(sys.stderr, quiet=options["quiet"]) as shown, _logged():
+            found = _call(protocol, store, options, shown)
+    except KeyboardInterrupt:
+        say(f"Interrupted. What is finished is kept in {store}; the same command goes on from there.")
+        return INTERRUPTED, store, out, {}
+    if not options["quiet"]:
+        say(
+            f"{found.done:,} of {found.total:,} cells are in {store}; {found.fitted:,} of them were fitted now, in "
+            f"{found.seconds:.0f} s"
+        )
+    if found.failed:
+        say(f"Warning: {found.failed:,} fits failed; octsvm table2 status {store} names them.")
+    if found.given_up:
+        say(
+            f"Error: workers died {len(found.given_up)} times too often, first on {found.given_up[0]}. Run again."
+        )
+    content = {
+        "schema": "octsvm.run",
+        "version": 1,
+        "protocol": protocol.name,
+        "store": str(store),
+        "total": found.total,
+        "done": found.done,
+        "failed": found.failed,
+        "fitted": found.fitted,
+        "seconds": found.seconds,
+        "given_up": list(found.given_up),
+        "skipped": list(found.skipped),
+    }
+    return UNEXPECTED if found.given_up else OK, store, out, content
+
+
+def _call(protocol: Protocol, store: Path, options: Mapping[str, Any], shown: Any) -> Summary:
+    from ..experiments.runner import run as run_protocol
+
+    cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return run_protocol(
+        protocol,
+        store,
+        data_dir=options["data_dir"],
+        jobs=options["jobs"] or cpus,
+        scheduler=options["scheduler"],
+        methods=options["methods"],
+        sets=options["sets"],
+        repetitions=options["repetitions"],
+        progress=shown,
+        keep_trees=options["keep_trees"],
+        retry_failed=options["retry_failed"],
+    )
+
+
+def _protocol(options: Mapping[str, Any]) -> Protocol:
+    from ..experiments.protocol import load_protocol
+
+    if options["quick"] and options["protocol"] not in (None, "quick"):
+        raise click.UsageError("--quick is a protocol, and so is --protocol. Leave one of them out.")
+    return load_protocol("quick" if options["quick"] else options["protocol"] or "table2")
+
+
+def _make_folder(path: Path) -> None:
+    from ..errors import OutputNotWritable
+
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputNotWritable(
+            f"{str(path)!r} cannot be made: {error.strerror or error}. Choose another place."
+        ) from None
+
+
+@contextlib.contextmanager
+def _logged() -> Iterator[None]:
+    """What the runner warns of, as lines of ours."""
+    import logging
+
+    class Said(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            say(f"Warning: {record.getMessage()}")
+
+    log, handler = logging.getLogger("octsvm.experiments"), Said(logging.WARNING)
+    log.addHandler(handler)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)

@@ -1,0 +1,1 @@
+"""What is installed and works here, which solver is fastest, and how large a model would be."""

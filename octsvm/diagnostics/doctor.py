@@ -1,0 +1,140 @@
+"""Whether this installation works: versions, solvers, and a model of two variables solved for real."""
+
+from __future__ import annotations
+
+import platform
+import re
+import sys
+from dataclasses import asdict, dataclass
+from importlib import metadata
+from typing import Any, Literal
+
+from .installed import older
+
+State = Literal["ok", "missing", "failed"]
+
+OLDEST_PYTHON = (3, 11)
+
+
+@dataclass(frozen=True)
+class Check:
+    """One line of the report.
+
+    Attributes
+    ----------
+    name : str
+    group : "program", "dependency" or "solver"
+    state : "ok", "missing" or "failed"
+    needed : bool
+        Whether octsvm does not work without it.
+    detail : str
+        The version found, or what is wrong.
+    cure : str
+        What to do; empty where all is well.
+    """
+
+    name: str
+    group: str
+    state: State
+    needed: bool
+    detail: str
+    cure: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The line as plain data."""
+        return asdict(self)
+
+
+def examine() -> list[Check]:
+    """Check everything, and never raise: what is broken is a line of the report."""
+    needed = _requirements()
+    checks = [_python(), _itself(), *(_dependency(name, least) for name, least in needed.items())]
+    return checks + _solvers(set(needed))
+
+
+def well(checks: list[Check]) -> bool:
+    """Whether everything that is needed is there and works."""
+    return all(c.state == "ok" for c in checks if c.needed)
+
+
+def _python() -> Check:
+    version = platform.python_version()
+    if sys.version_info >= OLDEST_PYTHON:
+        return Check("python", "program", "ok", True, version)
+    oldest = ".".join(map(str, OLDEST_PYTHON))
+    return Check(
+        "python",
+        "program",
+        "failed",
+        True,
+        f"{version}, and {oldest} is needed",
+        f"Make an environment with Python {oldest} or newer.",
+    )
+
+
+def _itself() -> Check:
+    from .. import __version__
+
+    return Check("octsvm", "program", "ok", True, __version__)
+
+
+def _requirements() -> dict[str, str]:
+    """Lowest version of each distribution that octsvm needs, extras apart."""
+    try:
+        lines = metadata.requires("octsvm") or []
+    except metadata.PackageNotFoundError:
+        return {}
+    out = {}
+    for line in lines:
+        found = re.match(r"([\w.-]+)\s*(?:\(?\s*>=\s*([\d.]+))?", line)
+        if found is not None and "extra ==" not in line:
+            out[found[1]] = found[2] or ""
+    return out
+
+
+def _dependency(name: str, least: str) -> Check:
+    install = f"pip install --upgrade '{name}>={least}'" if least else f"pip install {name}"
+    try:
+        version = metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return Check(name, "dependency", "missing", True, "not installed", install)
+    if older(version, least):
+        return Check(name, "dependency", "failed", True, f"{version}, and {least} is needed", install)
+    return Check(name, "dependency", "ok", True, version)
+
+
+def _solvers(needed: set[str]) -> list[Check]:
+    try:
+        from .. import solvers
+        from . import installed
+
+        found = installed.look()
+        table = solvers.table()
+    except Exception as error:
+        cure = "Reinstall octsvm, or correct the table that OCTSVM_SOLVERS names."
+        return [Check("solver table", "solver", "failed", True, _one_line(error), cure)]
+    out = []
+    for one in found:
+        spec = table[one.name]
+        embedded = spec.requires is not None and spec.requires.distribution in needed
+        classes = ", ".join(one.classes)
+        untested = "" if one.tested else "; its entry was written from its manual, and never run by us"
+        if one.state == "missing":
+            detail = f"not installed; solves {classes}{untested}"
+            out.append(Check(one.name, "solver", "missing", embedded, detail, one.install))
+            continue
+        stands_in = f" ({one.by} stands in for it)" if one.by != one.name else ""
+        if one.state == "failed":
+            cure = f"Reinstall it: {one.install}. Where it needs a licence, see whether that is found."
+            detail = f"{one.version}{stands_in}, {one.detail}" if one.version else one.detail
+            out.append(Check(one.name, "solver", "failed", embedded, detail, cure))
+            continue
+        licence = {"full": ", full licence", "size-limited": ", size-limited licence"}.get(one.licence, "")
+        proof = "; a trial model was solved" if one.state == "ok" else f"; {one.detail or 'not tried'}"
+        detail = f"{one.version}{stands_in}{licence}, solves {classes}{proof}{untested}"
+        out.append(Check(one.name, "solver", "ok", embedded, detail))
+    return out
+
+
+def _one_line(error: BaseException) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"

@@ -1,0 +1,247 @@
+"""Which solvers are here, in which version, under which licence, and whether each solves a model for real."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal
+
+from .. import solvers
+from ..errors import LicenseTooSmall
+from ..solvers import INTERFACES, SolverSpec
+
+State = Literal["ok", "failed", "untried", "missing"]
+LicenceState = Literal["none needed", "full", "size-limited", "unlicensed", "unknown"]
+
+SECONDS = 8.0  # for all trials together
+ENDING = 1.5  # of them, in which an engine that hangs is told to stop, and killed
+LICENCE_WORD = re.compile(r"licen[cs]e", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Installed:
+    """An entry of the solver table, and what is here of it.
+
+    Attributes
+    ----------
+    name, title : str
+    state : "ok", "failed", "untried" or "missing"
+        "ok": a model of two variables was solved to its optimum. "untried": it is here, and nothing was solved.
+    version : str
+        The solver's own, as far as it is known; empty where it is missing.
+    by : str
+        The entry that stands in where this one itself is not installed; its own name otherwise.
+    interface : str
+        How it is talked to.
+    licence : "none needed", "full", "size-limited", "unlicensed" or "unknown"
+    ceilings : dict
+        Of the free licence: "linear" and "quadratic" models, each with "variables", "rows" or their "total".
+    classes : tuple of str
+        Problem classes that it solves as they stand.
+    claim : "global", "convex" or "none"
+        What its "optimal" proves.
+    starts : "all", "integers" or "none"
+        Which values of a start it takes.
+    tested : bool
+        False where its entry was written from its manual and never run by us.
+    detail : str
+        What is wrong with it; empty where nothing is.
+    install : str
+        What to type to get it.
+    seconds : float
+        That its trial took.
+    """
+
+    name: str
+    title: str
+    state: State
+    version: str
+    by: str
+    interface: str
+    licence: LicenceState
+    classes: tuple[str, ...]
+    claim: str
+    starts: str
+    tested: bool
+    install: str
+    ceilings: dict[str, dict[str, int]] = field(default_factory=dict)
+    detail: str = ""
+    seconds: float = 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """The entry as plain data."""
+        return asdict(self)
+
+
+def look(trial: bool = True, names: Iterable[str] | None = None, seconds: float = SECONDS) -> list[Installed]:
+    """All entries of the table, in its order; what is broken is said, and never raised.
+
+    Parameters
+    ----------
+    trial : bool
+        Solve a model of two variables on each that is here, all at the same time, and find out about its licence.
+    names : iterable of str, optional
+        Only these.
+    seconds : float
+        For all trials together; what has not answered by then counts as failed.
+
+    Returns
+    -------
+    list of Installed
+
+    Raises
+    ------
+    UnknownSolver, InvalidSolverTable
+    """
+    chosen = list(solvers.table()) if names is None else list(names)
+    out = {name: _here(solvers.get(name)) for name in chosen}
+    if trial:
+        _try_all(out, seconds)
+    for name, one in out.items():
+        if one.by != name and one.state != "missing":
+            stand_in = out.get(one.by) or look(trial, [one.by], seconds)[0]
+            out[name] = replace(
+                one,
+                **{
+                    key: getattr(stand_in, key)
+                    for key in ("state", "version", "licence", "ceilings", "detail", "seconds")
+                },
+            )
+    return list(out.values())
+
+
+def _here(spec: SolverSpec) -> Installed:
+    known = solvers.installed(spec.name)
+    shown = known or spec
+    state: State = "missing" if known is None else "untried"
+    detail, version = "", (known.version if known is not None else "") or ""
+    if known is not None and known.requires is not None and older(version, known.requires.version):
+        state, detail = "failed", f"{version}, and {known.requires.version} is needed"
+    licence: LicenceState = "unknown" if shown.licence is not None else "none needed"
+    return Installed(
+        name=spec.name,
+        title=spec.title,
+        state=state,
+        version="" if version == "installed" else version,
+        by=shown.name,
+        interface=INTERFACES[shown.backend],
+        licence=licence,
+        classes=shown.classes,
+        claim=shown.claim,
+        starts=shown.start.passes,
+        tested=shown.tested,
+        install=spec.install,
+        ceilings=_ceilings(shown),
+        detail=detail,
+    )
+
+
+def _ceilings(spec: SolverSpec) -> dict[str, dict[str, int]]:
+    if spec.licence is None:
+        return {}
+    kinds = {"linear": spec.licence.linear, "quadratic": spec.licence.quadratic}
+    found = {kind: most.model_dump(exclude_none=True) for kind, most in kinds.items()}
+    return {kind: most for kind, most in found.items() if most}
+
+
+def _try_all(out: dict[str, Installed], seconds: float) -> None:
+    """Replace every untried entry that is no other's stand-in by what came of its trial."""
+    remote = {
+        name for name in out if solvers.get(name).backend == "neos"
+    }  # a trial there is a job for others' machines
+    tried = [
+        name for name, one in out.items() if one.state == "untried" and one.by == name and name not in remote
+    ]
+    deadline = time.monotonic() + seconds
+    results: dict[str, Installed] = {}
+
+    def work(name: str) -> None:
+        # Told in two steps: a trial that was answered counts even where the licence is not known in time.
+        results[name] = answered = _tried(out[name], deadline)
+        if answered.state == "ok":
+            results[name] = replace(answered, licence=_licence(solvers.get(name)))
+
+    # Daemons, so that an engine that hangs does not keep the process from ending.
+    threads = [threading.Thread(target=work, args=(name,), daemon=True) for name in tried]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(max(0.0, deadline - time.monotonic()))
+    for name in tried:
+        late = replace(
+            out[name], state="failed", detail=f"it gave no answer in {seconds:g} s", seconds=seconds
+        )
+        out[name] = results.get(name, late)
+
+
+def _tried(one: Installed, deadline: float) -> Installed:
+    began = time.monotonic()
+    left = max(0.1, deadline - began - ENDING)
+    try:
+        spec = solvers.get(one.name)
+        if not {"LP", "MILP"} & set(spec.classes):
+            return replace(one, detail="it takes no linear model, and was not tried")
+        version = _solve(one.name, "MILP" in spec.classes, left)
+    except Exception as error:
+        # However an engine fails, and whatever its binding raises then, is a line of the report.
+        text = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        bare = spec_needs_licence(one.name) and LICENCE_WORD.search(str(error)) is not None
+        state: LicenceState = "unlicensed" if isinstance(error, LicenseTooSmall) or bare else one.licence
+        return replace(
+            one,
+            state="failed",
+            detail=f"a trial model was not solved: {text}",
+            licence=state,
+            seconds=time.monotonic() - began,
+        )
+    return replace(one, state="ok", version=version or one.version, seconds=time.monotonic() - began)
+
+
+def spec_needs_licence(name: str) -> bool:
+    """Whether an entry is one of a solver that does nothing without a licence of the user's own."""
+    licence = solvers.get(name).licence
+    return licence is not None and licence.required
+
+
+def _licence(spec: SolverSpec) -> LicenceState:
+    """Of an engine that has just solved a small model."""
+    from ..solving import licences
+
+    if spec.licence is None:
+        return "none needed"
+    return "size-limited" if licences.limited(spec.name) else "full"
+
+
+def _solve(name: str, whole: bool, seconds: float) -> str:
+    """Solve min -3x - 2y, 2x + 2y <= 3, 0 <= x <= 2, 0 <= y <= 1 with x whole: -4 at (1, 0.5). The solver's version.
+
+    Without integers x is at most 1, which has the same optimum.
+    """
+    import pyomo.environ as pyo
+
+    from ..api import solve
+
+    model = pyo.ConcreteModel(name="trial")
+    model.x = pyo.Var(domain=pyo.Integers if whole else pyo.Reals, bounds=(0, 2 if whole else 1))
+    model.y = pyo.Var(bounds=(0, 1))
+    model.row = pyo.Constraint(expr=2 * model.x + 2 * model.y <= 3)
+    model.objective = pyo.Objective(expr=-3 * model.x - 2 * model.y)
+    result = solve(model, solver=name, time_limit=seconds)
+    if not (abs(result.objective + 4.0) <= 1e-6 and abs(model.x.value - 1.0) <= 1e-6):
+        raise ValueError(
+            f"its answer to a trial model is {result.objective:g} in place of -4 ({result.stop})"
+        )
+    known: str = result.solver_version
+    return "" if known in ("installed", "remote") else known
+
+
+def older(version: str, least: str) -> bool:
+    """Whether ``version`` is below ``least``, by their first three numbers."""
+
+    def key(text: str) -> list[int]:
+        return [int(part) for part in re.findall(r"\d+", text)[:3]]
+
+    return bool(least) and bool(version) and key(version) < key(least)

@@ -1,0 +1,305 @@
+"""One model on many solvers, one after the other: what each came to, and whether they agree."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from .. import solvers as table
+from ..errors import (
+    EngineFailed,
+    InvalidParameter,
+    LicenseTooSmall,
+    OctsvmError,
+    SolverUnavailable,
+    UnknownSolver,
+    UnsupportedProblem,
+)
+from ..result import Progress, Result
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+COLUMNS = (
+    "solver",
+    "version",
+    "status",
+    "stop",
+    "seconds",
+    "startup",
+    "objective",
+    "bound",
+    "gap",
+    "nodes",
+    "rounds",
+    "certificate",
+    "start",
+    "as_it_stands",
+    "note",
+)
+REFUSED, FAILED = "refused", "failed"
+REASONS: dict[type[OctsvmError], str] = {
+    LicenseTooSmall: "licence",
+    UnsupportedProblem: "unsupported",
+    SolverUnavailable: "not installed",
+}
+SLACK = 1e-6  # of an objective, for the engines' tolerances
+
+
+def race(
+    model: Any,
+    X: Any = None,
+    y: Any = None,
+    *,
+    solvers: Iterable[str] | None = None,
+    time_limit: float = 60,
+    gap: float = 1e-4,
+    threads: int = 1,
+    seed: int = 0,
+    start: Any = None,
+    scale: bool = True,
+    on_begin: Callable[[str], Any] | None = None,
+    on_end: Callable[[Mapping[str, Any]], Any] | None = None,
+    callback: Callable[[Progress], Any] | None = None,
+    **params: Any,
+) -> pd.DataFrame:
+    """Solve one model on several solvers, one after the other, and put what each came to side by side.
+
+    Parameters
+    ----------
+    model : pyomo.environ.ConcreteModel or str
+        A model, or the name of a formulation, which is then built on ``X`` and ``y`` once, for all of them.
+    X : array-like of shape (n, p), optional
+        For a formulation.
+    y : array-like of shape (n,), optional
+        For a formulation.
+    solvers : iterable of str, optional
+        Names of the solver table; all that are installed by default.
+    time_limit : float
+        Wall-clock seconds for each.
+    gap, threads, seed : float, int, int
+        As for :func:`octsvm.solve`; the same for all.
+    start : Tree, optional
+        A tree that the model admits, handed to each.
+    scale : bool
+        As for :func:`octsvm.build`.
+    on_begin : callable, optional
+        Called with the name of each solver before it runs.
+    on_end : callable, optional
+        Called with each row of the table as soon as it is known.
+    callback : callable, optional
+        Called with :class:`octsvm.Progress` while a solver runs; return True to stop it.
+    **params
+        Parameters of the formulation.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row for each solver, columns :data:`COLUMNS`. ``status`` is that of a :class:`octsvm.Result`, or "refused"
+        (``stop`` and ``note`` say why) or "failed" (it broke down). ``seconds`` are those of the call without
+        ``startup``, the time in which a process of its own was started. ``certificate`` is "ok", "mismatch", or "none"
+        where there was no answer to check. ``attrs["disagreements"]`` is what :func:`disagreements` finds;
+        ``attrs["interrupted"]`` whether Ctrl-C ended the race early, with the rows up to there.
+
+    Raises
+    ------
+    InvalidData, InvalidParameter, UnknownFormulation, UnknownSolver, TreeNotAdmitted
+        Before anything is solved.
+    """
+    import pandas as pd
+
+    from ..problem_class import classify
+
+    if isinstance(model, str):
+        from ..api import build
+
+        if X is None or y is None:
+            raise InvalidParameter(
+                f"octsvm.race({model!r}) needs a table too: octsvm.race({model!r}, X, y). A built model needs none."
+            )
+        built: Any = build(model, X, y, scale=scale, start=start, **params)
+    elif X is not None or y is not None or params:
+        raise InvalidParameter(
+            "X, y and parameters go with the name of a formulation; a built model has them already."
+        )
+    else:
+        built = model
+    names = contestants() if solvers is None else list(solvers)
+    for name in names:
+        _known(name)
+    problem = classify(built)
+    before = [(v, v.value) for v in _variables(built)]
+    rows: list[dict[str, Any]] = []
+    interrupted = False
+    try:
+        for name in names:
+            if on_begin is not None:
+                on_begin(name)
+            for var, value in before:
+                var.set_value(value, skip_validation=True)
+            row, ended = _run(
+                built,
+                name,
+                problem,
+                time_limit=time_limit,
+                gap=gap,
+                threads=threads,
+                seed=seed,
+                start=start,
+                callback=callback,
+            )
+            rows.append(row)
+            if on_end is not None:
+                on_end(row)
+            if ended:
+                interrupted = True
+                break
+    except KeyboardInterrupt:  # between two solves
+        interrupted = True
+    finally:
+        for var, value in before:
+            var.set_value(value, skip_validation=True)
+    frame = pd.DataFrame(rows, columns=list(COLUMNS))
+    frame.attrs["disagreements"] = disagreements(rows, gap)
+    frame.attrs["interrupted"] = interrupted
+    return frame
+
+
+def contestants() -> list[str]:
+    """The solvers of the table that are installed, in its order, each once."""
+    out: dict[str, str] = {}
+    for name, spec in table.table().items():
+        found = table.installed(name)
+        if found is not None and spec.backend != "neos":
+            out.setdefault(found.name, name)
+    return list(out.values())
+
+
+def _known(name: str) -> None:
+    if name == table.AUTO:
+        raise UnknownSolver(
+            f"{name!r} is no solver of its own. A race is run by those it is given by name, or, without names, by all that "
+            "are installed."
+        )
+    table.get(name)
+
+
+def _variables(model: Any) -> Iterable[Any]:
+    import pyomo.environ as pyo
+
+    return model.component_data_objects(pyo.Var)
+
+
+def _run(model: Any, name: str, problem: Any, **options: Any) -> tuple[dict[str, Any], bool]:
+    """The row of one solver, and whether Ctrl-C was pressed."""
+    from ..solving.dispatch import solve
+
+    asked: list[bool] = []
+    callback = options.pop("callback")
+
+    def watch(progress: Progress) -> bool:
+        if callback is not None and callback(progress):
+            asked.append(True)
+        return bool(asked)
+
+    try:
+        result = solve(model, solver=name, callback=watch, on_mismatch="ignore", **options)
+    except (LicenseTooSmall, UnsupportedProblem, SolverUnavailable) as error:
+        spec = table.installed(name)
+        against = REASONS[type(error)]
+        short = {
+            "licence": f"its licence takes no model of {problem.variables} variables and {problem.rows} rows",
+            "unsupported": f"does not solve a {problem.name}",
+            "not installed": table.get(name).install,
+        }[against]
+        return _empty(name, REFUSED, against, short, spec.version if spec is not None else None), False
+    except (EngineFailed, InvalidParameter) as error:
+        return _empty(name, FAILED, "error", " ".join(str(error).split()), None), False
+    return _row(name, result), result.stop == "interrupted" and not asked
+
+
+def _empty(name: str, status: str, stop: str, note: str, version: str | None) -> dict[str, Any]:
+    nothing = dict.fromkeys(("seconds", "startup", "objective", "bound", "gap"), math.nan)
+    return {
+        "solver": name,
+        "version": version or "",
+        "status": status,
+        "stop": stop,
+        **nothing,
+        "nodes": 0,
+        "rounds": 0,
+        "certificate": "none",
+        "start": "none",
+        "as_it_stands": False,
+        "note": note,
+    }
+
+
+def _row(name: str, result: Result) -> dict[str, Any]:
+    certificate = "none"
+    if result.tree is not None and result.status != "fallback":
+        certificate = "mismatch" if result.status == "unverified" else "ok"
+    startup = float(result.engine.get("startup_seconds", 0.0))
+    claimed = result.model_objective
+    objective = claimed if certificate == "mismatch" and math.isfinite(claimed) else result.objective
+    return {
+        "solver": name,
+        "version": result.solver_version,
+        "status": result.status,
+        "stop": result.stop,
+        "seconds": max(0.0, result.seconds - startup),
+        "startup": startup,
+        "objective": objective,
+        "bound": result.bound,
+        "gap": result.gap,
+        "nodes": result.nodes,
+        "rounds": result.rounds,
+        "certificate": certificate,
+        "start": result.engine.get("start", "none"),
+        "as_it_stands": bool(result.engine.get("as_it_stands", False)),
+        "note": "; ".join(result.notes),
+    }
+
+
+def disagreements(rows: Iterable[Mapping[str, Any]], gap: float = 1e-4) -> tuple[str, ...]:
+    """Pairs of solvers that cannot both be right, as sentences.
+
+    Two that both claim the optimum must have the same objective, and none may prove a bound above an objective that
+    another one's checked tree has; both within ``gap``, and a millionth for the engines' tolerances.
+
+    Parameters
+    ----------
+    rows : iterable of mapping
+        With the keys solver, stop, objective, bound and certificate, as in the table of :func:`race`.
+    gap : float
+        Relative.
+
+    Returns
+    -------
+    tuple of str
+    """
+    out = []
+    there = [r for r in rows if r["status"] not in (REFUSED, FAILED)]
+    for k, a in enumerate(there):
+        for b in there[k + 1 :]:
+            if {a["stop"], b["stop"]} == {"optimal", "infeasible"}:
+                out.append(f"{a['solver']} says {a['stop']}, and {b['solver']} says {b['stop']}")
+                continue
+            size = max(abs(a["objective"]), abs(b["objective"]))
+            if not math.isfinite(size):
+                continue
+            allowed = gap * size + SLACK * max(1.0, size)
+            both = a["stop"] == b["stop"] == "optimal"
+            if both and abs(a["objective"] - b["objective"]) > allowed:
+                out.append(
+                    f"{a['solver']} and {b['solver']} both claim the optimum, {a['objective']:.8g} and {b['objective']:.8g}"
+                )
+                continue
+            for one, other in ((a, b), (b, a)):
+                if other["certificate"] == "ok" and one["bound"] > other["objective"] + allowed:
+                    out.append(
+                        f"{one['solver']} claims a bound of {one['bound']:.8g}, and the tree of {other['solver']} costs "
+                        f"{other['objective']:.8g}"
+                    )
+    return tuple(out)

@@ -1,0 +1,1 @@
+"""Models written for other programs, and their solutions read back."""

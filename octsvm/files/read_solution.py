@@ -1,0 +1,470 @@
+"""The answer of a solver elsewhere, from its solution file to a checked result."""
+
+from __future__ import annotations
+
+import math
+import re
+import tempfile
+import time
+import warnings
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyomo.environ as pyo
+from pyomo.core.expr.visitor import identify_variables
+
+from ..backends import solution_formats as solution_files
+from ..backends.solution_formats import SolutionFile
+from ..bridges import relative_gap
+from ..errors import CertificateMismatch, InvalidParameter, InvalidSolutionFile, OctsvmError, TreeNotAdmitted
+from ..formulations.base import FEASIBILITY, Evaluation, Formulation, ModelInfo
+from ..formulations.registry import formulation as find_formulation
+from ..formulations.trees import MarginTree
+from ..result import Result, versions
+from ..solving import certificate as certification
+from ..solving.dispatch import OnMismatch, polish_tree
+from . import column_map as sidecars
+from . import write as export
+from .column_map import Sidecar
+from .labels import Names
+
+# SCIP's own names for the objective where that is quadratic; Pyomo's for its constant.
+NO_VARIABLES = frozenset(("quadobjvar", "qmatrixvar", "nlobjvar", "ONE_VAR_CONSTANT"))
+POLISH_SECONDS = 10.0
+INTEGRAL = 1e-3  # farther from a whole number than that, a point is none of the model with its integers
+CLAIMS_AGREE = 1e-4  # what six printed digits leave of an objective
+
+
+def read_solution(
+    model: pyo.ConcreteModel,
+    path: str | Path,
+    *,
+    kind: str | None = None,
+    sidecar: str | Path | None = None,
+    on_mismatch: OnMismatch = "raise",
+) -> Result:
+    """Take the solution file of a solver elsewhere back into the model it was written from, and check the tree in it.
+
+    What the file says of its quality is a note, never a proof: the bound of the result is what holds for every tree.
+    The model's variables take the values of the returned tree where the model admits it; after an error they are as
+    before.
+
+    Parameters
+    ----------
+    model : pyomo.environ.ConcreteModel
+        The model that :func:`octsvm.write` wrote, or the same one built again.
+    path : str or Path
+        A solution file of an AMPL solver, SCIP, Gurobi, HiGHS, CPLEX, CBC, GLPK or Xpress.
+    kind : str, optional
+        Who wrote it: "asl", "scip", "gurobi", "highs", "cplex", "cbc", "glpk" or "xpress"; found out by default.
+    sidecar : str or Path, optional
+        The sidecar of the model file, or that file itself. By default the one beside the solution file whose name
+        begins in the same way (model.sol, model.mps.json); where there is none, columns are found by their names.
+    on_mismatch : str
+        "raise", "warn" or "ignore": what to do when the file's answer does not hold outside its solver.
+
+    Returns
+    -------
+    Result
+        Its status is "feasible"; "fallback" where the tree without a split is better than the file's; "unverified",
+        with the best tree found, where the answer does not hold. "optimal" only where the bound proves it.
+
+    Raises
+    ------
+    InvalidSolutionFile
+        The file is broken, holds no point, or is the answer to another model.
+    InvalidParameter
+        The model belongs to no formulation, or ``on_mismatch`` is unknown.
+    UnsupportedProblem
+        The model has no objective to be minimised, or several.
+    CertificateMismatch
+        The answer does not hold; its ``result`` has the best tree found.
+    """
+    began = time.monotonic()
+    if on_mismatch not in ("raise", "warn", "ignore"):
+        raise InvalidParameter(f"on_mismatch={on_mismatch!r} should be 'raise', 'warn' or 'ignore'.")
+    info = getattr(model, "info", None)
+    if not isinstance(info, ModelInfo):
+        raise InvalidParameter(
+            "This model does not know its formulation, so there is no tree to read. Build it with octsvm.build."
+        )
+    form = find_formulation(info.formulation)
+    certification.active_objective(model)
+    found = solution_files.read(path, kind)
+    name = Path(path).name
+    if not found.has_point:
+        raise InvalidSolutionFile(
+            f"{name!r} holds no solution to read: {found.why}. Give the solver more time, or, where it says infeasible, "
+            "look at the rows that you added and at big_m; octsvm.solve(model) tells whether there is a tree."
+        )
+    point, notes = _columns(model, info, found, Path(path), sidecar)
+    before = [(v, v.value) for v in model.component_data_objects(pyo.Var)]
+    try:
+        _load(model, point, name)
+        notes.insert(0, _claim(model, found, name))
+        result = _checked(model, form, info, found, name, notes, began)
+    except BaseException:
+        for var, value in before:
+            var.set_value(value, skip_validation=True)
+        raise
+    if result.status == "unverified" and on_mismatch != "ignore":
+        message = (
+            f"The answer in {name!r} does not hold outside its solver: {result.notes[-1]}. The best tree found costs "
+            f"{result.objective:.8g}; it is in the `result` of this error, with status 'unverified'. Pass "
+            "on_mismatch='ignore' to get it returned instead."
+        )
+        if on_mismatch == "raise":
+            raise CertificateMismatch(message, result)
+        warnings.warn(message, stacklevel=2)
+    return result
+
+
+# -- which column is which variable -----------------------------------------------------------------------------------
+
+
+class _Point(NamedTuple):
+    values: list[tuple[Any, float]]
+    columns: int
+
+
+def _columns(
+    model: pyo.ConcreteModel,
+    info: ModelInfo,
+    found: SolutionFile,
+    path: Path,
+    given: str | Path | None,
+) -> tuple[_Point, list[str]]:
+    """The model's variables with the file's values, and notes on how they were found."""
+    variables = {}
+    plain = Names(plain=True)
+    for var in model.component_data_objects(pyo.Var, active=True, descend_into=True):
+        variables[plain(var)] = var
+    if given is not None:
+        beside = Path(given)
+        if beside.suffix.lower() in export.FORMATS:
+            beside = sidecars.beside(beside)
+        candidates = [sidecars.read(beside)]
+    else:
+        candidates = [sidecars.read(p) for p in _beside(path)]
+    if not candidates:
+        return _without_sidecar(model, found, path.name, variables)
+    fitting: list[tuple[Sidecar, dict[str, float]]] = []
+    reasons: list[str] = []
+    same = [side for side in candidates if _difference(side, info) is None]
+    if not same:
+        raise InvalidSolutionFile(
+            f"The sidecar {candidates[0].path.name!r} belongs to another model: {_difference(candidates[0], info)}. Build the "
+            "model as it was when it was written, or write this one and solve that file."
+        )
+    for side in same:
+        try:
+            fitting.append((side, _by_variable(found, side.columns, side.format == "nl" and side.generic)))
+        except _DoesNotFit as error:
+            reasons.append(f"{side.path.name}: {error}")
+    if not fitting:
+        raise InvalidSolutionFile(
+            f"{path.name!r} is the answer to another model file ({'; '.join(reasons)}). Name the sidecar of the file that was "
+            "solved with sidecar=."
+        )
+    if any(by_variable != fitting[0][1] for _, by_variable in fitting):
+        names = ", ".join(repr(side.path.name) for side, _ in fitting)
+        raise InvalidSolutionFile(
+            f"{path.name!r} fits several model files ({names}), in which its columns are different variables. Name the one "
+            "that was solved with sidecar=."
+        )
+    side, by_variable = fitting[0]
+    unknown = [v for v in by_variable if v not in variables]
+    if unknown:
+        raise InvalidSolutionFile(
+            f"{side.path.name!r} has the variables {_some(unknown)}, and this model has none of that name. Build the model "
+            "as it was when it was written, or write this one and solve that file."
+        )
+    absent = _in_use(model, (v for n, v in variables.items() if n not in by_variable and not v.fixed))
+    if absent:
+        raise InvalidSolutionFile(
+            f"This model has the variables {_some(absent)}, which were not in the file that {side.path.name!r} describes. They "
+            "were added or unfixed since: write the model again, and solve that file."
+        )
+    notes = _missing(found, len(side.columns))
+    return _Point([(variables[v], x) for v, x in by_variable.items()], len(side.columns)), notes
+
+
+def _beside(path: Path) -> list[Path]:
+    """Sidecars whose names begin as the solution's does."""
+    stems = [path.stem]
+    while "." in stems[-1].strip("."):
+        stems.append(Path(stems[-1]).stem)
+    endings = [e for ending in export.FORMATS for e in (ending, ending.upper())]
+    for stem in dict.fromkeys(stems):
+        places = [path.with_name(stem + e + sidecars.SUFFIX) for e in endings]
+        places += (
+            [path.with_name(stem + sidecars.SUFFIX)] if Path(stem).suffix.lower() in export.FORMATS else []
+        )
+        here = [p for p in places if sidecars.is_sidecar(p)]
+        if here:
+            return here
+    return []
+
+
+def _difference(side: Sidecar, info: ModelInfo) -> str | None:
+    """What of formulation, parameters and data is another in the sidecar."""
+    if side.formulation != info.formulation:
+        return f"its formulation is {side.formulation!r}, and this one's {info.formulation!r}"
+    ours, theirs = sidecars.plain_params(info), side.params or {}
+    different = [k for k in {**ours, **theirs} if ours.get(k) != theirs.get(k)]
+    if different:
+        return ", ".join(f"{k}={theirs.get(k)!r} there and {ours.get(k)!r} here" for k in different)
+    if side.data_digest != info.data.digest:
+        return (
+            f"it was written for other data ({side.data_digest} there, {info.data.digest} here), so rows of the table, "
+            "their order, labels or weights differ"
+        )
+    return None
+
+
+class _DoesNotFit(Exception):
+    """Why a solution is not one of these columns."""
+
+
+def _by_variable(
+    found: SolutionFile, columns: Iterable[tuple[str, str | None]], numbered: bool
+) -> dict[str, float]:
+    """Variable -> value; ``numbered`` for an .nl without names, where solvers call column 7 x7, b7 or i7."""
+    columns = list(columns)
+    if found.ordered is not None:
+        if len(columns) != len(found.ordered):
+            raise _DoesNotFit(f"{len(columns)} columns there and {len(found.ordered)} in the solution")
+        return {v: float(x) for (_, v), x in zip(columns, found.ordered, strict=True) if v is not None}
+    values: Mapping[str, float] = found.values or {}
+    if numbered:
+        values = {re.sub(r"^[bi](?=\d+$)", "x", k): x for k, x in values.items()}
+    known = {c for c, _ in columns}
+    unknown = [c for c in values if c not in known and c not in NO_VARIABLES]
+    if unknown:
+        raise _DoesNotFit(f"it has no columns {_some(unknown)}")
+    if not found.sparse:
+        lacking = [c for c, v in columns if v is not None and c not in values]
+        if lacking:
+            raise _DoesNotFit(f"the solution lacks the columns {_some(lacking)}")
+    return {v: values.get(c, 0.0) for c, v in columns if v is not None}
+
+
+def _without_sidecar(
+    model: pyo.ConcreteModel, found: SolutionFile, name: str, variables: Mapping[str, Any]
+) -> tuple[_Point, list[str]]:
+    """Write the model again, as each format and each way of naming has it, and see which fit."""
+    endings = (
+        [".nl"]
+        if found.kind == "asl"
+        else [".lp", ".mps"]
+        if found.kind == "glpk"
+        else [".lp", ".mps", ".nl"]
+    )
+    fitting: list[tuple[str, dict[str, float], int]] = []
+    reasons: dict[bool, str] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for compact in (False, True) if found.ordered is None else (True,):
+            for ending in endings:
+                try:
+                    columns = export.columns_of(model, Path(folder) / f"model{ending}", compact)
+                except OctsvmError:
+                    continue  # a format that cannot carry the model was not solved
+                try:
+                    by_variable = _by_variable(found, columns, compact and ending == ".nl")
+                except _DoesNotFit as error:
+                    reasons.setdefault(compact, str(error))
+                else:
+                    fitting.append((ending, by_variable, len(columns)))
+            if fitting:
+                break
+    what = "values" if found.ordered is not None else "columns"
+    if not fitting:
+        raise InvalidSolutionFile(
+            f"The {what} in {name!r} are not those of this model: {next(iter(reasons.values()), 'no format can carry it')}. "
+            "Build the model as it was when it was written. With the sidecar that octsvm.write left (sidecar=) more can be said."
+        )
+    if any(by_variable != fitting[0][1] for _, by_variable, _ in fitting):
+        files = " and ".join(ending for ending, _, _ in fitting)
+        raise InvalidSolutionFile(
+            f"{name!r} could be the answer to {files}, in which its {what} are different variables. Name the sidecar of the file "
+            "that was solved with sidecar=."
+        )
+    _, by_variable, columns_there = fitting[0]
+    notes = [
+        "no sidecar was found: columns were found by the model's names, and nothing tells whether its data and parameters "
+        "are those of the file"
+        if found.ordered is None
+        else "no sidecar was found: columns were taken in the model's order, and nothing tells whether it is that of the file"
+    ]
+    return _Point([(variables[v], x) for v, x in by_variable.items()], columns_there), notes + _missing(
+        found, columns_there
+    )
+
+
+def _missing(found: SolutionFile, columns: int) -> list[str]:
+    rarely = found.kind in solution_files.RARELY_SPARSE
+    if not rarely or found.values is None or len(found.values) >= columns:
+        return []
+    return [f"{columns - len(found.values)} of {columns} columns are not in the file, and were taken to be 0"]
+
+
+def _in_use(model: pyo.ConcreteModel, candidates: Iterable[Any]) -> list[str]:
+    """Those of the variables that stand in an active row or the objective."""
+    wanted = {id(v): v for v in candidates}
+    if not wanted:
+        return []
+    used: dict[int, str] = {}
+    expressions = [r.body for r in model.component_data_objects(pyo.Constraint, active=True)]
+    for expression in (*expressions, certification.active_objective(model).expr):
+        for var in identify_variables(expression, include_fixed=False):
+            if id(var) in wanted:
+                used[id(var)] = var.name
+    return list(used.values())
+
+
+def _some(names: list[str], most: int = 3) -> str:
+    return ", ".join(names[:most]) + (f", ... ({len(names)} in all)" if len(names) > most else "")
+
+
+# -- from values to a result ------------------------------------------------------------------------------------------
+
+
+def _load(model: pyo.ConcreteModel, point: _Point, name: str) -> None:
+    """Set the variables; what stands in no row gets 0, as after a solve."""
+    for var, value in point.values:
+        if not var.is_continuous():
+            whole = float(round(value))
+            if abs(value - whole) > INTEGRAL:
+                raise InvalidSolutionFile(
+                    f"In {name!r} {var.name} = {value:.6g}, and it has to be a whole number: this is the answer to the relaxed "
+                    "problem. Have the solver keep the integers (glpsol without --nomip, for one)."
+                )
+            value = whole
+        if var.fixed:
+            if var.value is not None and abs(var.value - value) > FEASIBILITY:
+                raise InvalidSolutionFile(
+                    f"{var.name} is fixed to {var.value:g} here, and {name!r} has {value:g}. It was fixed after the model was "
+                    "written: write it again and solve that file, or unfix it."
+                )
+            continue
+        var.set_value(value, skip_validation=True)
+    read = {id(var) for var, _ in point.values}
+    for var in model.component_data_objects(pyo.Var):
+        if id(var) not in read and not var.fixed:
+            var.set_value(0.0, skip_validation=True)
+
+
+def _claim(model: pyo.ConcreteModel, found: SolutionFile, name: str) -> str:
+    """What the file says of itself, as a note."""
+    said = [repr(found.status)] if found.status else []
+    if found.code is not None:
+        said.append(f"solve code {found.code}")
+    if found.objective is not None:
+        said.append(f"objective {found.objective:.8g}")
+    text = f"read from {name!r}" + (f", which says {', '.join(said)}" if said else "")
+    text += "; that is no proof here, the bound holds for every tree"
+    value = float(pyo.value(certification.active_objective(model).expr))
+    if found.objective is not None and abs(found.objective - value) > _allowance(value):
+        text += (
+            f". With the values in the file this model's objective is {value:.8g}, not {found.objective:.8g}: "
+            "it may be the answer to other data or parameters"
+        )
+    return text
+
+
+def _checked(
+    model: pyo.ConcreteModel,
+    form: Formulation,
+    info: ModelInfo,
+    found: SolutionFile,
+    name: str,
+    notes: list[str],
+    began: float,
+) -> Result:
+    data, params = info.data, info.params
+    own = certification.is_own(model)
+    certificate = certification.certify(model, form)
+    notes = [*notes, *certificate.notes]
+    mismatch = certificate.mismatch
+    excess = certificate.objective - certificate.claimed
+    if certificate.admitted and not certificate.differing_rows and excess <= _allowance(certificate.claimed):
+        mismatch = (
+            ""  # the tree is a point of the model; files print few digits, and no bound rests on the claim
+        )
+    tree, evaluation, objective = certificate.tree, certificate.evaluation, certificate.objective
+    source = "answer"
+    others = [(form.constant_tree(data, params), "constant")]
+    if own and (mismatch or isinstance(tree, MarginTree)):
+        # Other engines stop within their tolerances, and files round; the continuous part is solved to the end here.
+        better = polish_tree(form, info, tree, POLISH_SECONDS)
+        others = [*([(better, "polished")] if better is not None else []), *others]
+    values = [(v, v.value) for v in model.component_data_objects(pyo.Var)]
+    for candidate, called in others:
+        try:
+            embedded = certification.embed(model, form, candidate)
+        except TreeNotAdmitted:
+            continue
+        marks = None
+        if isinstance(embedded, MarginTree) and not own:
+            marks = certification.relabelling(embedded, data.n)
+        known = form.evaluate(embedded, data.X_original, data.y, params, data.weights, marks)
+        cost = known.objective + (0.0 if own else certification.user_terms(model))
+        if cost < objective - 1e-9 * max(1.0, abs(objective)):
+            tree, evaluation, objective, source = embedded, known, cost, called
+            values = [(v, v.value) for v in model.component_data_objects(pyo.Var)]
+    for var, value in values:
+        var.set_value(value, skip_validation=True)
+    if source == "polished":
+        notes.append(f"polished: the file's tree costs {certificate.objective:.8g} before")
+    elif source == "constant":
+        notes.append("the tree without a split is better than the file's, and is returned")
+    if objective > info.upper_bound * (1 + 1e-6):
+        notes.append(
+            f"big-M was built from a tree that costs {info.upper_bound:.6g}: the model is exact for trees up to that only"
+        )
+    # No cost is negative in any formulation; of terms of the user's own nothing is known.
+    bound = 0.0 if own else -math.inf
+    gap = relative_gap(objective, bound)
+    if mismatch:
+        status = "unverified"
+        notes.append(mismatch)
+    elif gap == 0.0:
+        status = "optimal"
+    else:
+        status = "fallback" if source == "constant" else "feasible"
+    return Result(
+        formulation=info.formulation,
+        params=params.model_dump(),
+        tree=tree,
+        status=status,
+        stop="file",
+        objective=objective,
+        bound=min(bound, objective),
+        gap=gap,
+        terms=_terms(evaluation, objective),
+        counts=dict(evaluation.counts),
+        seconds=time.monotonic() - began,
+        solver=found.kind,
+        solver_version="from a file",
+        notes=tuple(notes),
+        model_objective=certificate.claimed,
+        differing_rows=certificate.differing_rows,
+        big_m=dict(info.big_m),
+        data_digest=data.digest,
+        index=data.index,
+        n=data.n,
+        p=data.p,
+        versions=versions(),
+    )
+
+
+def _allowance(objective: float) -> float:
+    return CLAIMS_AGREE * max(1e-3, abs(objective))
+
+
+def _terms(evaluation: Evaluation, objective: float) -> dict[str, float]:
+    terms = dict(evaluation.terms)
+    if terms and abs(objective - evaluation.objective) > 1e-12 * max(1.0, abs(objective)):
+        terms["yours"] = objective - evaluation.objective
+    return terms

@@ -1,0 +1,230 @@
+"""Models as files for solvers elsewhere."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pyomo.environ as pyo
+from pyomo.repn.plugins.nl_writer import NLWriter
+
+from ..errors import InvalidParameter, OutputNotWritable, UnsupportedProblem
+from ..formulations.base import ModelInfo
+from . import column_map as sidecars
+from .labels import Names
+
+Columns = list[tuple[str, str | None]]  # of a file, in its order: name there, name of the variable
+
+FORMATS = {".lp": "lp", ".nl": "nl", ".mps": "mps"}
+NAMES_OF_NL = (
+    ".row",
+    ".col",
+)  # AMPL's convention: the names of an .nl file's rows and variables, in its order
+
+
+def format_of(path: str | Path) -> str:
+    """The format that the ending of ``path`` stands for.
+
+    Raises
+    ------
+    InvalidParameter
+        For another ending.
+    """
+    target = Path(path)
+    kind = FORMATS.get(target.suffix.lower())
+    if kind is None:
+        raise InvalidParameter(
+            f"{target.name!r} ends in {target.suffix!r}; a model is written as {', '.join(FORMATS)}."
+        )
+    return kind
+
+
+def companions(path: Path) -> list[Path]:
+    """The files of names that belong to ``path``: two for .nl, none for the other formats."""
+    return [path.with_suffix(s) for s in NAMES_OF_NL] if format_of(path) == "nl" else []
+
+
+def files_of(path: Path) -> list[Path]:
+    """What :func:`write` left at ``path``: the model file, then names and sidecar, as far as they were wanted."""
+    beside = [*companions(path), sidecars.beside(path)]
+    return [path, *(p for p in beside if p.is_file())]
+
+
+def columns_of(model: pyo.ConcreteModel, part: Path, compact: bool) -> Columns:
+    """Write ``model`` to ``part`` (and, for .nl, its names), and say which variables the columns are.
+
+    Raises
+    ------
+    UnsupportedProblem
+        The format cannot carry the model.
+    InvalidParameter
+        Two names are one in the letters of the format.
+    """
+    if format_of(part) == "nl":
+        return _write_nl(model, part, compact)
+    try:
+        _, number = model.write(
+            str(part), io_options={"symbolic_solver_labels": False} if compact else {"labeler": Names()}
+        )
+    except (ValueError, RuntimeError, IndexError) as error:
+        reason = _why_not(model, part.suffix, str(error))
+        if reason is None:
+            raise
+        raise reason from None
+    symbols = model.solutions.symbol_map[number].bySymbol
+    model.solutions.delete_symbol_map(number)
+    plain = Names(plain=True)
+    text = part.read_text(encoding="utf-8")
+    if format_of(part) == "lp":
+        # SCIP's reader refuses `x ^ 2` with blanks; without them all readers take it.
+        wanted = text.replace(" ^ 2", "^2")
+        # Columns are numbered by their first appearance: terms begin with a sign, bounds do not.
+        order = re.findall(r"^[+-]\S+ ([^\s^*]+)", wanted[: wanted.rfind("\nbounds\n")], re.MULTILINE)
+    else:
+        # GLPK knows no OBJSENSE; without it every reader minimises.
+        wanted = text.replace("\nOBJSENSE\n MIN\n", "\n", 1)
+        section = wanted[wanted.index("\nCOLUMNS\n") + 9 : wanted.index("\nRHS\n")]
+        order = re.findall(r"^ +(\S+) (?!'MARKER')", section, re.MULTILINE)
+    if wanted != text:
+        part.write_text(wanted, encoding="utf-8", newline="")
+    named = {
+        name: plain(member)
+        for name, member in symbols.items()
+        # A constant in the objective is a column that belongs to no block.
+        if getattr(member, "ctype", None) is pyo.Var and member.parent_block() is not None
+    }
+    found = dict.fromkeys(order)
+    return [(name, named.get(name)) for name in [*found, *(n for n in named if n not in found)]]
+
+
+def _write_nl(model: pyo.ConcreteModel, part: Path, compact: bool) -> Columns:
+    # The writer itself, as it says which row and variable stands where; as they are, nothing presolved or scaled.
+    with part.open("w", newline="") as out:
+        info = NLWriter().write(model, out, linear_presolve=False, scale_model=False)
+    name = Names(plain=True)
+    variables = [name(v) for v in info.variables]
+    if compact:
+        return [(f"x{k}", v) for k, v in enumerate(variables)]
+    rows, columns = companions(part)
+    for file, members in (
+        (rows, [name(row) for row in (*info.constraints, *info.objectives)]),
+        (columns, variables),
+    ):
+        with file.open("w", encoding="utf-8", newline="") as out:
+            out.writelines(f"{member}\n" for member in members)
+    return [(v, v) for v in variables]
+
+
+def _why_not(model: Any, suffix: str, message: str) -> Exception | None:
+    """What hinders a format from carrying the model, in words; None where it is something else."""
+    if not isinstance(model, pyo.Block) and not hasattr(model, "component_data_objects"):
+        return None
+    objectives = list(model.component_data_objects(pyo.Objective, active=True))
+    if len(objectives) != 1:
+        names = ", ".join(o.name for o in objectives) or "none"
+        return UnsupportedProblem(
+            f"The model has {len(objectives)} active objectives ({names}), and an {suffix} file carries one. "
+            + ("Deactivate the others." if objectives else "Activate one.")
+        )
+
+    def beyond(expression: Any) -> bool:
+        degree = expression.polynomial_degree() if hasattr(expression, "polynomial_degree") else 0
+        return degree is None or degree > 2
+
+    rows = [
+        *(row.name for row in model.component_data_objects(pyo.Constraint, active=True) if beyond(row.body)),
+        *(o.name for o in objectives if beyond(o.expr)),
+    ]
+    if rows:
+        shown = ", ".join(map(repr, rows[:4])) + (", ..." if len(rows) > 4 else "")
+        return UnsupportedProblem(
+            f"An {suffix} file carries linear and quadratic rows, and {shown} {'is' if len(rows) == 1 else 'are'} neither. "
+            "Write an .nl file, which carries every expression (SCIP, Couenne, Bonmin, SHOT and Knitro read it), or write "
+            "the row with linear and quadratic terms."
+        )
+    if re.search("duplicate symbol", message, re.IGNORECASE):
+        return InvalidParameter(
+            f"Two names of the model are one in the letters that an {suffix} file admits ('a b' and 'a_b', say): {message} "
+            "Rename one, write generic names with compact=True, or write an .nl file."
+        )
+    return None
+
+
+def write(model: pyo.ConcreteModel, path: str | Path, compact: bool = False, *, sidecar: bool = True) -> Path:
+    """Write ``model`` as .lp, .nl or .mps, by the ending of ``path``, for a solver elsewhere.
+
+    Beside it a sidecar is written, called ``<name>.json``: which variable each column is, the formulation, its
+    parameters, a hash of the data. With it :func:`octsvm.read_solution` takes the solver's answer back. A file
+    appears complete or not at all.
+
+    Parameters
+    ----------
+    model : pyomo.environ.ConcreteModel
+        Any Pyomo model.
+    path : str or Path
+        Where to; a file that is there is replaced.
+    compact : bool
+        Generic names (x1, c1, ...). Readable names by default: in the file, or for .nl, which holds none, in files
+        of the same name that end in .row and .col. With ``compact`` those of an earlier model are removed, as they
+        would name this one's rows and variables wrongly.
+    sidecar : bool
+        False for the model alone; the sidecar of an earlier model is removed.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    InvalidParameter
+        For another ending; or two names are one in the letters that .lp and .mps admit.
+    UnsupportedProblem
+        The format cannot carry the model; the message says why, and which can.
+    OutputNotWritable
+        The place cannot be written to.
+    """
+    target = Path(path)
+    format_of(target)
+    real = Path(os.path.realpath(target))
+    device = real.exists() and not real.is_file()  # is written to, never replaced
+    folder = Path(tempfile.mkdtemp()) if device else real.parent
+    part = folder / f".{target.stem}-{os.getpid()}-part{target.suffix.lower()}"
+    parts = [part, *companions(part), sidecars.beside(part)]
+    finished = [real, *companions(real.with_suffix(target.suffix)), sidecars.beside(real)]
+    try:
+        columns = columns_of(model, part, compact)
+        if device:
+            with part.open("rb") as written, real.open("wb") as out:
+                shutil.copyfileobj(written, out)
+            return target
+        if sidecar:
+            info = getattr(model, "info", None)
+            text = sidecars.text_of(
+                info if isinstance(info, ModelInfo) else None, part, target.name, compact, columns
+            )
+            parts[-1].write_text(text, encoding="utf-8", newline="")
+        elif not sidecars.is_sidecar(finished[-1]):
+            finished[-1] = parts[-1]  # a file of the user's own that is called so stays
+        # The model last: once it is there, so are its names.
+        for one, final in reversed(list(zip(parts, finished, strict=True))):
+            if one.exists():
+                os.replace(one, final)
+            else:
+                final.unlink(missing_ok=True)
+    except OSError as error:
+        raise OutputNotWritable(
+            f"{str(target)!r} cannot be written: {error.strerror or error}. Choose another place."
+        ) from None
+    finally:
+        for leftover in parts:
+            with contextlib.suppress(OSError):
+                leftover.unlink(missing_ok=True)
+        if device:
+            shutil.rmtree(folder, ignore_errors=True)
+    return target

@@ -1,0 +1,127 @@
+"""Start heuristics: good trees fast, each a point of its model, before an engine is called.
+
+One module a family; :func:`find` calls the one of a formulation and returns the best tree it came up with.
+"""
+
+from __future__ import annotations
+
+import importlib
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ..formulations.base import Data, Formulation
+from ..formulations.params import Params
+from ..formulations.trees import Tree
+from . import axis_search, oblique_tree
+from . import linear_svm as machines
+from . import margin_tree as svm_tree
+
+Candidates = Callable[[Data, Any, "Budget", int], Iterator[Tree]]
+
+_HEURISTICS: dict[str, Candidates] = {
+    "oct": axis_search.candidates,
+    "oct_h": oblique_tree.candidates,
+    "re_svm": svm_tree.single_candidates,
+    "octsvm": svm_tree.tree_candidates,
+}
+
+_LIBRARIES = {
+    "oct": ("sklearn.tree",),
+    "oct_h": ("sklearn.tree", "sklearn.svm"),
+    "re_svm": ("sklearn.svm", "clarabel", "daqp"),
+    "octsvm": ("sklearn.svm", "clarabel", "daqp"),
+}
+
+
+def load(name: str) -> None:
+    """Import what the heuristics of formulation ``name`` use, which takes seconds the first time in a process.
+
+    Their seconds are a fraction of that on small tables, and would be over before the search began.
+    """
+    for library in _LIBRARIES[name]:
+        importlib.import_module(library)
+    if "clarabel" in _LIBRARIES[name]:
+        machines.binding()
+
+
+class Budget:
+    """Seconds, or a reproducible number of steps (of whatever a heuristic counts).
+
+    Attributes
+    ----------
+    ended_by : str
+        "time_limit" or "work_limit" once something is spent, "interrupted" once it was stopped, empty before.
+    """
+
+    def __init__(self, seconds: float, steps: int | None = None) -> None:
+        self._until = time.monotonic() + seconds
+        self._steps = steps
+        self.ended_by = ""
+
+    def spent(self) -> bool:
+        """Count a step; True once nothing is left."""
+        if not self.ended_by and self._steps is not None:
+            self._steps -= 1
+            if self._steps < 0:
+                self.ended_by = "work_limit"
+        if not self.ended_by and time.monotonic() > self._until:
+            self.ended_by = "time_limit"
+        return bool(self.ended_by)
+
+    def late(self) -> bool:
+        """True once nothing is left, or no time; without counting a step."""
+        return bool(self.ended_by) or time.monotonic() > self._until
+
+    def stop(self) -> None:
+        """Spend all that is left."""
+        self.ended_by = self.ended_by or "interrupted"
+
+    def part(self, share: float, steps: int) -> Budget:
+        """A budget of a share of the seconds that are left and at most ``steps``, for a part of a heuristic."""
+        left = max(0.0, self._until - time.monotonic())
+        most = steps if self._steps is None else min(steps, max(0, self._steps))
+        return Budget(left * share, most)
+
+
+def find(
+    form: Formulation,
+    data: Data,
+    params: Params,
+    seconds: float,
+    steps: int | None = None,
+    seed: int = 0,
+    budget: Budget | None = None,
+    watch: Callable[[float], bool] | None = None,
+) -> tuple[Tree | None, bool]:
+    """The best tree of the formulation's heuristic that the model admits and that beats the constant tree.
+
+    The second value says whether Ctrl-C ended the search; what was found until then is returned. ``budget`` replaces
+    ``seconds`` and ``steps``; ``watch`` is called with the cost of every better tree and returns True to stop.
+
+    Deterministic for a seed where ``steps`` rather than ``seconds`` ends it.
+    """
+    from ..errors import TreeNotAdmitted
+
+    def cost(tree: Tree) -> float:
+        return form.evaluate(tree, data.X_original, data.y, params, data.weights).objective
+
+    best, lowest = None, cost(form.constant_tree(data, params)) * (1 - 1e-9) - 1e-12
+    spending = Budget(seconds, steps) if budget is None else budget
+    try:
+        for tree in _HEURISTICS[form.name](data, params, spending, seed):
+            try:
+                tree = form.normalise(tree, data, params)
+                found = cost(tree)
+                if found < lowest:
+                    form.require(tree, data, params)
+                    best, lowest = tree, found
+                    if watch is not None and watch(lowest):
+                        spending.stop()
+                        break
+            except TreeNotAdmitted:
+                continue
+    except KeyboardInterrupt:
+        spending.stop()
+        return best, True
+    return best, False

@@ -1,0 +1,521 @@
+"""Trees of support vector machines grown under a shared cap on the norm: what they cost, and how they are grown.
+
+What a unit of margin is worth is not known beforehand: δ is the largest half norm, so all nodes may grow to it for
+free. Trees are therefore grown for a path of caps R on the norm. With R given, the cost of a subtree is that of its
+top node plus those of its two halves, so that growing and pruning are one recursion. A node's hyperplane is a direction,
+a length of at most R and an intercept: directions come from support vector machines (rows that are cheaper to
+relabel change sides and the machine is fitted again) and from the axes; for a direction, the best intercept at every
+length is found exactly, by sorting the kinks of the piecewise linear cost. Or trees are grown from machines of one C, and
+their lengths are chosen afterwards.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..formulations.base import BoolArray, FloatArray, IntArray
+from ..formulations.margin_trees import norms
+from .linear_svm import fit_sparse_svm, fit_svm
+from .outlier_trimming import separator
+
+if TYPE_CHECKING:
+    from . import Budget
+
+PATH = (
+    1.0,
+    100.0,
+    1e4,
+    1e-1,
+    10.0,
+)  # SVM costs C, in multiples of 1 (features in [0, 1]), the usual ones first
+LENGTHS = np.array([1.0, 0.6, 0.3, 0.1])  # of a normal vector, as shares of the cap
+RELABEL_ROUNDS = 3
+# Of lengths: how far around the present one, and how many.
+GRIDS = ((4.0, 13), (1.15, 9), (1.02, 7), (1.003, 7))
+SLACK = 1e-9
+
+
+def clear_of_the_plane(score: FloatArray, mu: float) -> float:
+    """The smallest shift of ω_0 after which no row has -μ < s < 0."""
+    if not ((score > -mu) & (score < 0)).any():
+        return 0.0
+    near = score[np.abs(score) < 0.5]
+    if len(near) > 300:
+        near = near[np.argsort(np.abs(near), kind="stable")[:300]]
+    shifts = np.concatenate([-near + SLACK, -near - mu - SLACK])
+    shifts = shifts[np.argsort(np.abs(shifts), kind="stable")]
+    low = np.sort(score)
+    # A shift is clear where no score lies strictly between -μ - shift and -shift.
+    inside = np.searchsorted(low, -shifts, "left") - np.searchsorted(low, -mu - shifts, "right")
+    clear = np.flatnonzero(inside <= 0)
+    return float(shifts[clear[0]]) if len(clear) else 0.0
+
+
+@dataclass
+class Planes:
+    """A margin tree as bare arrays: ω (T, p), ω_0 (T,), split (T,), and its objective."""
+
+    omega: FloatArray
+    omega0: FloatArray
+    split: BoolArray
+    cost: float = np.inf
+
+    def copy(self) -> Planes:
+        """Arrays of its own."""
+        return Planes(self.omega.copy(), self.omega0.copy(), self.split.copy(), self.cost)
+
+
+@dataclass
+class Grown:
+    """A subtree of :meth:`Workshop.grow`: its cost under the cap, and its planes by node."""
+
+    cost: float
+    planes: dict[int, tuple[FloatArray, float]]
+
+
+@dataclass(frozen=True)
+class Growth:
+    """How trees are grown: under a cap on the norm, with fewer directions if ``quick``, or from the machines of one C.
+
+    ``separating``: from machines that give rows up one by one (:mod:`.separators`), by chance among the next ones with ``chance``.
+    """
+
+    cap: float = 0.0
+    quick: bool = False
+    C: float | None = None
+    fixed: dict[int, tuple[FloatArray, float]] = field(default_factory=dict)
+    separating: bool = False
+    chance: bool = False
+
+
+class Workshop:
+    """Rows, costs and what was computed for sets of rows; everything in scaled units.
+
+    ``single`` means RE-SVM: one node, its own margin term, no price of a split.
+    """
+
+    def __init__(
+        self,
+        X: FloatArray,
+        sign: FloatArray,
+        weights: FloatArray,
+        params: Any,
+        budget: Budget,
+        seed: int,
+    ) -> None:
+        self.X, self.sign, self.weights = X, sign, weights
+        self.single = not hasattr(params, "depth")
+        self.depth = 0 if self.single else int(params.depth)
+        self.T, self.B = 2 ** (self.depth + 1) - 1, 2**self.depth - 1
+        self.c1, self.c2 = float(params.c1), float(params.c2)
+        self.c3 = 0.0 if self.single else float(params.c3)
+        self.norm = params.norm
+        self.mu = 0.0 if self.single else float(params.boundary or 0.0)
+        self.budget = budget
+        self.rng = np.random.default_rng(seed)
+        self._machines: dict[tuple[bytes, float], list[tuple[FloatArray, float]]] = {}
+        self.best: Planes | None = None
+
+    # -- costs ----------------------------------------------------------------------------------------------
+
+    def margin(self, size: float) -> float:
+        """The margin term for a largest norm."""
+        if not self.single:
+            return size / 2
+        return size**2 / 2 if self.norm == "l2" else size
+
+    def widest(self, cost: float) -> float:
+        """The norm at which the margin term alone costs that much."""
+        if not self.single:
+            return 2 * cost
+        return float(np.sqrt(2 * cost)) if self.norm == "l2" else cost
+
+    def loss(self, ys: FloatArray) -> FloatArray:
+        """The cheaper of error and relabelling."""
+        return np.minimum(self.c1 * np.maximum(0.0, 1.0 - ys), self.c2 + self.c1 * np.maximum(0.0, 1.0 + ys))
+
+    def constant(self, rows: IntArray) -> tuple[float, float]:
+        """Cost of a constant classifier at one level, and its side."""
+        w, y = self.weights[rows], self.sign[rows]
+        plus, minus = float(w[y > 0].sum()), float(w[y < 0].sum())
+        return min(plus, minus) * min(2 * self.c1, self.c2), 1.0 if plus >= minus else -1.0
+
+    def route(self, planes: Planes) -> tuple[IntArray, FloatArray]:
+        """Nodes (n, D + 1) and the scores there."""
+        n = len(self.X)
+        node = np.ones((n, self.depth + 1), dtype=np.int64)
+        score = np.empty((n, self.depth + 1))
+        if n * self.T <= 200_000:
+            S = self.X @ planes.omega.T + planes.omega0
+            everyone = np.arange(n)
+            for level in range(self.depth + 1):
+                score[:, level] = S[everyone, node[:, level] - 1]
+                if level < self.depth:
+                    node[:, level + 1] = 2 * node[:, level] + (score[:, level] >= 0)
+            return node, score
+        for level in range(self.depth + 1):
+            for t in np.unique(node[:, level]):
+                rows = np.flatnonzero(node[:, level] == t)
+                score[rows, level] = self.X[rows] @ planes.omega[t - 1] + planes.omega0[t - 1]
+            if level < self.depth:
+                node[:, level + 1] = 2 * node[:, level] + (score[:, level] >= 0)
+        return node, score
+
+    def value(self, planes: Planes) -> float:
+        """The objective; infinite where a row goes left within μ of a plane."""
+        _, score = self.route(planes)
+        if self.mu and ((score[:, :-1] < 0) & (score[:, :-1] > -self.mu)).any():
+            return np.inf
+        size = float(norms(planes.omega, self.norm).max())
+        paid = self.weights @ self.loss(self.sign[:, None] * score)
+        return self.margin(size) + self.c3 * float(planes.split.sum()) + float(paid.sum())
+
+    def offer(self, planes: Planes) -> bool:
+        """Keep a copy where it is better than the best."""
+        planes.cost = self.value(planes)
+        if self.best is None or planes.cost < self.best.cost * (1 - 1e-9) - 1e-12:
+            self.best = planes.copy()
+            return True
+        return False
+
+    def unsplit(self) -> Planes:
+        """No split at all."""
+        _, side = self.constant(np.arange(len(self.X)))
+        return Planes(
+            np.zeros((self.T, self.X.shape[1])), np.full(self.T, side), np.zeros(self.T, dtype=bool)
+        )
+
+    # -- one node -------------------------------------------------------------------------------------------
+
+    def unit(self, U: FloatArray) -> FloatArray:
+        """Rows of ``U`` brought to norm 1; zero rows are dropped."""
+        size = norms(U, self.norm)
+        return U[size > 1e-12] / size[size > 1e-12, None]
+
+    def intercepts(
+        self, along: FloatArray, y: FloatArray, w: FloatArray, lengths: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Best intercept and its cost (k, L) for scores length·along + ω_0; ``along (k, m)`` of k directions.
+
+        In ω_0 the cost is c2·Σ_{y=+1} w plus a sum of ramps Δ·max(0, ω_0 - place): one for each kink of each row.
+        """
+        if self.c1 == 0:
+            shape = (len(along), len(lengths))
+            return np.zeros(shape), np.zeros(shape)
+        # Kinks of the loss in u = y s, with the change of slope there, from u = -∞ on.
+        if self.c2 < 2 * self.c1:
+            kinks: tuple[tuple[float, float], ...] = (
+                (-1.0, self.c1),
+                (-self.c2 / (2 * self.c1), -2 * self.c1),
+                (1.0, self.c1),
+            )
+        else:
+            kinks = ((1.0 - self.c2 / self.c1, -self.c1), (1.0, self.c1))
+        s = along[:, None, :] * lengths[None, :, None]
+        place = np.concatenate([y * u - s for u, _ in kinks], axis=2)
+        change = np.concatenate([w * d for _, d in kinks])
+        order = np.argsort(place, axis=2)
+        place, change = np.take_along_axis(place, order, axis=2), change[order]
+        slope = np.cumsum(change, axis=2)
+        base = self.c2 * float(w[y > 0].sum())
+        step = slope[:, :, :-1] * np.diff(place, axis=2)
+        cost = np.concatenate([np.zeros_like(step[:, :, :1]), np.cumsum(step, axis=2)], axis=2) + base
+        at = np.argmin(cost, axis=2)
+        pick = at[:, :, None]
+        return (
+            np.take_along_axis(place, pick, axis=2)[:, :, 0],
+            np.take_along_axis(cost, pick, axis=2)[:, :, 0],
+        )
+
+    def machines(self, rows: IntArray, C: float) -> list[tuple[FloatArray, float]]:
+        """Support vector machines for these rows (ω, ω_0): relabel what is cheaper to relabel, fit again, and so on."""
+        key = (rows.tobytes(), C)
+        if key in self._machines:
+            return self._machines[key]
+        X, y, w = self.X[rows], self.sign[rows], self.weights[rows]
+        found: list[tuple[FloatArray, float]] = []
+        label = y
+        for _ in range(RELABEL_ROUNDS):
+            if self._machines and self.budget.spent():
+                return found  # and not kept: it is not all there is
+            omega, omega0 = fit_svm(X, label, w, C)
+            if not omega.any():
+                break
+            found.append((omega, omega0))
+            ys = y * (X @ omega + omega0)
+            give_up = self.c2 + self.c1 * np.maximum(0, 1 + ys) < self.c1 * np.maximum(0, 1 - ys)
+            fresh = np.where(give_up, -y, y)
+            if (fresh == label).all():
+                break
+            label = fresh
+        if self.norm == "l1" and not self.budget.spent():
+            sparse = fit_sparse_svm(X, y, w, C)
+            if sparse.any():
+                found.append((sparse, 0.0))
+        self._machines[key] = found
+        return found
+
+    def separators(self, rows: IntArray, how: Growth) -> list[tuple[FloatArray, float]]:
+        """One machine for these rows that gives up few of them; none once the budget is spent."""
+        assert how.C is not None
+        key = (rows.tobytes(), -how.C)
+        if not how.chance and key in self._machines:
+            return self._machines[key]
+        if self.budget.spent():
+            return []
+        omega, omega0 = separator(
+            self.X[rows],
+            self.sign[rows],
+            self.weights[rows],
+            how.C,
+            self.rng if how.chance else None,
+            self.budget.spent,
+        )
+        found = [(omega, omega0)] if omega.any() else []
+        if not how.chance:
+            self._machines[key] = found
+        return found
+
+    def path(self, quick: bool, cap: float) -> tuple[float, ...]:
+        """SVM costs to try: that of a machine which sets δ alone (to the next power of ten), 10, then all others."""
+        C = self.c1 * (2 * cap if not self.single else 1.0)
+        own = float(10.0 ** np.clip(np.ceil(np.log10(max(C, 0.1))), -1, 4))
+        return (own, 10.0) if quick else tuple(dict.fromkeys((own, *PATH)))
+
+    def directions(self, rows: IntArray, quick: bool, cap: float) -> FloatArray:
+        """Unit normal vectors (k, p) worth trying for these rows."""
+        X, y, w = self.X[rows], self.sign[rows], self.weights[rows]
+        found = [omega for C in self.path(quick, cap) for omega, _ in self.machines(rows, C)]
+        if w[y > 0].sum() > 0 and w[y < 0].sum() > 0:
+            plus, minus = y > 0, y < 0
+            found.append(
+                np.average(X[plus], axis=0, weights=w[plus]) - np.average(X[minus], axis=0, weights=w[minus])
+            )
+        return self.unit(np.array(found).reshape(-1, X.shape[1]))
+
+    def axes(self, rows: IntArray) -> FloatArray:
+        """Unit vectors along the features and against them, for the features that vary."""
+        used = np.flatnonzero(np.ptp(self.X[rows], axis=0) > 0)
+        E = np.eye(self.X.shape[1])[used]
+        return np.concatenate([E, -E])
+
+    def node(self, rows: IntArray, how: Growth) -> list[tuple[float, FloatArray, float]]:
+        """The cheapest hyperplanes for these rows: cost, ω, ω_0."""
+        y, w = self.sign[rows], self.weights[rows]
+        if how.C is not None:
+            found = self.separators(rows, how) if how.separating else self.machines(rows, how.C)
+            if not found:
+                return []
+            S = self.X[rows] @ np.array([omega for omega, _ in found]).T + [omega0 for _, omega0 in found]
+            paid = w @ self.loss(y[:, None] * S)
+            if self.single:
+                paid = paid + [self.margin(float(norms(omega[None, :], self.norm)[0])) for omega, _ in found]
+            k = len(found) - 1 if self.norm == "l2" and not self.single else int(np.argmin(paid))
+            return [(float(paid[k]), *found[k])]
+        U = self.directions(rows, how.quick, how.cap)
+        if not how.quick:
+            U = np.concatenate([U, self.axes(rows)])
+        if not len(U):
+            return []
+        along = U @ self.X[rows].T
+        lengths = how.cap * LENGTHS[: 2 if how.quick else len(LENGTHS)]
+        omega0, cost = self.intercepts(along, y, w, lengths)
+        out = []
+        for flat in np.argsort(cost, axis=None, kind="stable")[:3]:
+            k, g = divmod(int(flat), len(lengths))
+            out.append((float(cost[k, g]), U[k] * lengths[g], float(omega0[k, g])))
+        return out
+
+    # -- trees ----------------------------------------------------------------------------------------------
+
+    def grow(self, t: int, rows: IntArray, how: Growth, limit: float) -> Grown:
+        """The best subtree found at node ``t`` for these rows; it may be a leaf. Below ``limit`` or not at all."""
+        levels = self.depth + 1 - (t.bit_length() - 1)
+        alone, _ = self.constant(rows)
+        best = Grown(levels * alone, {})
+        if best.cost <= self.c3 or limit <= self.c3:
+            return best
+        limit = min(limit, best.cost)
+        if t in how.fixed:
+            omega, omega0 = how.fixed[t]
+            s = self.X[rows] @ omega + omega0
+            options = [(float(self.weights[rows] @ self.loss(self.sign[rows] * s)), omega, omega0)]
+        else:
+            options = self.node(rows, how)
+        for here, omega, omega0 in options[: 1 if how.quick or t > self.B else 2]:
+            if self.c3 + here >= limit:
+                continue
+            if t > self.B:
+                best, limit = Grown(self.c3 + here, {t: (omega, omega0)}), self.c3 + here
+                continue
+            s = self.X[rows] @ omega + omega0
+            shift = clear_of_the_plane(s, self.mu)
+            if shift:
+                s, omega0 = s + shift, omega0 + shift
+                here = float(self.weights[rows] @ self.loss(self.sign[rows] * s))
+            rest = limit - here - self.c3
+            left = self.grow(2 * t, rows[s < 0], how, rest)
+            if left.cost >= rest:
+                continue
+            right = self.grow(2 * t + 1, rows[s >= 0], how, rest - left.cost)
+            cost = self.c3 + here + left.cost + right.cost
+            if cost < limit:
+                best, limit = Grown(cost, {t: (omega, omega0), **left.planes, **right.planes}), cost
+        return best
+
+    def assemble(self, grown: Grown) -> Planes:
+        """The subtree at the root as a tree; nodes that do not split say the heavier class of their rows."""
+        planes = self.unsplit()
+        for t, (omega, omega0) in grown.planes.items():
+            planes.omega[t - 1], planes.omega0[t - 1], planes.split[t - 1] = omega, omega0, True
+        self.say_heavier(planes)
+        return planes
+
+    def say_heavier(self, planes: Planes) -> None:
+        """Intercepts ±1 of the nodes that do not split: the heavier class of the rows that come there."""
+        node = np.ones(len(self.X), dtype=np.int64)
+        for level in range(self.depth + 1):
+            for t in np.unique(node):
+                rows = np.flatnonzero(node == t)
+                if not planes.split[t - 1]:
+                    planes.omega0[t - 1] = self.constant(rows)[1]
+                if level < self.depth:
+                    s = self.X[rows] @ planes.omega[t - 1] + planes.omega0[t - 1]
+                    node[rows] = 2 * t + (s >= 0)
+
+    def try_growth(self, how: Growth) -> bool:
+        """Grow a tree; whether it is the best so far, once its lengths are."""
+        assert self.best is not None
+        # Grown from machines, vectors are longer or shorter than they will be: what it costs says little yet.
+        limit = self.best.cost if how.C is None else np.inf
+        grown = self.grow(1, np.arange(len(self.X)), how, limit)
+        if not grown.planes:
+            return False
+        planes = self.rescaled(self.assemble(grown))
+        return planes is not None and self.offer(planes)
+
+    # -- small changes --------------------------------------------------------------------------------------
+
+    def rescaled(self, planes: Planes, rough: bool = False) -> Planes | None:
+        """All lengths together: the cheapest largest norm, every node at its best length up to it.
+
+        ``rough``: to a few hundredths, for trees that are to be settled.
+        """
+        size = norms(planes.omega, self.norm)
+        node, _ = self.route(planes)
+        nodes = [int(t) for t in np.flatnonzero(planes.split & (size > 0)) + 1]
+        if not nodes:
+            return planes
+        fresh = planes.copy()
+        for width, count in GRIDS[: 2 if rough else len(GRIDS)]:
+            largest = float(norms(fresh.omega, self.norm).max())
+            if largest == 0:
+                return None
+            grid = largest * np.geomspace(1 / width, width, count)
+            if self.best is not None and self.margin(largest) > self.best.cost:
+                # No such margin pays, so it is far shorter vectors that are looked for.
+                grid = np.concatenate([grid, self.widest(self.best.cost) * np.geomspace(1 / 64, 1, count)])
+            grid = np.sort(np.concatenate([grid, size[size > 0]]))
+            table, places = np.zeros((len(nodes), len(grid))), np.zeros((len(nodes), len(grid)))
+            for k, t in enumerate(nodes):
+                rows = np.flatnonzero(node[:, t.bit_length() - 1] == t)
+                y, w = self.sign[rows], self.weights[rows]
+                along = self.X[rows] @ (planes.omega[t - 1] / size[t - 1])
+                if not len(rows):
+                    continue
+                if t > self.B:
+                    omega0, cost = self.intercepts(along[None, :], y, w, grid)
+                    table[k], places[k] = cost[0], omega0[0]
+                else:
+                    at = planes.omega0[t - 1] / size[t - 1]
+                    s = (along + at)[None, :] * grid[:, None]
+                    table[k], places[k] = self.loss(y * s) @ w, grid * at
+                    left = (along + at) < 0
+                    if left.any():
+                        table[k][s[:, left].max(axis=1) > -self.mu] = np.inf
+            lowest = np.minimum.accumulate(table, axis=1)
+            total = np.array([self.margin(float(r)) for r in grid]) + lowest.sum(axis=0)
+            g = int(np.argmin(total))
+            if not np.isfinite(total[g]):
+                return planes
+            for k, t in enumerate(nodes):
+                pick = int(np.argmin(table[k, : g + 1]))
+                fresh.omega[t - 1] = planes.omega[t - 1] * (grid[pick] / size[t - 1])
+                fresh.omega0[t - 1] = places[k, pick]
+        return fresh
+
+    def rescale(self) -> bool:
+        """Whether other lengths of the best tree's vectors are better."""
+        assert self.best is not None
+        fresh = self.rescaled(self.best)
+        return fresh is not None and self.offer(fresh)
+
+    def prune(self) -> bool:
+        """Take out splits from the last level up, as long as that pays."""
+        assert self.best is not None
+        done = False
+        for t in range(self.T, 0, -1):
+            if not self.best.split[t - 1]:
+                continue
+            done = self.offer(self.without(self.best, t)) or done
+        return done
+
+    def believed(self, score: FloatArray, rows: IntArray | None = None) -> FloatArray:
+        """The cheaper label of every row, or of some ``rows``, on every level: for scores (n, levels) as ±1."""
+        sign = (self.sign if rows is None else self.sign[rows])[:, None]
+        ys = sign * score
+        kept = self.c1 * np.maximum(0, 1 - ys) <= self.c2 + self.c1 * np.maximum(0, 1 + ys)
+        found: FloatArray = np.where(kept, sign, -sign)
+        return found
+
+    @property
+    def best_cost(self) -> float:
+        """Of the best tree; infinite before there is one."""
+        return np.inf if self.best is None else self.best.cost
+
+    def clear(self, planes: Planes) -> None:
+        """From the root down: no row within μ of a plane that it lies left of, and unsplit nodes say the heavier class."""
+        node = np.ones(len(self.X), dtype=np.int64)
+        for _ in range(self.depth + 1):
+            for t in np.unique(node).tolist():
+                rows = np.flatnonzero(node == t)
+                if not planes.split[t - 1]:
+                    planes.omega0[t - 1] = self.constant(rows)[1]
+                s = self.X[rows] @ planes.omega[t - 1] + planes.omega0[t - 1]
+                if planes.split[t - 1] and t <= self.B and self.mu:
+                    shift = clear_of_the_plane(s, self.mu)
+                    planes.omega0[t - 1] += shift
+                    s = s + shift
+                node[rows] = 2 * t + (s >= 0)
+
+    def without(self, planes: Planes, t: int) -> Planes:
+        """The tree without the subtree at ``t``."""
+        fresh = planes.copy()
+        below = [t]
+        for s in below:
+            below += [c for c in (2 * s, 2 * s + 1) if c <= self.T]
+        for s in below:
+            fresh.split[s - 1], fresh.omega[s - 1] = False, 0.0
+        self.say_heavier(fresh)
+        return fresh
+
+    def with_plane(self, planes: Planes, t: int, omega: FloatArray, omega0: float) -> Planes:
+        """The tree with another plane at ``t`` and what is below it grown anew."""
+        cap = max(float(norms(planes.omega, self.norm).max()), float(norms(omega[None, :], self.norm)[0]))
+        fixed = {
+            int(s) + 1: (planes.omega[s], float(planes.omega0[s]))
+            for s in np.flatnonzero(planes.split)
+            if not is_below(int(s) + 1, t)
+        }
+        how = Growth(cap, True, None, fixed | {t: (omega, omega0)})
+        return self.assemble(self.grow(1, np.arange(len(self.X)), how, np.inf))
+
+
+def is_below(t: int, top: int) -> bool:
+    """Whether node ``t`` is ``top`` or in the subtree below it."""
+    while t > top:
+        t //= 2
+    return t == top

@@ -1,0 +1,358 @@
+"""Trees along a grid of parameters: what is found once serves every setting.
+
+Fitting every point of a grid anew repeats most of the work: whether c2 is 1 or 10, the same few hundred trees come
+into question. Here a pool of trees is grown first, from the table and a coarse part of the grid; then every setting
+charges all of them, takes the cheapest and improves it. Bounds stay open (0), as with ``strategy="heuristic"``.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .api import one_class, one_class_note, unmodelled
+from .data import prepare
+from .errors import InvalidParameter, TreeNotAdmitted
+from .formulations.base import Data, FloatArray, Formulation
+from .formulations.margin_trees import norms
+from .formulations.registry import formulation as find_formulation
+from .formulations.trees import MarginTree, Tree
+from .heuristics import Budget, find
+from .heuristics.margin_tree import TreeSearch, as_margin_tree
+from .heuristics.tree_builder import Planes
+from .result import Result
+
+COARSE = 20  # settings from which the pool is grown, spread over the grid
+POOL_STEPS = 1200  # of the search, for all of them together
+MOST_STEPS = 200  # for one of them
+LEAST_RATIO, LARGEST_RATIO = 0.05, 20.0  # of c2 to c1: beyond, trees are those at the ends
+STEPS = 3  # of the search that improves the cheapest tree of the pool for a setting
+WORTH = 1.2  # it is left alone where it costs more than this many constant trees
+TREE_STEPS = 40  # of the search of OCT and OCT-H for each setting
+
+__all__ = ["fit_path"]
+
+
+def fit_path(
+    formulation: str,
+    X: Any,
+    y: Any,
+    settings: Sequence[Mapping[str, Any]],
+    *,
+    work_limit: int | None = None,
+    seed: int = 0,
+    skip: Collection[int] = (),
+    scale: bool = True,
+    weights: Any = None,
+    **params: Any,
+) -> Iterator[tuple[int, Result]]:
+    """Fit a formulation at every setting of a grid by heuristics that share their trees.
+
+    Results come one by one, each as soon as it is there; the first one waits for the pool of trees. All rows are
+    searched: the method suits tables of up to some thousand rows.
+
+    Parameters
+    ----------
+    formulation : str
+        "oct", "oct_h", "re_svm" or "octsvm".
+    X : array-like of shape (n, p)
+        As for :func:`octsvm.fit`.
+    y : array-like of shape (n,)
+        As for :func:`octsvm.fit`.
+    settings : sequence of mappings
+        Parameters of the formulation, e.g. ``[{"c1": 1, "c2": 1}, {"c1": 10, "c2": 1}]``.
+    work_limit : int, optional
+        Steps of the search for each setting: a dozen for "re_svm" and "octsvm", where a step tries three changes of the
+        pool's cheapest tree, and 40 for "oct" and "oct_h". There is no other limit: the trees depend on the arguments only.
+    seed : int
+        Of the heuristics' random choices.
+    skip : collection of int
+        Positions in ``settings`` that are not wanted, e.g. known from a run before; the others come out the same.
+    scale : bool
+        As for :func:`octsvm.fit`.
+    weights : array-like of shape (n,), optional
+        As for :func:`octsvm.fit`.
+    **params
+        Parameters that all settings share.
+
+    Returns
+    -------
+    iterator of (int, Result)
+        Position in ``settings``, and the checked tree: status "feasible", or "fallback" for the constant tree. Its
+        ``seconds`` hold its share of the common work.
+
+    Raises
+    ------
+    InvalidData, InvalidParameter, UnknownFormulation
+        When called, before the first result.
+
+    Warns
+    -----
+    UserWarning
+        Where y holds one class only, as :func:`octsvm.fit`.
+    """
+    form = find_formulation(formulation)
+    checked = _check_settings(form, settings, params)
+    steps = None if work_limit is None else _whole("work_limit", work_limit, 1)
+    seed = _whole("seed", seed, 0)
+    if not isinstance(skip, Collection):
+        raise InvalidParameter(
+            f"skip={skip!r} should be a collection of positions in settings, e.g. {{0, 3}}."
+        )
+    data = prepare(form, X, y, scale=scale, weights=weights)
+    for one in checked:
+        if hasattr(one, "leaf_size"):
+            one.leaf_size(data.n)
+    wanted = [k for k in range(len(checked)) if k not in skip]
+    if data.K == 1:
+        warnings.warn(one_class_note(data), stacklevel=2)
+        return ((k, one_class(form, data, checked[k], time.monotonic(), "none")) for k in wanted)
+    if form.name in ("re_svm", "octsvm"):
+        return _margin_path(form, data, checked, wanted, steps or STEPS, seed)
+    return _tree_path(form, data, checked, wanted, steps or TREE_STEPS, seed)
+
+
+def _check_settings(form: Formulation, settings: Any, params: Mapping[str, Any]) -> list[Any]:
+    """The parameters of every setting."""
+    if isinstance(settings, (str, Mapping)) or not isinstance(settings, Iterable):
+        raise InvalidParameter(
+            f"settings={settings!r} should be a list of mappings, e.g. [{{'c1': 1.0}}, {{'c1': 10.0}}]; "
+            "sklearn.model_selection.ParameterGrid makes one of a grid."
+        )
+    known = list(settings)
+    if not known:
+        raise InvalidParameter("settings is empty. Give at least one, e.g. [{}] for the defaults.")
+    checked = []
+    for k, setting in enumerate(known):
+        if not isinstance(setting, Mapping) or not all(isinstance(name, str) for name in setting):
+            raise InvalidParameter(
+                f"settings[{k}] is {setting!r}; it should be a mapping of parameters, e.g. {{'c1': 1.0}}."
+            )
+        both = sorted(set(params) & set(setting))
+        if both:
+            raise InvalidParameter(
+                f"{both[0]!r} is in settings[{k}] and an argument of its own as well; name it once."
+            )
+        checked.append(form.Params.make(form.name, **params, **setting))
+    return checked
+
+
+def _whole(name: str, value: Any, least: int) -> int:
+    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
+        raise InvalidParameter(f"{name}={value!r} should be a whole number, {least} or more.")
+    return int(value)
+
+
+def _result(form: Formulation, data: Data, params: Any, trees: Iterable[Tree], began: float) -> Result:
+    """The cheapest of the trees that the model admits, or the constant tree where none is cheaper than that."""
+
+    def cost(tree: Tree) -> float:
+        return form.evaluate(tree, data.X_original, data.y, params, data.weights).objective
+
+    best: Tree | None = None
+    lowest = cost(form.constant_tree(data, params)) * (1 - 1e-9) - 1e-12
+    for tree in trees:
+        try:
+            known = form.normalise(tree, data, params)
+            form.require(known, data, params)
+        except TreeNotAdmitted:
+            continue  # grown for a greater depth, for smaller leaves
+        found = cost(known)
+        if found < lowest:
+            best, lowest = known, found
+    return unmodelled(
+        form,
+        data,
+        params,
+        best,
+        stop="work_limit",
+        began=began,
+        solver="none",
+        note="no model was built: the tree was found along a grid, and checked without one",
+    )
+
+
+# -- OCT and OCT-H ----------------------------------------------------------------------------------------------------
+
+
+def _tree_path(
+    form: Formulation, data: Data, checked: list[Any], wanted: list[int], steps: int, seed: int
+) -> Iterator[tuple[int, Result]]:
+    """Every setting's own search, and the cheapest of what all of them found."""
+    if not wanted:
+        return
+    began = time.monotonic()
+    pool: list[Tree] = []
+    for params in checked:
+        tree, interrupted = find(form, data, params, math.inf, steps=steps, seed=seed)
+        if interrupted:
+            raise KeyboardInterrupt
+        if tree is not None:
+            pool.append(tree)
+    share = (time.monotonic() - began) / len(checked)
+    for k in wanted:
+        yield k, _result(form, data, checked[k], pool, time.monotonic() - share)
+
+
+# -- RE-SVM and OCTSVM ------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Pool:
+    """Trees with their scores (K, n, D + 1), largest norms (K,) and numbers of splits (K,)."""
+
+    planes: list[Planes]
+    margins: FloatArray
+    sizes: FloatArray
+    splits: FloatArray
+
+    @classmethod
+    def of(cls, shop: TreeSearch, planes: list[Planes]) -> _Pool:
+        """Route all rows through all trees."""
+        margins = np.empty((len(planes), len(shop.X), shop.depth + 1))
+        for k, one in enumerate(planes):
+            margins[k] = shop.sign[:, None] * shop.route(one)[1]
+        return cls(
+            planes,
+            margins,
+            np.array([float(norms(one.omega, shop.norm).max()) for one in planes]),
+            np.array([float(one.split.sum()) for one in planes]),
+        )
+
+    def costs(self, shop: TreeSearch) -> FloatArray:
+        """Objective of every tree (K,)."""
+        paid = np.einsum("n,kns->k", shop.weights, shop.loss(self.margins))
+        delta = np.array([shop.margin(float(size)) for size in self.sizes])
+        total: FloatArray = delta + shop.c3 * self.splits + paid
+        return total
+
+
+def _margin_path(
+    form: Formulation, data: Data, checked: list[Any], wanted: list[int], steps: int, seed: int
+) -> Iterator[tuple[int, Result]]:
+    """One pool for all settings that share what trees look like: depth, norm and boundary."""
+    alike: defaultdict[Any, list[int]] = defaultdict(list)
+    for k, params in enumerate(checked):
+        alike[_shape(params)].append(k)
+    paths: dict[Any, _Path] = {}
+    for k in wanted:
+        shape = _shape(checked[k])
+        members = alike[shape]
+        if shape not in paths:
+            paths[shape] = _Path(data, [checked[m] for m in members], steps, seed)
+        path = paths[shape]
+        began = time.monotonic() - path.share
+        tree = path.tree(members.index(k))
+        yield k, _result(form, data, checked[k], [] if tree is None else [tree], began)
+
+
+def _shape(params: Any) -> Any:
+    return getattr(params, "depth", 0), params.norm, getattr(params, "boundary", None)
+
+
+class _Path:
+    """The pool of a grid, and the tree of every setting once it was asked for."""
+
+    def __init__(self, data: Data, checked: list[Any], steps: int, seed: int) -> None:
+        began = time.monotonic()
+        self.data, self.checked, self.steps, self.seed = data, checked, steps, seed
+        self._known: dict[int, tuple[Planes | None, bool]] = {}
+        self._below = _cheaper_relabelling(checked)
+        self.pool = _Pool.of(self.shop(checked[0]), self._grown())
+        self.share = (time.monotonic() - began) / len(checked)  # seconds of the pool for each setting
+
+    def shop(self, params: Any, steps: int | None = None) -> TreeSearch:
+        """A workshop of the training rows at one setting."""
+        data = self.data
+        return TreeSearch(data.X, data.sign, data.weights, params, Budget(math.inf, steps), self.seed)
+
+    def _grown(self) -> list[Planes]:
+        """Trees of a coarse part of the grid, and these without one of their subtrees."""
+        coarse = self._coarse()
+        found: list[Planes] = []
+        for params in coarse:
+            shop = self.shop(params, min(MOST_STEPS, POOL_STEPS // len(coarse)))
+            found += [planes.copy() for planes in shop.run()]
+            best = shop.best
+            if best is not None and best.split.any():
+                found.append(best.copy())
+                found += [shop.without(best, int(t)) for t in np.flatnonzero(best.split)[1:] + 1]
+        return found
+
+    def _coarse(self) -> list[Any]:
+        """Settings to grow trees from: of a large grid those with cheap splits where c1 and c2 are of a size."""
+        worth = [p for p in self.checked if not self._trivial(p)]
+        if len(worth) <= COARSE:
+            return worth
+        least = min(getattr(p, "c3", 0.0) for p in worth)
+        worth = [p for p in worth if getattr(p, "c3", 0.0) == least]
+        worth = [p for p in worth if LEAST_RATIO <= p.c2 / p.c1 <= LARGEST_RATIO] or worth
+        return [worth[k] for k in np.unique(np.linspace(0, len(worth) - 1, COARSE).round().astype(int))]
+
+    def _trivial(self, params: Any) -> bool:
+        """Whether no tree with a split can be better than the constant one."""
+        shop = self.shop(params)
+        return bool(params.c1 == 0 or shop.value(shop.unsplit()) <= shop.c3)
+
+    def tree(self, k: int) -> MarginTree | None:
+        """The tree of a setting; None where nothing beats the constant tree."""
+        chain = [k]
+        while (below := self._below[chain[-1]]) is not None and below not in self._known:
+            chain.append(below)
+        for j in reversed(chain):
+            if j not in self._known:
+                self._known[j] = self._found(j)
+        planes, _ = self._known[k]
+        return None if planes is None else as_margin_tree(planes, self.data, self.checked[k])
+
+    def _found(self, k: int) -> tuple[Planes | None, bool]:
+        """The planes of a setting, and whether they keep all labels. What is cheaper in c2 is known already."""
+        params = self.checked[k]
+        if self._trivial(params) or not self.pool.planes:
+            return None, False
+        below = self._below[k]
+        if below is not None:
+            # A best tree that gives up no label stays one where giving up costs more: no tree becomes cheaper.
+            planes, keeps = self._known[below]
+            if planes is not None and keeps:
+                return planes, True
+        shop = self.shop(params)
+        constant = shop.value(shop.unsplit())
+        costs = self.pool.costs(shop)
+        cheapest = int(np.argmin(costs))
+        if costs[cheapest] > constant * WORTH:
+            return None, False
+        shop.best = self.pool.planes[cheapest].copy()
+        shop.best.cost = shop.value(shop.best)
+        shop.search.settle_best()
+        for _ in range(self.steps):
+            if not shop.search.step():
+                break
+        shop.prune()
+        best = shop.best
+        if not best.split.any() or best.cost >= constant * (1 - 1e-9) - 1e-12:
+            return None, False
+        return best, bool((shop.believed(shop.route(best)[1]) == shop.sign[:, None]).all())
+
+
+def _cheaper_relabelling(checked: list[Any]) -> list[int | None]:
+    """For every setting the one with the next smaller c2 and all else the same."""
+    alike: defaultdict[Any, list[tuple[float, int]]] = defaultdict(list)
+    keys = [tuple(params.model_dump(exclude={"c2"}).values()) for params in checked]
+    for k, (key, params) in enumerate(zip(keys, checked, strict=True)):
+        alike[key].append((params.c2, k))
+    for same in alike.values():
+        same.sort()
+    below: list[int | None] = []
+    for key, params in zip(keys, checked, strict=True):
+        smaller = bisect_left(alike[key], (params.c2, -1))
+        below.append(alike[key][smaller - 1][1] if smaller else None)
+    return below

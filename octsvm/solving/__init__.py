@@ -1,0 +1,1 @@
+"""From a model to a checked result: plan, compile, cutting-plane loop, certificate, outcome."""

@@ -1,0 +1,310 @@
+"""Checks an answer outside the solver: the tree in it, where that tree sends the rows, and what it costs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyomo.environ as pyo
+from pyomo.core.expr import LinearExpression, MonomialTermExpression
+
+from ..errors import TreeNotAdmitted, UnsupportedProblem
+from ..formulations.base import FEASIBILITY, BoolArray, Evaluation, Formulation, ModelInfo, structure
+from ..formulations.trees import MarginTree, Tree
+
+# Agreement asked of two computations of one objective, relative: what feasibility tolerances of 1e-6 leave.
+AGREE = 1e-5
+OWN = frozenset(
+    (
+        "topology",
+        "split",
+        "pruning",
+        "assignment",
+        "routing",
+        "leaf_label",
+        "relabelling",
+        "hinge",
+        "margin",
+        "side_costs",
+        "mixes",
+        "subtree_bounds",
+        "cost",
+        "objective",
+    )
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """The tree in the model's values and what was recomputed of it.
+
+    ``objective`` includes the user's own terms; ``claimed`` is the model's objective at its values; ``admitted`` says
+    whether the tree is a point of the model; ``mismatch`` is empty where the claim holds.
+    """
+
+    tree: Tree
+    evaluation: Evaluation
+    objective: float
+    claimed: float
+    differing_rows: tuple[int, ...]
+    admitted: bool
+    mismatch: str
+    notes: tuple[str, ...]
+
+
+def user_components(model: pyo.ConcreteModel) -> list[Any]:
+    """Top-level components that the formulation did not build."""
+    return [c for c in model.component_objects(descend_into=False) if c.local_name not in OWN]
+
+
+def active_objective(model: pyo.ConcreteModel) -> Any:
+    """The one active objective, to be minimised.
+
+    Raises
+    ------
+    UnsupportedProblem
+    """
+    found = list(model.component_data_objects(pyo.Objective, active=True, descend_into=True))
+    if len(found) != 1:
+        names = ", ".join(o.name for o in found) or "none"
+        raise UnsupportedProblem(
+            f"The model has {len(found)} active objectives ({names}), and one is needed. Deactivate the others."
+        )
+    if found[0].sense != pyo.minimize:
+        raise UnsupportedProblem(
+            f"The objective {found[0].name!r} is to be maximised, and trees are fitted by minimising. "
+            "Change its sign and set its sense to minimize."
+        )
+    return found[0]
+
+
+def is_own(model: pyo.ConcreteModel) -> bool:
+    """Whether nothing was added, fixed or changed in the objective since the model was built."""
+    return (
+        active_objective(model).expr is model.component("cost")
+        and not user_components(model)
+        and structure(model) == model.info.structure
+    )
+
+
+def user_terms(model: pyo.ConcreteModel) -> float:
+    """What the user added to the objective, at the present values: objective minus the formulation's own cost."""
+    return float(pyo.value(active_objective(model).expr)) - float(pyo.value(model.cost.expr))
+
+
+def _present(body: Any) -> float | None:
+    """The value of ``body`` at the present values, None where a variable has none."""
+    # Nearly every row; Pyomo's walk through the expression takes several times as long.
+    if type(body) is LinearExpression:
+        total = 0.0
+        for part in body.args:
+            if type(part) is not MonomialTermExpression:
+                break
+            coef, var = part.args
+            if type(coef) is not float or var.value is None:
+                break
+            total += coef * var.value
+        else:
+            return total
+    found: float | None = pyo.value(body, exception=False)
+    return found
+
+
+def broken_row(model: pyo.ConcreteModel, tolerance: float = 1e-6) -> str | None:
+    """The most violated active row or bound at the present values, as text; None where all hold.
+
+    The tolerance is relative to the larger side of the row, and to a variable's value for its bounds.
+    """
+    worst, text = tolerance, None
+    for row in model.component_data_objects(pyo.Constraint, active=True, descend_into=True):
+        low, expression, high = row.to_bounded_expression(evaluate_bounds=True)
+        body = _present(expression)
+        if body is None:
+            continue  # a variable of the user's own without a value: nothing to check yet
+        size = max(1.0, abs(low or 0.0), abs(high or 0.0))
+        excess = max(low - body if low is not None else 0.0, body - high if high is not None else 0.0)
+        if excess / size > worst:
+            doc = row.parent_component().doc
+            worst, text = (
+                excess / size,
+                f"{row.name} is violated by {excess:.3g}" + (f" ({doc})" if doc else ""),
+            )
+    for var in model.component_data_objects(pyo.Var, active=True, descend_into=True):
+        if var.value is None:
+            continue
+        low, high = var.bounds
+        excess = max(
+            (low - var.value if low is not None else 0.0), (var.value - high if high is not None else 0.0)
+        )
+        if excess / max(1.0, abs(var.value)) > worst:
+            worst, text = (
+                excess / max(1.0, abs(var.value)),
+                f"{var.name} = {var.value:.6g} is outside [{low}, {high}]",
+            )
+    return text
+
+
+def moved(fixed: list[tuple[Any, float | None]]) -> str | None:
+    """Restore variables that the user fixed; say which of them the tree wants elsewhere."""
+    text = None
+    for var, value in fixed:
+        if value is not None and var.value is not None and abs(var.value - value) > FEASIBILITY:
+            text = text or f"{var.name} is fixed to {value:g}, and the tree has {var.value:g} there"
+        var.set_value(value, skip_validation=True)
+    return text
+
+
+def forget_own_values(model: pyo.ConcreteModel) -> None:
+    """Unset the variables of the user's own: values of an earlier solve say nothing about another tree."""
+    for component in user_components(model):
+        for var in _vars_of(component):
+            if not var.fixed:
+                var.set_value(None)
+
+
+def _vars_of(component: Any) -> list[Any]:
+    if component.ctype is pyo.Var:
+        return list(component.values())
+    if component.ctype is pyo.Block:
+        return [v for data in component.values() for v in data.component_data_objects(pyo.Var)]
+    return []
+
+
+def embed(
+    model: pyo.ConcreteModel,
+    formulation: Formulation,
+    tree: Tree,
+    marks: BoolArray | None = None,
+    retry: bool = True,
+) -> Tree:
+    """Embed ``tree`` and check every row of the model at the values, the user's own rows included.
+
+    With ``retry``, a tree whose cheapest relabelling breaks a row is tried with every label kept.
+
+    Raises
+    ------
+    TreeNotAdmitted
+    """
+    fixed = [(v, v.value) for v in model.component_data_objects(pyo.Var) if v.fixed]
+    embedded: Tree = formulation.embed(model, tree, marks)
+    reason = moved(fixed) or broken_row(model)
+    relabels = isinstance(embedded, MarginTree) and bool(embedded.relabelled)
+    if reason is not None and retry and marks is None and relabels and isinstance(embedded, MarginTree):
+        # A user's row may limit relabelling: try again with every label kept.
+        none = np.zeros((model.info.data.n, embedded.n_nodes), dtype=bool)
+        try:
+            embedded = formulation.embed(model, tree, none)
+        except TreeNotAdmitted:
+            pass
+        else:
+            reason = moved(fixed) or broken_row(model)
+    if reason is not None:
+        raise TreeNotAdmitted(f"The tree is not a point of this model: {reason}.")
+    return embedded
+
+
+def certify(model: pyo.ConcreteModel, formulation: Formulation) -> Certificate:
+    """Read the tree from the model's values, route the training rows by it, and recompute its objective.
+
+    Each row takes the cheaper of error and relabelling, as far as the user's own rows allow. The model's values
+    become those of the tree where the model admits it, and stay as they are otherwise.
+    """
+    info: ModelInfo = model.info
+    data = info.data
+    claimed = float(pyo.value(active_objective(model).expr))
+    said = formulation.assigned_path(model)
+    tree: Tree = formulation.extract(model)
+    path = tree.nodes(data.X_original)
+    differing = tuple(int(i) for i in np.flatnonzero((path != said).any(axis=1)))
+    notes: list[str] = []
+    own_marks = relabelling(tree, data.n) if isinstance(tree, MarginTree) else None
+    before = {id(v): v.value for v in model.component_data_objects(pyo.Var)}
+
+    admitted = False
+    reason = ""
+    # The best that the routing leaves open first; a user's own rows may forbid it, and then the cheapest that they allow.
+    attempts: list[tuple[Tree, BoolArray | None]] = [
+        (formulation.improve(tree, data, info.params), None),
+        (tree, own_marks),
+    ]
+    if own_marks is not None and own_marks.any():
+        attempts.append((tree, np.zeros_like(own_marks)))
+    best: tuple[float, Tree, dict[int, Any]] | None = None
+    for k, (candidate, choice) in enumerate(attempts):
+        try:
+            embedded = embed(model, formulation, candidate, choice, retry=False)
+        except TreeNotAdmitted as error:
+            reason = reason or str(error)
+        else:
+            cost = float(pyo.value(active_objective(model).expr))
+            if best is None or cost < best[0]:
+                best = cost, embedded, {id(v): v.value for v in model.component_data_objects(pyo.Var)}
+            if k == 0:
+                break
+        for var in model.component_data_objects(pyo.Var):
+            var.set_value(before[id(var)], skip_validation=True)
+    if best is not None:
+        admitted, tree = True, best[1]
+        for var in model.component_data_objects(pyo.Var):
+            var.set_value(best[2][id(var)], skip_validation=True)
+    if not admitted:
+        for var in model.component_data_objects(pyo.Var):
+            var.set_value(before[id(var)], skip_validation=True)
+    extra = user_terms(model)
+    # An embedded tree records the rows that it relabels in this model; otherwise each row takes the cheaper.
+    marks = None
+    if isinstance(tree, MarginTree) and (admitted or not is_own(model)):
+        marks = relabelling(tree, data.n)
+    evaluation = formulation.evaluate(tree, data.X_original, data.y, info.params, data.weights, marks)
+    if isinstance(tree, MarginTree) and not admitted and evaluation.relabelled is not None:
+        tree = with_records(tree, model, evaluation.relabelled)
+    objective = evaluation.objective + extra
+    if not is_own(model):
+        added = [c.local_name for c in user_components(model)]
+        if not added and structure(model) != info.structure:
+            added.append("changes inside its blocks")
+        names = ", ".join(added) or active_objective(model).name
+        notes.append(
+            f"the model carries parts of your own ({names}); their terms are Pyomo's at the tree's values: {extra:.6g}"
+        )
+
+    mismatch = ""
+    # As printed, OCTSVM lets a row on a hyperplane choose its side: only a worse tree contradicts it then.
+    chooses = getattr(info.params, "boundary", 0.0) is None
+    if differing and not chooses:
+        rows = ", ".join(map(str, differing[:8])) + (", ..." if len(differing) > 8 else "")
+        mismatch = f"the tree routes {len(differing)} of {data.n} training rows otherwise than the solver's answer (rows {rows})"
+    if objective > claimed + AGREE * max(1.0, abs(claimed)) * _looseness(claimed):
+        worse = f"the tree costs {objective:.8g} and the answer claims {claimed:.8g}"
+        mismatch = f"{mismatch}; {worse}" if mismatch else worse
+    elif objective < claimed - 1e-6 * max(1e-3, abs(claimed)):
+        notes.append(f"the recomputed objective is better than the solver's ({claimed:.8g}) and kept")
+    if not admitted and not mismatch and evaluation.objective > info.upper_bound:
+        notes.append(
+            "the engine's tree is worse than the bound that big-M was built from, where the model is not exact"
+        )
+    elif not admitted and not mismatch:
+        mismatch = f"the tree is no point of the model: {reason}"
+    return Certificate(tree, evaluation, objective, claimed, differing, admitted, mismatch, tuple(notes))
+
+
+def _looseness(claimed: float) -> float:
+    # Relative agreement for small objectives too: an absolute 1e-5 would hide a wrong answer worth 1e-4.
+    return max(abs(claimed), 1e-3) if abs(claimed) < 1.0 else 1.0
+
+
+def relabelling(tree: MarginTree, n: int) -> BoolArray:
+    """Which of ``n`` rows the tree has relabelled at which node (n, T)."""
+    marks = np.zeros((n, tree.n_nodes), dtype=bool)
+    for r in tree.relabelled:
+        marks[r.row, r.node - 1] = True
+    return marks
+
+
+def with_records(tree: MarginTree, model: pyo.ConcreteModel, marks: BoolArray) -> MarginTree:
+    """The tree with its relabelled rows and their costs."""
+    from ..formulations.margin_trees import records
+
+    params = model.info.params
+    return tree.with_relabelled(records(tree, model.info.data, params.c1, params.c2, marks))

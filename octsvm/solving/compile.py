@@ -1,0 +1,120 @@
+"""From a model to arrays (and an .nl file where an engine wants one); the model comes back unchanged.
+
+The linear rows, with marked cones and squares as a bridge leaves them, become a :class:`LinearProgram`. Quadratic rows
+and terms of the user's own, which no block has marked, follow as quadratic parts; what is neither is left to engines that
+read .nl files, and the program is then ``partial``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyomo.environ as pyo
+from numpy.typing import NDArray
+from pyomo.core.expr.visitor import identify_variables
+from pyomo.repn import generate_standard_repn
+from pyomo.repn.plugins.nl_writer import NLWriter
+
+from ..backends.matrix_program import LinearProgram, QuadraticForm, QuadraticRow
+from ..bridges import Bridge
+from ..bridges.perspective import written_as
+from ..problem_class import ProblemClass, degree
+
+
+def compile_program(model: pyo.ConcreteModel, problem: ProblemClass, bridge: Bridge | None) -> LinearProgram:
+    """Translate ``model``; the bridge is applied and stays so (its ``undo`` is the caller's)."""
+    if bridge is not None:
+        bridge.apply(model, problem)
+    if not problem.unmarked:
+        program = LinearProgram.compile(model)
+        if bridge is not None:
+            bridge.attach(program)
+        return program
+    objective = next(model.component_data_objects(pyo.Objective, active=True, descend_into=True))
+    curved = [
+        row
+        for row in model.component_data_objects(pyo.Constraint, active=True, descend_into=True)
+        if degree(row.body) > 1
+    ]
+    expression, linear, form = objective.expr, None, None
+    try:
+        for row in curved:
+            row.deactivate()
+        if degree(expression) > 1:
+            repn = generate_standard_repn(expression, quadratic=True, compute_values=True)
+            linear = repn.constant + sum(
+                c * v for c, v in zip(repn.linear_coefs, repn.linear_vars, strict=True)
+            )
+            objective.set_value(linear)
+            form = repn
+        program = LinearProgram.compile(model)
+    finally:
+        for row in curved:
+            row.activate()
+        if linear is not None:
+            objective.set_value(expression)
+    parts = [row.body for row in curved] + ([expression] if form is not None else [])
+    extra = {id(v): v for e in parts for v in identify_variables(e, include_fixed=False)}
+    program = program.with_columns([v for k, v in extra.items() if k not in program.position])
+    rows = [generate_standard_repn(row.body, quadratic=True, compute_values=True) for row in curved]
+    partial = any(r.nonlinear_expr is not None for r in [*rows, *([form] if form is not None else [])])
+    program = replace(
+        program,
+        quadratic_rows=[
+            _quadratic_row(r, row, program.position)
+            for r, row in zip(rows, curved, strict=True)
+            if r.nonlinear_expr is None
+        ],
+        quadratic_cost=None if form is None or partial else _form(form, program.position),
+        partial=partial,
+    )
+    if bridge is not None:
+        bridge.attach(program)
+    return program
+
+
+def _form(repn: Any, position: dict[int, int]) -> QuadraticForm:
+    pairs = [(position[id(a)], position[id(b)]) for a, b in repn.quadratic_vars]
+    first, second = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+    return QuadraticForm(first, second, np.array(repn.quadratic_coefs, dtype=float))
+
+
+def _quadratic_row(repn: Any, row: Any, position: dict[int, int]) -> QuadraticRow:
+    at = np.array([position[id(v)] for v in repn.linear_vars], dtype=np.int64)
+    low, high = row.lb, row.ub
+    shift = float(repn.constant)
+    return QuadraticRow(
+        _form(repn, position),
+        at,
+        np.array(repn.linear_coefs, dtype=float),
+        -np.inf if low is None else float(low) - shift,
+        np.inf if high is None else float(high) - shift,
+    )
+
+
+@dataclass(frozen=True)
+class Written:
+    """An .nl file and where its variables stand among a program's columns."""
+
+    path: Path
+    columns: NDArray[np.int64]
+
+
+def write_nl(
+    model: pyo.ConcreteModel,
+    problem: ProblemClass,
+    program: LinearProgram,
+    form: str,
+    scale: float,
+    folder: Path,
+) -> Written:
+    """Write ``model`` (no bridge applied) with its cones in ``form`` into ``folder``."""
+    path = folder / "model.nl"
+    with written_as(form, model, problem, scale), path.open("w", newline="") as out:
+        info = NLWriter().write(
+            model, out, linear_presolve=False, scale_model=False, export_defined_variables=False
+        )
+    return Written(path, np.array([program.position[id(v)] for v in info.variables], dtype=np.int64))

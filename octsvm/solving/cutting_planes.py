@@ -1,0 +1,363 @@
+"""The loop around an engine: solve, polish with the integers fixed, refine, until the gap closes or a limit is hit.
+
+Without a bridge there is one round. With the outer approximation every round gives a bound (the relaxation's) and an
+incumbent (the polished point, repaired into one of the original model). Polishing fixes all integers and solves the
+convex rest; its tangents make the next round exact at that assignment, so a round either closes the gap or meets a
+new assignment.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..backends.matrix_program import Array, Limits, LinearProgram, Outcome
+from ..bridges import Bridge, relative_gap
+from ..errors import EngineFailed, LicenseTooSmall
+from ..result import Progress, TracePoint
+from .engine import Engine, embedded
+
+POLISH_ROUNDS = 40
+POLISH_GAP = 1e-9
+POLISH_GRACE = 0.5  # seconds past the deadline that polishing may still take
+TIGHTEST_INTEGRALITY = 1e-9
+REFINE_ROUNDS = 20
+LEAST_GAP = 1e-9  # relative, of a single round
+STARTS_WITHIN = 2e-6  # violation of a row that a start may have: twice the feasibility tolerance
+
+
+class Rounds:
+    """State of one solve.
+
+    Attributes
+    ----------
+    best : ndarray or None
+        Best point of the (repaired) model, aligned with ``program.columns``.
+    objective, bound : float
+    own : bool
+        Whether ``best`` was found by the engine rather than given as a start.
+    last : Outcome or None
+        What the engine's last solve came to.
+    start : str
+        What became of the start that the engine was handed; empty where it does not say.
+    startup : float
+        Seconds that processes of the engine's own took to start, over all rounds.
+    """
+
+    def __init__(
+        self,
+        program: LinearProgram,
+        engine: Engine,
+        bridge: Bridge | None,
+        *,
+        deadline: float,
+        began: float,
+        gap: float,
+        threads: int,
+        seed: int,
+        node_limit: int | None,
+        round_limit: int | None,
+        floor: float,
+        size: float,
+        log: Any,
+        callback: Callable[[Progress], Any] | None,
+        settle: Callable[[Array], Array | None] | None = None,
+        work: float | None = None,
+        options: Mapping[str, Any] | None = None,
+        small: bool = False,
+        searched: bool = False,
+    ) -> None:
+        self.program, self.engine, self.bridge = program, engine, bridge
+        self.spec, self._polisher = engine.spec, embedded()
+        # Our own search has been where the engine's heuristics would look; on a small model they take most of the time.
+        for_small = self.spec.small if small and searched else {}
+        self.small = small  # then a round is short, and is not ended early for better tangents
+        self.work, self.options = work, {**for_small, **(options or {})}
+        self.deadline, self.began, self.gap = deadline, began, gap
+        self.threads, self.seed, self.log, self.callback = threads, seed, log, callback
+        self.node_limit, self.round_limit = node_limit, round_limit
+        self.size, self.settle = size, settle
+        self.integrality = self.spec.tolerances.integrality
+        self.last: Outcome | None = None
+        self.start, self.startup = "", 0.0
+        self.best: Array | None = None
+        self.own = False
+        self.objective, self.bound = float("inf"), floor
+        self.rounds = self.nodes = 0
+        self.trace: list[TracePoint] = []
+        self.notes: list[str] = []
+        self._asked_to_stop = False
+        self._hand_over = True  # the incumbent, to the engine, as its start
+        self._met = False  # a point seen on the way closed the gap, and the engine was told to stop
+
+    # -- bookkeeping ----------------------------------------------------------------------------------------
+
+    def _left(self) -> float:
+        return self.deadline - time.monotonic()
+
+    def _limits(self, gap: float) -> Limits:
+        nodes = None if self.node_limit is None else max(0, self.node_limit - self.nodes)
+        return Limits(
+            self._left(),
+            gap,
+            nodes,
+            self.threads,
+            self.seed,
+            self.integrality,
+            min(self.size, self.objective),
+            self.log,
+            self.work,
+            self.options,
+        )
+
+    def _report(self, nodes: int) -> bool:
+        seconds = time.monotonic() - self.began
+        last = self.trace[-1] if self.trace else None
+        if last is None or last.incumbent != self.objective or last.bound != self.bound:
+            self.trace.append(TracePoint(seconds, self.objective, self.bound))
+        if self.callback is not None and self.callback(
+            Progress(seconds, self.objective, self.bound, self.rounds, self.nodes + nodes)
+        ):
+            self._asked_to_stop = True
+        return self._asked_to_stop
+
+    def _watch(self, bound: float, nodes: int, point: Array | None) -> bool:
+        if np.isfinite(bound) and abs(bound) < 1e19:
+            self.bound = max(self.bound, bound)
+        if point is not None:
+            self._take(point, own=True)
+        self._met = relative_gap(self.objective, self.bound, self.size) <= self.gap
+        return self._report(nodes) or self._met
+
+    def _take(self, point: Array, own: bool) -> bool:
+        repaired = point if self.bridge is None else self.bridge.repair(point)
+        if repaired is None:
+            return False
+        objective = self.program.objective(repaired)
+        if objective >= self.objective - 1e-12:
+            return False
+        self.best, self.objective, self.own = repaired, objective, own
+        return True
+
+    # -- polishing ------------------------------------------------------------------------------------------
+
+    def polish(self, x: Array, own: bool) -> None:
+        """Fix the integers of ``x`` and solve the convex rest with the embedded solver; keep what is better."""
+        if self.program.quadratic or self.program.partial:
+            self._take(x, own)  # rows that no bridge knows: nothing to polish with
+            return
+        from ..backends import highs  # with the first solve, not with octsvm.build
+
+        rest = highs.FixedProgram(self.program, self._polisher, self._limits(self.gap), x)
+        best, value, stop = None, float("inf"), "time_limit"
+        for _ in range(POLISH_ROUNDS):
+            seconds = self._left() + POLISH_GRACE
+            if seconds <= 0:
+                break
+            stop, point, bound = rest.solve(seconds)
+            if point is None:
+                break
+            repaired = point if self.bridge is None else self.bridge.repair(point)
+            if repaired is not None and self.program.objective(repaired) < value:
+                best, value = repaired, self.program.objective(repaired)
+            if self.bridge is None or value - bound <= POLISH_GAP * max(abs(value), 1e-3):
+                break
+            cuts = self.bridge.cuts(point)
+            if not cuts:
+                break
+            rest.add_rows(cuts)
+        if best is not None:
+            best = self._settle_integers(best)
+            if value < self.objective - 1e-12 or (self.best is None):
+                self.best, self.objective, self.own = best, value, own
+            if self.bridge is not None:
+                self.program.add_rows(self.bridge.cuts(best, violated=False))
+        elif stop not in ("infeasible", "inf_or_unbd"):
+            self._take(
+                x, own
+            )  # no time to polish; a point that only integrality slack makes feasible is dropped
+        if self.bridge is not None:
+            self.program.add_rows(self.bridge.cuts(x))
+
+    def refine(self) -> None:
+        """Alternate: best choice of what the routing leaves free (``settle``), then polish, while that pays."""
+        for _ in range(REFINE_ROUNDS):
+            if self.settle is None or self.best is None or self._left() <= 0:
+                return
+            point = self.settle(self.best)
+            repaired = point if point is None or self.bridge is None else self.bridge.repair(point)
+            if repaired is None or self.program.violation(repaired) > STARTS_WITHIN:
+                return
+            before = self.objective
+            if self.program.objective(repaired) >= before - 1e-9 * max(1.0, abs(before)):
+                return
+            self._take(repaired, self.own)
+            self.polish(repaired, self.own)
+
+    def _settle_integers(self, x: Array) -> Array:
+        out = x.copy()
+        out[self.program.integer] = np.round(out[self.program.integer])
+        return out
+
+    # -- the loop -------------------------------------------------------------------------------------------
+
+    def run(self, start: Array | None) -> str:
+        """Run to the end and return why it stopped."""
+        try:
+            if self.program.infeasible:
+                return "infeasible"
+            if not self.program.n:
+                self.best, self.objective, self.bound = np.zeros(0), self.program.offset, self.program.offset
+                return "optimal"
+            if start is not None:
+                self.begin_with(start)
+            return self._loop()
+        except KeyboardInterrupt:
+            return "interrupted"
+
+    def begin_with(self, start: Array) -> None:
+        """Take a start as the first incumbent if it is a point of the program; NaN marks what it leaves open."""
+        known = np.isfinite(start)
+        if not known.all():
+            whole = np.flatnonzero(known & self.program.integer)
+            if self.program.quadratic or self.program.partial:
+                self.notes.append("the start leaves variables of your own open, and was not used")
+                return
+            from ..backends import highs
+
+            out = highs.solve(
+                self.program.fixed_at(whole, np.round(start[whole])), self._polisher, self._limits(self.gap)
+            )
+            if out.x is None:
+                self.notes.append(
+                    "the start could not be completed by values for your own variables, and was not used"
+                )
+                return
+            start = out.x
+        repaired = start if self.bridge is None else self.bridge.repair(start)
+        if repaired is None or self.program.violation(repaired) > STARTS_WITHIN:
+            self.notes.append("the start is no point of the model with your own rows, and was not used")
+            return
+        self._take(repaired, own=False)
+        self.polish(repaired, own=False)
+        self.refine()
+        self._report(0)
+
+    def adopt(self, x: Array) -> bool:
+        """Take a point that was found elsewhere, read as a tree and polished; whether it is better than the incumbent."""
+        before = self.objective
+        point = x if self.settle is None else self.settle(x)
+        repaired = point if point is None or self.bridge is None else self.bridge.repair(point)
+        if repaired is None or self.program.violation(repaired) > STARTS_WITHIN:
+            return False
+        if not self._take(repaired, own=True):
+            return False
+        self.polish(repaired, own=True)
+        self.refine()
+        self._report(0)
+        return self.objective < before
+
+    def tell(self) -> bool:
+        """Tell the caller's callback how things are; whether it asks to stop."""
+        return self._report(0)
+
+    def _loop(self) -> str:
+        stalled = False
+        while True:
+            if relative_gap(self.objective, self.bound, self.size) <= self.gap:
+                return "optimal"
+            if self._asked_to_stop:
+                return "interrupted"
+            if self._left() <= 0:
+                return "time_limit"
+            if self.round_limit is not None and self.rounds >= self.round_limit:
+                return "work_limit"
+            if self.node_limit is not None and self.rounds and self.nodes >= self.node_limit:
+                return "work_limit"
+            # Polishing may move a point by the engine's tolerances: a little less than the gap is asked of it.
+            exact = self.bridge is None or self.engine.native
+            share = 0.25 if not exact else 1.0 if self.bridge is None and self.spec.trusted else 0.9
+            tight = max(self.gap * share, LEAST_GAP) if share < 1.0 else self.gap
+            now = relative_gap(self.objective, self.bound, self.size)
+            target = tight if exact or stalled or self.small else max(tight, min(1e-2, now / 10))
+            before = self.objective, self.bound
+            checked = self.best, self.objective, self.own
+            given = self.best if self._hand_over else None
+            self._met = False
+            try:
+                out = self.engine.solve(self._limits(target), given, self._watch)
+            except LicenseTooSmall as error:
+                if not self.rounds:
+                    raise
+                self.notes.append(f"refinement had to end: {error}")
+                return "licence"
+            self.last = out
+            self.start = self.start or out.start
+            self.startup += out.startup
+            self.rounds += 1
+            if out.failure:
+                self.notes.append(out.failure)
+            self.nodes += out.nodes
+            # Points seen on the way use the engine's tolerances; only polished ones stand.
+            seen, claim, _ = self.best, self.objective, self.own
+            self.best, self.objective, self.own = checked
+            if out.stop in ("unbounded", "inf_or_unbd"):
+                return out.stop  # a point of an unbounded model is worth nothing
+            if out.stop == "infeasible":
+                if self.best is None:
+                    return "infeasible"
+                self.notes.append(
+                    "the engine called the refined model infeasible although a solution is known"
+                )
+                return "numeric"
+            if np.isfinite(out.bound):
+                self.bound = max(self.bound, out.bound)
+            if out.x is not None:
+                try:
+                    self.polish(out.x, own=True)
+                except KeyboardInterrupt:
+                    self._take(out.x, own=True)
+                    raise
+                self.refine()
+            if seen is not None and claim < self.objective - 1e-3 * abs(claim):
+                self.polish(seen, own=True)  # the engine ended on a worse point than it had shown
+            self._report(0)
+            if out.stop == "error":
+                if self.best is None and self.rounds == 1:
+                    raise EngineFailed(
+                        f"{out.failure or f'{self.spec.title} broke down on this model without an answer'}. Try another "
+                        "seed or another solver, or write the model with octsvm.write and solve it elsewhere."
+                    )
+                return "error"
+            if relative_gap(self.objective, self.bound, self.size) <= self.gap:
+                return "optimal"
+            if out.stop == "node_limit":
+                return "work_limit"
+            if out.stop not in ("optimal", "gap_limit") and not self._met:
+                return "interrupted" if self._asked_to_stop else out.stop
+            self._met = False
+            progress = self.objective < before[0] - 1e-12 or self.bound > before[1] + 1e-9 * max(
+                1.0, abs(self.bound)
+            )
+            if not exact and not progress and target > tight:
+                stalled = True  # ask for all of the accuracy before anything is concluded
+                continue
+            if exact or not progress:
+                if given is not None:
+                    # Seen with an engine whose presolve misplaces a start, so that its false value ends the search early.
+                    self._hand_over = False
+                    self.notes.append(
+                        "the engine's claim did not hold; solved again without handing it the incumbent"
+                    )
+                    continue
+                if self.integrality > TIGHTEST_INTEGRALITY:
+                    # The engine says it is done and its own solution does not confirm it: integrality slack.
+                    self.integrality = TIGHTEST_INTEGRALITY
+                    self.notes.append(
+                        f"solved again with an integrality tolerance of {TIGHTEST_INTEGRALITY:g}"
+                    )
+                    continue
+                return "numeric"

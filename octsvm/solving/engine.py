@@ -1,0 +1,147 @@
+"""An engine as the rounds see it: it takes a program in the columns of the lifted one and answers in them."""
+
+from __future__ import annotations
+
+import importlib
+import shutil
+import tempfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyomo.environ as pyo
+from numpy.typing import NDArray
+
+from .. import solvers
+from ..backends.matrix_program import Array, Limits, LinearProgram, Outcome, Watch, claimed_bound
+from ..backends.nl_text import write_linear_nl
+from ..bridges import Bridge
+from ..errors import OutputNotWritable
+from ..problem_class import ProblemClass
+from ..solvers import SolverSpec
+from .compile import write_nl
+
+EMBEDDED = "highs"  # polishes every engine's answer
+
+
+@dataclass(frozen=True)
+class ModelFile:
+    """An .nl file of the model, where its variables stand among the engine's columns, and its objective's scale."""
+
+    path: Path
+    columns: NDArray[np.int64]
+    scale: float
+
+
+class Engine:
+    """Hands a program to the backend of an entry, in the form that the entry wants.
+
+    Attributes
+    ----------
+    spec : SolverSpec
+    native : bool
+        Whether it takes the model as it stands (one solve is exact), rather than a relaxation that is refined.
+    """
+
+    def __init__(self, spec: SolverSpec, program: LinearProgram, bridge: Bridge | None, native: bool) -> None:
+        self.spec, self.native = spec, native
+        self._lifted, self._bridge = program, bridge
+        self._backend = importlib.import_module(f"octsvm.backends.{spec.backend}")
+        self._file: ModelFile | None = None
+        self._folder: str | None = None
+        self._program, self._keep = program, np.arange(program.n)
+        if native and bridge is not None and not program.infeasible:
+            self._program, self._keep = bridge.native(program)
+
+    def write_file(self, model: pyo.ConcreteModel, problem: ProblemClass, size: float) -> None:
+        """Write the .nl file of ``model``, which must carry no bridge, for an entry that reads one.
+
+        Raises
+        ------
+        OutputNotWritable
+        """
+        # What is refined in rounds is linear and gets new rows: its file is written anew for every solve.
+        wants = self.native and (
+            self.spec.format == "nl" or (self.spec.format == "any" and self._program.partial)
+        )
+        if not wants or self._program.infeasible or not self._program.n:
+            return
+        scale = self._program.cost_scale(size)
+        try:
+            written = write_nl(model, problem, self._program, self.spec.cone_form, scale, self._place())
+        except OSError as error:
+            raise self._unwritable(error) from None
+        self._file = ModelFile(written.path, written.columns, scale)
+
+    def _place(self) -> Path:
+        if self._folder is None:
+            self._folder = tempfile.mkdtemp(prefix="octsvm-")
+        return Path(self._folder)
+
+    def _unwritable(self, error: OSError) -> OutputNotWritable:
+        return OutputNotWritable(
+            f"The model's file for {self.spec.title} cannot be written: {error.strerror or error}. TMPDIR names another "
+            "folder for temporary files."
+        )
+
+    def _linear_file(self, program: LinearProgram, size: float) -> ModelFile | None:
+        """The .nl file of a linear program for an entry that reads no other; None for all others."""
+        if self.spec.format != "nl" or program.quadratic or program.partial:
+            return None
+        scale = program.cost_scale(size)
+        try:
+            path = self._place() / "linear.nl"
+            return ModelFile(path, write_linear_nl(program, path, scale), scale)
+        except OSError as error:
+            raise self._unwritable(error) from None
+
+    def close(self) -> None:
+        """Remove what was written."""
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder = None
+
+    def solve(self, limits: Limits, start: Array | None = None, watch: Watch | None = None) -> Outcome:
+        """Solve the program as it is now, rows that were added included.
+
+        Raises
+        ------
+        EngineFailed, LicenseTooSmall, UnsupportedProblem, InvalidParameter, OutputNotWritable
+        """
+        program = self._program if self.native else self._lifted
+        given = None if start is None else start[self._keep]
+        if given is not None and not np.isfinite(given).all():
+            given = None
+
+        def back(x: Array) -> Array:
+            if len(self._keep) == self._lifted.n:
+                return x
+            out = np.zeros(self._lifted.n)
+            out[self._keep] = x
+            assert self._bridge is not None
+            repaired = self._bridge.repair(out)
+            return out if repaired is None else repaired
+
+        def look(bound: float, nodes: int, point: Array | None) -> bool:
+            assert watch is not None
+            trusted = bound if self.spec.claim != "none" else -np.inf
+            return watch(trusted, nodes, None if point is None else back(point))
+
+        file = self._file or self._linear_file(program, limits.size)
+        more: dict[str, Any] = {} if file is None else {"nl": file}
+        out: Outcome = self._backend.solve(
+            program, self.spec, limits, given, None if watch is None else look, **more
+        )
+        bound = out.bound
+        if self.spec.claim == "none":
+            bound = -np.inf
+        elif out.stop in ("optimal", "gap_limit") and out.x is not None and not np.isfinite(bound):
+            # It says that it is done within the gap, and names no bound.
+            bound = claimed_bound(out.objective, limits, self.spec.native("gap"))
+        return replace(out, x=None if out.x is None else back(out.x), bound=bound)
+
+
+def embedded() -> SolverSpec:
+    """The entry of the embedded solver."""
+    return solvers.get(EMBEDDED)

@@ -1,0 +1,308 @@
+"""Neighbourhood search with the model itself: fix most integers at the incumbent, solve the rest, and again.
+
+The model is built and compiled once. A neighbourhood names rows and nodes that are free; the integers of all others are
+fixed in the compiled program, and the rest goes through the same rounds and the same engine as a whole model does. What
+comes back is read as a tree, routed, charged and embedded again before it replaces the incumbent, so no neighbourhood
+makes it worse. Nothing is concluded about the whole model: its bound stays what it was.
+
+Three kinds of neighbourhood take turns, those that found something first:
+
+* ``near``: the rows next to the hyperplanes and those that cost most, and a node;
+* ``subtree``: a node, all that is below it, and the rows that come there;
+* ``random``: rows drawn at random, and a node.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyomo.environ as pyo
+from numpy.typing import NDArray
+
+from ..backends.matrix_program import Array, LinearProgram
+from ..bridges import Bridge
+from ..errors import EngineFailed, LicenseTooSmall, UnsupportedProblem
+from ..formulations.base import BoolArray, IntArray
+from ..solvers import SolverSpec
+from .cutting_planes import Rounds
+from .engine import Engine, embedded
+from .plan import Plan
+
+KINDS = ("near", "subtree", "random")
+FIRST_SIZE = 5  # free rows
+NODES = 200  # of one neighbourhood
+SLICE = 2.0  # seconds of one neighbourhood, without a work limit
+ROUNDS = 4  # of refinement of one neighbourhood
+FAILURES = 30  # neighbourhoods in a row that improve nothing, after which the search is over
+IMPROVES = 1e-9  # relative
+
+# Which index of an integer variable is the row and which the node, by the variable's name.
+OF_ROWS = {"z": (0, 1), "theta": (0, 1), "xi": (0, 1)}
+OF_NODES = {"a": 0, "s": 0, "d": None, "l": None, "c": 1}
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Row and node of every integer column; -1 where it has none."""
+
+    column: IntArray
+    row: IntArray
+    node: IntArray
+    side: BoolArray  # θ: says on which side a row lies, whether it comes there or not
+    n: int
+    T: int
+
+    @classmethod
+    def of(cls, model: pyo.ConcreteModel, program: LinearProgram) -> Layout:
+        """Read it off the columns' names."""
+        columns, rows, nodes, sides = [], [], [], []
+        for k in np.flatnonzero(program.integer).tolist():
+            var = program.columns[k]
+            name, index = var.parent_component().local_name, var.index()
+            row = node = -1
+            if name in OF_ROWS and isinstance(index, tuple):
+                row, node = (int(index[place]) for place in OF_ROWS[name])
+            elif name in OF_NODES:
+                place = OF_NODES[name]
+                node = int(index if place is None else index[place])
+            columns.append(k)
+            rows.append(row)
+            nodes.append(node)
+            sides.append(name == "theta")
+        T = 2 ** (getattr(model.info.params, "depth", 0) + 1) - 1
+        return cls(
+            np.array(columns, dtype=np.int64),
+            np.array(rows, dtype=np.int64),
+            np.array(nodes, dtype=np.int64),
+            np.array(sides, dtype=bool),
+            model.info.data.n,
+            T,
+        )
+
+
+@dataclass
+class Kind:
+    """How a kind of neighbourhood has done, and how large the next one is."""
+
+    size: float
+    score: float = 1.0
+
+
+def spec_of(plan: Plan) -> SolverSpec:
+    """The engine of the neighbourhoods: the plan's, or the embedded one where it reads expressions from a file.
+
+    Programs that read an .nl file would have it written anew for every neighbourhood.
+    """
+    wants_file = plan.spec.format == "nl" or plan.spec.backend == "neos"
+    return embedded() if wants_file else plan.spec
+
+
+class Search:
+    """The state of one search, on the rounds that hold the incumbent."""
+
+    def __init__(
+        self,
+        model: pyo.ConcreteModel,
+        rounds: Rounds,
+        plan: Plan,
+        bridge: Bridge | None,
+        seed: int,
+        path: Callable[[], IntArray],
+    ) -> None:
+        self.rounds, self.bridge = rounds, bridge
+        self.program = rounds.program
+        self.spec = spec_of(plan)
+        self.native = plan.native and self.spec is plan.spec
+        self.layout = Layout.of(model, self.program)
+        self.rng = np.random.default_rng(seed)
+        self.kinds = {name: Kind(min(FIRST_SIZE, self.layout.n)) for name in KINDS}
+        self._path = path
+        self._model = model
+        self._whole = rounds.node_limit is not None or rounds.round_limit is not None
+
+    # -- neighbourhoods -------------------------------------------------------------------------------------
+
+    def free(self, kind: str, size: int) -> tuple[BoolArray, BoolArray]:
+        """Rows × nodes that are free (n, T), and nodes whose own integers are (T,)."""
+        n, T = self.layout.n, self.layout.T
+        cells, nodes = np.zeros((n, T), dtype=bool), np.zeros(T, dtype=bool)
+        path = self.path()
+        if kind == "near":
+            cells[self.interesting()[:size]] = True
+            nodes[int(self.rng.integers(T))] = True
+        elif kind == "subtree":
+            visited = np.unique(path)
+            top = int(self.rng.choice(visited))
+            below = np.array([_below(t, top) for t in range(1, T + 1)])
+            rows = self.rng.permutation(np.flatnonzero((path == top).any(axis=1)))[:size]
+            cells[np.ix_(rows, below)] = True
+            nodes |= below
+        else:
+            cells[self.rng.permutation(n)[:size]] = True
+            nodes[int(self.rng.integers(T))] = True
+        return cells, nodes
+
+    def path(self) -> IntArray:
+        """Where the incumbent sends each row (n, levels)."""
+        assert self.rounds.best is not None
+        self.program.load(self.rounds.best)
+        return self._path()
+
+    def interesting(self) -> IntArray:
+        """Rows, those first that cost most or lie next to a hyperplane, with some chance in it."""
+        n = self.layout.n
+        rank = self.rng.random(n)
+        hinge = self._model.component("hinge")
+        split = self._model.component("split")
+        if hinge is not None and hasattr(split, "s"):
+            path = self.path()
+            for i in range(n):
+                near = min(abs(split.s[i, int(t)].value or 0.0) for t in path[i])
+                cost = sum(hinge.e[i, int(t)].value or 0.0 for t in path[i])
+                rank[i] += 1.0 / (0.3 + near) + min(cost, 3.0)
+        else:
+            # Rows of a leaf that has errors, those in error first.
+            tree = self._model.info.data
+            wrong = self._wrong()
+            leaf = self.path()[:, -1]
+            share = np.array([wrong[leaf == t].mean() for t in leaf])
+            rank += wrong + share * (len(tree.classes) > 1)
+        return np.argsort(-rank, kind="stable")
+
+    def _wrong(self) -> Array:
+        info = self._model.info
+        from ..formulations.registry import formulation
+
+        tree = formulation(info.formulation).extract(self._model)
+        index = {c: k for k, c in enumerate(tree.classes)}
+        said = np.array([index[c] for c in tree.predict(info.data.X_original)])
+        return (said != info.data.y).astype(float)
+
+    def restricted(self, cells: BoolArray, nodes: BoolArray) -> LinearProgram:
+        """The program with all other integers fixed at the incumbent.
+
+        A row that cannot come to a node may lie on either side there: its θ is left to itself, and need not be whole.
+        """
+        assert self.rounds.best is not None
+        at, best = self.layout, self.rounds.best
+        of_row = (at.row >= 0) & (at.node >= 1)
+        fixed = np.zeros(len(at.column), dtype=bool)
+        fixed[of_row] = ~cells[at.row[of_row], at.node[of_row] - 1]
+        of_node = (at.row < 0) & (at.node >= 1)
+        fixed[of_node] = ~nodes[at.node[of_node] - 1]
+        visited = np.zeros((at.n, at.T), dtype=bool)
+        np.put_along_axis(visited, self.path() - 1, True, axis=1)
+        loose = np.zeros(len(at.column), dtype=bool)
+        away = at.side & of_row & fixed
+        loose[away] = ~visited[at.row[away], at.node[away] - 1]
+        loose[away] &= ~cells[at.row[away]].any(axis=1)
+        fixed &= ~loose
+        columns = at.column[fixed]
+        integer: NDArray[np.bool_] = self.program.integer.copy()
+        integer[at.column[loose]] = False
+        sub = self.program.fixed_at(columns, np.round(best[columns]))
+        return replace(sub, integer=integer)
+
+    # -- the loop -------------------------------------------------------------------------------------------
+
+    def solve(self, sub: LinearProgram) -> tuple[str, Array | None]:
+        """One neighbourhood: why its solve stopped, and a better point if there is one."""
+        rounds = self.rounds
+        assert rounds.best is not None
+        left = rounds.deadline - time.monotonic()
+        nodes: int | None = NODES if self.spec.takes("node_limit") else None
+        if rounds.node_limit is not None:
+            most = max(1, rounds.node_limit - rounds.nodes)
+            nodes = most if nodes is None else min(nodes, most)
+        inner = Rounds(
+            sub,
+            Engine(self.spec, sub, self.bridge, self.native),
+            self.bridge,
+            deadline=time.monotonic() + (left if self._whole else min(left, SLICE)),
+            began=rounds.began,
+            gap=1e-4,
+            threads=rounds.threads,
+            seed=int(self.rng.integers(2**31 - 1)),
+            node_limit=nodes,
+            round_limit=ROUNDS,
+            floor=rounds.bound,
+            size=rounds.size,
+            log=rounds.log,
+            callback=None if rounds.callback is None else self._ask,
+            work=rounds.work,
+            options=rounds.options if self.spec is rounds.spec else None,
+        )
+        inner.best, inner.objective = rounds.best.copy(), rounds.objective
+        try:
+            stop = inner.run(None)
+        finally:
+            rounds.nodes += max(1, inner.nodes)
+            rounds.rounds += 1
+            rounds.last = inner.last or rounds.last
+            rounds.startup += inner.startup
+        better = inner.own and inner.objective < rounds.objective * (1 - IMPROVES) - 1e-12
+        return stop, inner.best if better else None
+
+    def _ask(self, progress: Any) -> bool:
+        """The caller's callback is told of the whole model, not of a neighbourhood."""
+        return self.rounds.tell()
+
+    def run(self, start: Array) -> str:
+        """Search until nothing improves or a limit is hit; the incumbent is ``rounds.best``."""
+        rounds = self.rounds
+        try:
+            rounds.begin_with(start)
+            if rounds.best is None:
+                return "error"
+            return self._loop()
+        except KeyboardInterrupt:
+            return "interrupted"
+
+    def _loop(self) -> str:
+        rounds, failures = self.rounds, 0
+        while True:
+            if rounds.tell():
+                return "interrupted"
+            if rounds.deadline - time.monotonic() <= 0:
+                return "time_limit"
+            if rounds.round_limit is not None and rounds.rounds >= rounds.round_limit:
+                return "work_limit"
+            if rounds.node_limit is not None and rounds.nodes >= rounds.node_limit:
+                return "work_limit"
+            if failures >= FAILURES or not self.layout.n:
+                return "local_optimum"
+            name = self._next(failures)
+            kind = self.kinds[name]
+            cells, nodes = self.free(name, max(1, round(kind.size)))
+            everything = bool(cells.all() and nodes.all())
+            try:
+                stop, point = self.solve(self.restricted(cells, nodes))
+            except (EngineFailed, LicenseTooSmall, UnsupportedProblem) as error:
+                rounds.notes.append(f"a neighbourhood could not be solved: {error}")
+                return "error"
+            if stop == "interrupted":
+                return stop
+            improved = point is not None and rounds.adopt(point)
+            kind.score = 0.7 * kind.score + (1.0 if improved else 0.0)
+            failures = 0 if improved else failures + 1
+            if stop == "optimal":
+                if everything and not improved:
+                    return "local_optimum"
+                kind.size = min(self.layout.n, kind.size * (1.0 if improved else 1.4) + 1)
+            else:
+                kind.size = max(2.0, kind.size * 0.7)
+
+    def _next(self, failures: int) -> str:
+        """Kinds in the order of their success; after a failure the next one."""
+        order = sorted(KINDS, key=lambda k: (-self.kinds[k].score, KINDS.index(k)))
+        return order[failures % len(order)]
+
+
+def _below(t: int, top: int) -> bool:
+    while t > top:
+        t //= 2
+    return t == top

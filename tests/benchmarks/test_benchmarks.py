@@ -1,0 +1,192 @@
+"""The measurements run, their reports hold what they measured, and the limit is the model's own matrix."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from places import ROOT
+
+import octsvm
+from octsvm.backends.matrix_program import LinearProgram
+from octsvm.data import prepare
+from octsvm.formulations.registry import formulation
+
+sys.path.insert(0, str(ROOT))
+
+from benchmarks import proofs
+from benchmarks.cases import CASES, PHASES, PROOFS
+from benchmarks.limit import matrix
+from benchmarks.phases import PEERS, size
+from benchmarks.report import compare, report
+
+
+def bench(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "benchmarks", *arguments],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def lines(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    out = tmp_path_factory.mktemp("benchmarks") / "results.jsonl"
+    done = bench("run", "--quick", "--out", str(out))
+    assert done.returncode == 0, done.stderr
+    return [json.loads(text) for text in out.read_text(encoding="utf-8").splitlines()]
+
+
+def test_each_case_and_phase_is_measured_once(lines: list[dict[str, Any]]) -> None:
+    found = [(line["case"], line["phase"]) for line in lines]
+    assert found == [(name, phase) for name, case in CASES.items() for phase in case.phases]
+    assert {phase for _, phase in found} == set(PHASES)
+    for line in lines:
+        if line["phase"] in PEERS:
+            assert "--peers-python" in line["error"]
+            continue
+        assert line["seconds"] > 0
+        assert line["nonzeros"] > line["rows"] > 0
+        assert line["us_per_nonzero"] == pytest.approx(1e6 * line["seconds"] / line["nonzeros"])
+        assert line["versions"]["octsvm"] == octsvm.__version__
+
+
+def test_all_formulations_variants_and_norms_are_there() -> None:
+    built = {
+        (c.formulation, c.params.get("variant"), c.params.get("norm"))
+        for c in CASES.values()
+        if c.group == "variants"
+    }
+    for name in ("oct", "re_svm", "octsvm"):
+        for variant in formulation(name).variants:
+            for norm in (None,) if name == "oct" else ("l2", "l1"):
+                assert (name, variant, norm) in built
+    assert ("oct_h", None, None) in built
+
+
+def test_solved_cases_are_proved_optimal(lines: list[dict[str, Any]]) -> None:
+    solved = [line for line in lines if line["phase"] == "solve"]
+    assert solved
+    assert {line["status"] for line in solved} == {"optimal"}
+
+
+def test_report_names_every_case(lines: list[dict[str, Any]]) -> None:
+    text = report(lines)
+    for name, case in CASES.items():
+        assert case.group.startswith("growth") or f"| {name} |" in text
+    assert "### Growth in n" in text
+    assert "### Ratios" in text
+    assert f"pyomo {lines[0]['versions']['pyomo']}" in text
+
+
+def test_compare_gives_ratios_and_says_what_is_noise(lines: list[dict[str, Any]]) -> None:
+    own = [line | {"runs": 5, "spread": 0.1} for line in lines if "seconds" in line]
+    slower = [line | {"seconds": 2 * line["seconds"]} for line in own]
+    assert "slower" in compare(own, slower)
+    assert "| 2 |" in compare(own, slower)
+    assert "within the noise" in compare(own, own)
+    assert "in common" in compare(own[:1], own[1:2])
+    assert "not the same case" in compare(own, [line | {"n": 99} for line in own])
+
+
+def test_an_unknown_case_is_refused_with_the_names(tmp_path: Path) -> None:
+    done = bench("run", "--case", "nothing", "--out", str(tmp_path / "out.jsonl"))
+    assert done.returncode == 2
+    assert "octsvm-paper" in done.stderr
+
+
+@pytest.mark.parametrize("depth", [0, 1, 2])
+def test_the_limit_is_the_matrix_of_the_default_model(depth: int) -> None:
+    rng = np.random.default_rng(depth)
+    X, y = rng.random((11, 4)), np.arange(11) % 2
+    form = formulation("octsvm")
+    params = form.Params.make("octsvm", depth=depth)
+    ours = matrix(prepare(form, X, y, scale=True, weights=None), params)
+
+    model = octsvm.build("octsvm", X, y, depth=depth)
+    model.margin.cone.deactivate()
+    for i in range(11):
+        model.assignment.z[i, 1].unfix()
+    program = LinearProgram.compile(model)
+    at = []
+    for v in program.columns:
+        name, index = v.parent_component().local_name, v.index()
+        if index is None:
+            key: Any = ()
+        elif not isinstance(index, tuple):
+            key = (index - 1,)
+        elif name == "omega":
+            key = (index[0] - 1, index[1])
+        else:
+            key = (index[0], index[1] - 1)
+        at.append(int(ours.columns[name][key]))
+    assert np.abs(program.A - ours.csr()[:, at]).max() < 1e-12
+    np.testing.assert_allclose(program.row_low, np.concatenate(ours.low))
+    np.testing.assert_allclose(program.row_high, np.concatenate(ours.high))
+    low, high = (np.concatenate(side)[at] for side in zip(*ours.bounds, strict=True))
+    np.testing.assert_allclose(program.low, low)
+    np.testing.assert_allclose(program.high, high)
+
+
+def test_nonzeros_are_counted_as_the_matrix_has_them() -> None:
+    model = octsvm.build("octsvm", np.random.default_rng(0).random((9, 3)), np.arange(9) % 2, norm="l1")
+    for i in range(9):
+        model.assignment.z[i, 1].unfix()
+    program = LinearProgram.compile(model)
+    assert size(model) == {
+        "rows": program.A.shape[0],
+        "nonzeros": program.A.nnz,
+        "variables": program.n,
+    }
+
+
+def _proof(index: int, way: str, **more: Any) -> tuple[tuple[int, str, str], dict[str, Any]]:
+    line = {
+        "status": "optimal",
+        "objective": 4.0,
+        "bound": 4.0,
+        "seconds": 1.0,
+        "cpu": 1.0,
+        "limit": 60.0,
+        "nodes": 1,
+    }
+    return (index, way, "highs"), {**line, **more}
+
+
+def test_proofs_are_compared_by_shifted_means_and_must_agree() -> None:
+    found = dict([_proof(0, "default"), _proof(0, "paper", seconds=19.0, cpu=19.0)])
+    told = proofs.report(found)
+    assert "| paper | 1 | 1 | 19.00 | 19.00 | 19.00 | 1 | 19.0 times (19.0 by processor) |" in told
+    assert "All proved optima agree" in told
+    assert proofs.seconds_of(_proof(0, "paper", status="feasible", seconds=3.0)[1], "seconds") == 60.0
+    assert proofs.shifted_mean([1.0, 7.0], 1.0) == pytest.approx(3.0)
+    wrong = dict([_proof(0, "default"), _proof(0, "paper", objective=3.0, bound=3.0)])
+    assert len(proofs.disagreements(wrong)) == 2
+    assert proofs.profile(found, "highs", None).splitlines()[1] == "1,1,0"
+
+
+def test_the_tables_of_the_proofs_are_fixed_by_their_index() -> None:
+    assert len(PROOFS) >= 24
+    assert sum(case.n >= 11 for case in PROOFS) > len(PROOFS) / 2
+    for case in PROOFS:
+        X, y = case.table()
+        assert X.shape == (case.n, case.p)
+        assert 8 <= case.n <= 16
+        assert 2 <= case.p <= 5
+        assert set(y) == {-1, 1}
+        np.testing.assert_array_equal(X, case.table()[0])
+    assert {(case.params["depth"], case.labels) for case in PROOFS} == {
+        (d, k) for d in (1, 2) for k in ("plane", "xor")
+    }
+    line = proofs.measure(PROOFS[23], "default", "highs", 30.0)
+    assert line["status"] == "optimal"
+    with proofs.changed("without mixes"):
+        assert not hasattr(octsvm.build("octsvm", *PROOFS[23].table(), depth=1), "mixes")
+    assert hasattr(octsvm.build("octsvm", *PROOFS[23].table(), depth=1), "mixes")

@@ -1,0 +1,947 @@
+"""The command line: what it prints where, its files, its exit codes, and no traceback whatever it is given."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner, Result
+
+import octsvm
+from octsvm import cli
+from octsvm.cli import csv_tables as tables
+from octsvm.cli import options as shared
+
+QUICK = ["--formulation", "oct", "--depth", "1"]
+TABLE = "width,height,kind\n" + "".join(f"{i},{i * 7 % 10},{'low' if i < 5 else 'high'}\n" for i in range(10))
+
+
+def run(*args: Any) -> Result:
+    result = CliRunner().invoke(cli.main, [str(a) for a in args])
+    assert "Traceback" not in result.output
+    return result
+
+
+def refused(*args: Any) -> str:
+    """The message of a command that ends with exit code 2, one line but for the usage."""
+    result = run(*args)
+    assert result.exit_code == cli.WRONG_INPUT, result.output
+    assert result.stdout == ""
+    return result.stderr
+
+
+def process(*args: Any, **options: Any) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "octsvm.cli", *map(str, args)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        **options,
+    )
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    path = tmp_path / "table.csv"
+    path.write_text(TABLE)
+    return path
+
+
+@pytest.fixture
+def tree(table: Path) -> Path:
+    path = table.with_name("tree.json")
+    assert run("fit", table, *QUICK, "--out", path).exit_code == 0
+    return path
+
+
+# -- fit ----------------------------------------------------------------------------------------------------------
+
+
+def test_summary_on_stdout_and_progress_on_stderr(table: Path) -> None:
+    result = run("fit", table, *QUICK)
+    assert result.exit_code == 0
+    for part in (
+        "optimal",
+        "objective  1 = 0 errors + 1 complexity",
+        "bound",
+        "gap",
+        "train 1.0000 (10 rows)",
+    ):
+        assert part in result.stdout
+    assert "[1] width < 4.5: class 'low'" in result.stdout
+    assert "10 rows to train on, 0 to test on" in result.stderr
+    assert "incumbent" in result.stderr
+    assert "incumbent" not in result.stdout
+    assert "\r" not in result.stderr  # no terminal
+
+
+def test_json_is_one_object_and_nothing_else(table: Path) -> None:
+    result = run("fit", table, *QUICK, "--json", "--quiet")
+    assert result.stderr == ""
+    found = json.loads(result.stdout)
+    assert found["schema"] == "octsvm.result"
+    assert (found["objective"], found["bound"], found["status"]) == (1.0, 1.0, "optimal")
+    assert found["train_accuracy"] == 1.0
+    assert found["test_accuracy"] is None
+    assert octsvm.Tree.from_dict(found["tree"]).predict([[1, 8]]).tolist() == ["low"]
+
+
+def test_json_of_a_process_is_clean() -> None:
+    # Solver libraries write to stdout behind Python's back; only a real process shows that.
+    child = process("fit", "toy", *QUICK, "--json", "--quiet")
+    out, err = child.communicate(timeout=60)
+    assert (child.returncode, err) == (0, "")
+    assert json.loads(out)["status"] == "optimal"
+
+
+def test_toy_gives_up_the_wrong_labels() -> None:
+    found = json.loads(run("fit", "toy", "--depth", "0", "--test-size", "0", "--json").stdout)
+    clean = tables.load("toy").X.sum(axis=1).to_numpy() > 10
+    wrong = np.flatnonzero((tables.load("toy").y == "blue") != clean)
+    assert found["status"] == "optimal"
+    assert [r["row"] for r in found["relabelled"]] == wrong.tolist()
+
+
+def test_built_in_data_hold_a_quarter_out() -> None:
+    found = json.loads(run("fit", "iris", *QUICK, "--json").stdout)
+    assert (found["train_rows"], found["test_rows"]) == (112, 38)
+    assert 0.5 < found["test_accuracy"] < 0.8  # one split cannot tell three classes apart
+    everything = json.loads(run("fit", "iris", *QUICK, "--test-size", "0", "--json").stdout)
+    assert (everything["train_rows"], everything["objective"]) == (
+        150,
+        51.0,
+    )  # published: 50 errors, one split
+
+
+def test_split_and_flips_are_seeded(table: Path) -> None:
+    def rows(seed: int) -> list[int]:
+        args = ["fit", table, *QUICK, "--test-size", "0.4", "--flip", "0.5", "--seed", seed, "--json"]
+        return list(json.loads(run(*args).stdout)["flipped_rows"])
+
+    assert rows(1) == rows(1)
+    assert len(rows(1)) == 3
+    assert len({tuple(rows(s)) for s in range(4)}) > 1
+
+
+def test_flips_are_reported(table: Path) -> None:
+    result = run("fit", table, "--depth", "0", "--c1", "20", "--c2", "5", "--flip", "0.1", "--seed", "1")
+    assert result.exit_code == 0
+    assert "1 labels flipped" in result.stderr
+    assert "1.0000 of the labels before flipping" in result.stdout
+    assert "relabelled 1 row" in result.stdout
+    assert "1 of the 1 flipped ones among them" in result.stdout
+
+
+def test_one_class_against_the_rest() -> None:
+    result = run("fit", "iris", "--against-rest", "setosa", "--depth", "0", "--time-limit", "20", "--json")
+    found = json.loads(result.stdout)
+    assert found["tree"]["classes"] == ["not setosa", "setosa"]
+    assert found["train_accuracy"] == 1.0
+
+
+def test_parameters_reach_the_model(table: Path) -> None:
+    args = ["-f", "oct", "--depth", 1, "--alpha", "0.25", "--n-min", "0.2", "--complexity", "features"]
+    found = json.loads(
+        run("fit", table, *args, "--error-scale", "baseline", "--variant", "bd", "--json").stdout
+    )
+    assert found["params"] == {
+        "depth": 1,
+        "alpha": 0.25,
+        "n_min": 0.2,
+        "complexity": "features",
+        "error_scale": "baseline",
+        "variant": "bd",
+    }
+    assert json.loads(run("fit", table, *QUICK, "--n-min", "2", "--json").stdout)["params"]["n_min"] == 2
+    args = ["--depth", 0, "--c1", 2, "--c2", 3, "--c3", 0.5, "--mu-svm", 0.01, "--norm", "l1"]
+    found = json.loads(run("fit", table, *args, "--no-scale", "--json", "--test-size", 0).stdout or "{}")
+    assert found == {}  # --no-scale: these features are not in [0, 1]
+    found = json.loads(run("fit", table, *args, "--json").stdout)
+    assert {k: found["params"][k] for k in ("c1", "c2", "c3", "mu_svm", "norm")} == {
+        "c1": 2,
+        "c2": 3,
+        "c3": 0.5,
+        "mu_svm": 0.01,
+        "norm": "l1",
+    }
+
+
+def test_limits_reach_the_solve() -> None:
+    began = time.monotonic()
+    found = json.loads(
+        run("fit", "wine", "-f", "oct", "--depth", 2, "--variant", "rank", "--time-limit", 2, "--json").stdout
+    )
+    assert time.monotonic() - began < 6
+    assert found["stop"] == "time_limit"
+    # 112 rows: too many for a proof in one round, and few enough for a round to end by itself.
+    found = json.loads(
+        run(
+            "fit", "iris", "--against-rest", "setosa", "--depth", 0, "--work-limit", "rounds=1", "--json"
+        ).stdout
+    )
+    assert (found["rounds"], found["stop"]) == (1, "work_limit")
+
+
+def test_start_is_not_made_worse(table: Path, tree: Path) -> None:
+    result = run("fit", table, *QUICK, "--start", tree, "--work-limit", 1, "--json")
+    assert json.loads(result.stdout)["objective"] == 1.0
+
+
+def test_log_is_appended(table: Path, tmp_path: Path) -> None:
+    log = tmp_path / "solver.log"
+    log.write_text("mine\n")
+    assert run("fit", table, *QUICK, "--log", log).exit_code == 0
+    assert log.read_text().startswith("mine\n")
+    assert len(log.read_text()) > 100
+
+
+def test_tree_file_is_written_whole(table: Path, tree: Path) -> None:
+    assert octsvm.Tree.from_json(tree).predict([[9, 0]]).tolist() == ["high"]
+    assert sorted(p.name for p in tree.parent.iterdir()) == ["table.csv", "tree.json"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs a device file")
+def test_device_is_written_to_and_stays(table: Path) -> None:
+    before = os.stat(os.devnull)
+    assert run("fit", table, *QUICK, "--out", os.devnull).exit_code == 0
+    assert os.stat(os.devnull).st_mode == before.st_mode
+
+
+def test_unverified_answer_is_explained_and_its_tree_written(shared: Path, tmp_path: Path) -> None:
+    out = tmp_path / "tree.json"
+    case = shared / "cases" / "on_the_plane_b.csv"
+    result = run("fit", case, "--variant", "paper", "--no-scale", "--depth", 1, "--out", out, "--json")
+    assert result.exit_code == cli.UNVERIFIED
+    assert "does not hold outside the solver" in result.stderr
+    assert "variant paper" in result.stderr
+    found = json.loads(result.stdout)
+    assert found["status"] == "unverified"
+    assert octsvm.Tree.from_json(out).to_dict() == found["tree"]
+
+
+def test_no_tree_has_its_own_exit_code(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import dataclasses
+
+    fitted = octsvm.fit("oct", [[0.0], [1.0]], [0, 1], depth=1)
+    nothing = dataclasses.replace(fitted, tree=None, status="infeasible", stop="infeasible")
+    monkeypatch.setattr(octsvm, "fit", lambda *args, **options: nothing)
+    result = run("fit", table, *QUICK, "--json")
+    assert result.exit_code == cli.NO_TREE
+    assert json.loads(result.stdout)["tree"] is None
+    assert "no tree" in result.stderr
+
+
+def test_unexpected_error_is_one_line(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*args: Any, **options: Any) -> None:
+        raise KeyError("a\nb")
+
+    monkeypatch.setattr(octsvm, "fit", broken)
+    result = run("fit", table, *QUICK, "--quiet")
+    assert result.exit_code == cli.UNEXPECTED
+    assert result.stderr.count("\n") == 1
+    assert "unexpected KeyError (test_cli.py, line" in result.stderr
+
+
+def test_interrupt_outside_the_solve(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*args: Any, **options: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(octsvm, "fit", interrupted)
+    result = run("fit", table, *QUICK, "--quiet")
+    assert result.exit_code == cli.INTERRUPTED
+    assert result.stderr.strip() == "Interrupted."
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends a signal")
+def test_interrupt_of_a_solve_keeps_the_best_tree(tmp_path: Path) -> None:
+    out = tmp_path / "tree.json"
+    hard = ("-f", "oct", "--depth", 3, "--variant", "rank")
+    child = process("fit", "wine", *hard, "--time-limit", 60, "--json", "--out", out)
+    assert child.stderr is not None
+    for line in child.stderr:
+        if "incumbent" in line:
+            break
+    time.sleep(0.5)
+    child.send_signal(signal.SIGINT)
+    stdout, stderr = child.communicate(timeout=20)
+    assert child.returncode == 0, stderr
+    assert "Traceback" not in stderr
+    found = json.loads(stdout)
+    assert found["stop"] == "interrupted"
+    assert octsvm.Tree.from_json(out).to_dict() == found["tree"]
+
+
+def test_progress_on_a_terminal_rewrites_one_line(table: Path) -> None:
+    pty = pytest.importorskip("pty")
+    ours, theirs = pty.openpty()
+    args = [
+        sys.executable,
+        "-m",
+        "octsvm.cli",
+        "fit",
+        "wine",
+        "-f",
+        "oct",
+        "--depth",
+        "2",
+        "--time-limit",
+        "2",
+    ]
+    child = subprocess.Popen(args, stdout=subprocess.PIPE, stderr=theirs, text=True)
+    out, _ = child.communicate(timeout=60)
+    os.close(theirs)
+    shown = os.read(ours, 65536).decode()
+    os.close(ours)
+    assert child.returncode == 0
+    assert shown.count("\r") > 3
+    assert re.search(r"\r +\d\.\d s  incumbent [\d.]+  bound [\d.]+  gap [\d.]+%", shown)
+    assert shown.endswith("\n")
+    assert "incumbent" not in out
+
+
+def test_one_class_is_a_warning(tmp_path: Path) -> None:
+    path = tmp_path / "one.csv"
+    path.write_text("a,b\n1,x\n2,x\n")
+    result = run("fit", path, *QUICK)
+    assert result.exit_code == 0
+    assert "Warning: y holds one class only ('x')" in result.stderr
+    assert ".py" not in result.stderr
+
+
+# -- wrong input --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("", ["the file is empty", "header line"]),
+        ("\n\n  \n", ["the file is empty"]),
+        ("a,b,c\n", ["no rows", "line 1"]),
+        ("a,b,c\n1,2,x\n3,4\n", ["line 3", "2 values", "3 columns"]),
+        ("a,b,c\n1,2,x\n\n3,4,5,y\n", ["line 4", "4 values", "3 columns"]),
+        ('a,b,c\n1,"2,x\n3,4,y\n', ["line 2", "quotation mark"]),
+        ("a\n1\n2\n", ["line 1", "single column, 'a'"]),
+        ("a;b;c\n1;2;x\n", ["single column", "';'", "--separator"]),
+        ("a,a,c\n1,2,x\n3,4,y\n", ["line 1", "two columns are called 'a'"]),
+        ("a,b,c\n1,2,x\n3,?,y\n4,5,y\n", ["line 3", "'b'", "'?'", "among numbers", "missing value"]),
+        ("a,b,c\n1,red,x\n3,blue,y\n", ["line 2", "'b'", "'red'", "get_dummies"]),
+        ("a,b,c\n1,2,x\n\n3,,y\n", ["line 4", "'b'", "missing"]),
+        ("a,b,c\n1,2,x\n3,inf,y\n", ["line 3", "'b'", "infinite"]),
+        ("a,b,c\n1,2,x\n3,4,\n", ["line 3", "label", "missing"]),
+        ("a,b,c\n1,2,caf\xe9\n", ["line 2", "0xe9", "UTF-8"]),
+        ("a,b,c\n1,2,x\n3,\0,y\n", ["line 3", "zero byte"]),
+        ("a,b,c\n" + "".join(f"1,2,{i}.5\n" for i in range(12)), ["measurement"]),
+    ],
+)
+def test_wrong_tables_are_refused_by_file_and_line(tmp_path: Path, text: str, parts: list[str]) -> None:
+    path = tmp_path / "wrong.csv"
+    path.write_bytes(text.encode("latin-1"))
+    message = refused("fit", path, *QUICK, "--quiet")
+    assert message.startswith("Error: ")
+    assert message.count("\n") == 1
+    for part in [str(path), *parts]:
+        assert part in message
+
+
+@pytest.mark.parametrize(
+    ("args", "parts"),
+    [
+        (["nowhere.csv"], ["nowhere.csv", "no such file", "iris"]),
+        (["irs"], ["irs", "Did you mean 'iris'?"]),
+        (["FOLDER"], ["directory", "table.csv"]),
+        (["TABLE/x.csv"], ["cannot be read"]),
+        (["TABLE", "--label", "kin"], ["'kin'", "Did you mean 'kind'?", "'width', 'height', 'kind'"]),
+        (["iris", "--label", "species"], ["'species'", "built-in"]),
+        (["TABLE", "--separator", "::"], ["'::'", "one character"]),
+        (["TABLE", "-f", "octt"], ["'octt'", "Did you mean 'oct'?"]),
+        (["TABLE", "--alpha", "1"], ["'alpha'", "octsvm", "c1"]),
+        (["TABLE", "-f", "oct", "--c1", "1"], ["'c1'", "alpha"]),
+        (["TABLE", "--depth", "-1"], ["depth=-1"]),
+        (["TABLE", "--depth", "two"], ["--depth", "two"]),
+        (["TABLE", "--norm", "l3"], ["norm='l3'", "'l2' or 'l1'"]),
+        (["TABLE", "--variant", "bd"], ["variant='bd'", "paper"]),
+        (["TABLE", *QUICK, "--n-min", "some"], ["'some'", "count of rows"]),
+        (["TABLE", *QUICK, "--n-min", "99"], ["n_min=99", "10 rows"]),
+        (["TABLE", *QUICK, "--n-min", "1.5"], ["n_min=1.5", "share"]),
+        (["TABLE", "--c1", "nan"], ["c1=nan"]),
+        (["TABLE", "--test-size", "1"], ["--test-size"]),
+        (["TABLE", "--test-size", "0.01"], ["--test-size 0"]),
+        (["TABLE", "--flip", "2"], ["--flip"]),
+        (["TABLE", "--time-limit", "0"], ["time_limit"]),
+        (["TABLE", "--time-limit", "-5"], ["time_limit"]),
+        (["TABLE", "--gap", "1"], ["gap=1.0"]),
+        (["TABLE", "--threads", "0"], ["threads=0"]),
+        (["TABLE", "--seed", "-1"], ["--seed", "-1"]),
+        (["TABLE", "--work-limit", "many"], ["'many'", "rounds=3"]),
+        (["TABLE", "--work-limit", "cuts=3"], ["'cuts=3'", "rounds=3"]),
+        (["TABLE", "--solver", "high"], ["'high'", "Did you mean 'highs'?"]),
+        (["TABLE", "--start", "nowhere.json"], ["nowhere.json"]),
+        (["TABLE", "--start", "TABLE"], ["not JSON"]),
+        (["TABLE", "--out", "nowhere/tree.json"], ["nowhere/tree.json", "no directory"]),
+        (["TABLE", "--out", "FOLDER"], ["directory"]),
+        (["TABLE", "--log", "nowhere/solver.log"], ["nowhere/solver.log", "no directory"]),
+        (["TABLE", "--against-rest", "lo"], ["'lo'", "Did you mean 'low'?"]),
+        (["iris"], ["separates two classes", "--formulation oct", "--against-rest versicolor"]),
+        (["iris", "-f", "re_svm"], ["separates two classes", "--against-rest"]),
+        (["TABLE", "--no-scale"], ["width", "[0, 1]"]),
+        (["TABLE", "--dept", "1"], ["--dept", "--depth"]),
+        (["TABLE", "another.csv"], ["another.csv"]),
+    ],
+)
+def test_wrong_usage_is_refused(table: Path, args: list[str], parts: list[str]) -> None:
+    places = {"TABLE": str(table), "FOLDER": str(table.parent), "TABLE/x.csv": str(table / "x.csv")}
+    message = refused("fit", *(places.get(a, a) for a in args))
+    for part in parts:
+        assert part in message
+
+
+def test_odd_header_lines_are_remarked(tmp_path: Path) -> None:
+    path = tmp_path / "odd.csv"
+    path.write_text(",a,kind\n0,1,x\n1,2,y\n")
+    result = run("fit", path, *QUICK)
+    assert result.exit_code == 0
+    assert "'Unnamed: 0'" in result.stderr
+    path.write_text("5.1,3.5,x\n4.9,3.0,x\n7.0,3.2,y\n")
+    result = run("fit", path, *QUICK)
+    assert result.exit_code == 0
+    assert "looks like a row of values" in result.stderr
+
+
+def test_tables_as_people_save_them(tmp_path: Path) -> None:
+    path = tmp_path / "saved.csv"
+    path.write_bytes(b"\xef\xbb\xbfa;kind;b\r\n1;x;2\r\n3;y;4\r\n\r\n")  # byte-order mark, CRLF, blank line
+    result = run("fit", path, *QUICK, "--separator", ";", "--label", "kind", "--json")
+    found = json.loads(result.stdout)
+    assert found["tree"]["feature_names"] == ["a", "b"]
+    assert found["tree"]["classes"] == ["x", "y"]
+
+
+# -- predict ------------------------------------------------------------------------------------------------------
+
+
+def test_predict_picks_columns_by_name(tree: Path, tmp_path: Path) -> None:
+    data = tmp_path / "new.csv"
+    data.write_text("note,height,width\nhello,9,0\nworld,0,9\n")
+    result = run("predict", tree, data)
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "prediction\nlow\nhigh\n", "")
+
+
+def test_predict_with_known_labels(tree: Path, table: Path, tmp_path: Path) -> None:
+    result = run("predict", tree, table, "--label", "kind")
+    assert result.stderr == "accuracy 1.0000 on 10 rows\n"
+    assert len(result.stdout.splitlines()) == 11
+    out = tmp_path / "predictions.csv"
+    result = run("predict", tree, table, "--label", "kind", "--out", out)
+    assert result.stdout == "accuracy 1.0000 on 10 rows\n"
+    assert pd.read_csv(out)["prediction"].tolist() == pd.read_csv(table)["kind"].tolist()
+    found = json.loads(run("predict", tree, table, "--label", "kind", "--json").stdout)
+    assert (found["rows"], found["accuracy"]) == (10, 1.0)
+
+
+def test_predict_as_python_does(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    X = pd.DataFrame(rng.random((30, 2)), columns=["a", "b"])
+    y = (X["a"] + X["b"] > 1).astype(int)
+    octsvm.fit("octsvm", X, y, depth=0, time_limit=10).tree.to_json(tmp_path / "tree.json")
+    X.assign(label=y).to_csv(tmp_path / "data.csv", index=False)
+    found = json.loads(run("predict", tmp_path / "tree.json", tmp_path / "data.csv", "--json").stdout)
+    assert found["predictions"] == octsvm.Tree.from_json(tmp_path / "tree.json").predict(X).tolist()
+    assert found["accuracy"] is None
+
+
+def test_predict_against_rest(tmp_path: Path) -> None:
+    tree, data = tmp_path / "tree.json", tmp_path / "iris.csv"
+    iris = tables.load("iris")
+    iris.X.assign(kind=iris.y).to_csv(data, index=False)
+    args = ["--against-rest", "setosa", "--depth", 0, "--time-limit", 20, "--out", tree]
+    assert run("fit", data, *args).exit_code == 0
+    result = run("predict", tree, data, "--label", "kind", "--against-rest", "setosa")
+    assert result.stderr == "accuracy 1.0000 on 150 rows\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "args", "parts"),
+    [
+        ("width,kind\n1,low\n", [], ["'height'", "trained on"]),
+        ("width,height\n1,2\n3,\n", [], ["line 3", "'height'", "missing"]),
+        ("width,height\n1,2\n3,tall\n", [], ["line 3", "'tall'"]),
+        ("width,height\n", [], ["no rows"]),
+        ("width,height\n1,2,3\n", [], ["line 2", "3 values"]),
+        ("width,height,kind\n1,2,low\n", ["--label", "kid"], ["Did you mean 'kind'?"]),
+        ("width,height,kind\n1,2,blue\n", ["--label", "kind"], ["'blue'", "'high', 'low'"]),
+        ("width,height\n1,2\n", ["--out", "nowhere/p.csv"], ["no directory"]),
+    ],
+)
+def test_wrong_data_for_a_tree(
+    tree: Path, tmp_path: Path, text: str, args: list[str], parts: list[str]
+) -> None:
+    path = tmp_path / "wrong.csv"
+    path.write_text(text)
+    message = refused("predict", tree, path, *args)
+    for part in parts:
+        assert part in message
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("", ["not JSON"]),
+        ("[1, 2]", ["not a saved tree"]),
+        ('{"schema": "octsvm.tree", "version": 99}', ["version 99", "Upgrade"]),
+        ('{"schema": "octsvm.tree", "version": 1, "kind": "axis"}', ["damaged"]),
+        ("\xff", ["cannot be read"]),
+    ],
+)
+def test_wrong_trees(table: Path, tmp_path: Path, text: str, parts: list[str]) -> None:
+    path = tmp_path / "wrong.json"
+    path.write_bytes(text.encode("latin-1"))
+    message = refused("predict", path, table)
+    for part in parts:
+        assert part in message
+
+
+# -- show, write, doctor, completion ------------------------------------------------------------------------------
+
+
+def oblique(depth: int) -> octsvm.Tree:
+    """Every node splits on eight features with long names."""
+    B = 2**depth - 1
+    names = tuple(f"a feature with a long name, number {j}" for j in range(8))
+    rng = np.random.default_rng(0)
+    return octsvm.ObliqueTree(
+        depth,
+        ("bad [red]", "good"),
+        names,
+        octsvm.fit("oct_h", np.eye(8), [0, 1] * 4, depth=1, alpha=9, time_limit=5).tree.scaling,
+        rng.normal(size=(B, 8)),
+        rng.normal(size=B),
+        np.ones(B, dtype=bool),
+        np.arange(B + 1) % 2,
+    )
+
+
+def test_show_draws_the_tree(tree: Path) -> None:
+    result = run("show", tree)
+    assert (result.exit_code, result.stderr) == (0, "")
+    lines = result.stdout.splitlines()
+    assert lines[0] == "axis-parallel tree, 1 level of splits, 1 split, 2 features, original units"
+    assert lines[1] == "classes: 'high', 'low'"
+    assert lines[3:] == ["[1] width < 4.5", "├── yes: class 'low'", "└── no: class 'high'"]
+    assert "[1] width < 0.5" in run("show", tree, "--units", "scaled").stdout
+    text = run("show", tree, "--text").stdout.splitlines()[3:]
+    assert text == octsvm.Tree.from_json(tree).to_text().splitlines()
+
+
+def test_show_stays_readable_for_deep_oblique_trees(tmp_path: Path) -> None:
+    path = tmp_path / "deep.json"
+    deep = oblique(6)
+    deep.to_json(path)
+    result = CliRunner(env={"COLUMNS": "100"}).invoke(cli.main, ["show", str(path)])
+    lines = result.stdout.splitlines()
+    assert max(map(len, lines)) <= 100
+    # Every node and every leaf is there, wrapped lines keep to their branch, and names are not taken for markup.
+    shown = re.findall(r"\[(\d+)\] ", result.stdout)
+    assert sorted(map(int, shown)) == list(range(1, 64))
+    assert result.stdout.count("class 'bad [red]'") == 32
+    assert all(
+        set(line[:4]) <= set("├─└│ ")
+        for line in lines[3:]
+        if not re.match(r"\[1\]", line) and line[0] in "├└│"
+    )
+    few = CliRunner(env={"COLUMNS": "200"}).invoke(cli.main, ["show", str(path), "--weights", "1"]).stdout
+    assert "(7 smaller weights)" in few
+
+
+@pytest.mark.parametrize("units", ["original", "scaled"])
+@pytest.mark.parametrize("formulation", ["oct", "oct_h", "re_svm", "octsvm"])
+def test_shown_json_predicts_as_the_tree_does(formulation: str, units: str, tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    X = pd.DataFrame(rng.uniform(-5, 20, (14, 2)), columns=["a", "b"])
+    y = np.where(X["a"] + X["b"] > 15, "up", "down")
+    params = {} if formulation == "re_svm" else {"depth": 1}
+    fitted = octsvm.fit(formulation, X, y, time_limit=3, **params).tree
+    fitted.to_json(tmp_path / "tree.json")
+    found = json.loads(run("show", tmp_path / "tree.json", "--units", units, "--json").stdout)
+    nodes = {node["node"]: node for node in found["nodes"]}
+    M = X if units == "original" else (X - fitted.scaling.low) / fitted.scaling.span
+    predicted = []
+    for _, row in M.iterrows():
+        node = nodes[1]
+        while "class" not in node:
+            score = sum(w * row[name] for name, w in node["weights"].items())
+            node = nodes[node["yes" if score < node["below"] else "no"]]
+        predicted.append(node["class"])
+    assert predicted == fitted.predict(X).tolist()
+
+
+def test_show_names_relabelled_rows(tmp_path: Path) -> None:
+    path = tmp_path / "tree.json"
+    assert run("fit", "toy", "--depth", "0", "--test-size", "0", "--out", path).exit_code == 0
+    assert "relabelled rows (3, counted among the training rows" in run("show", path).stdout
+
+
+@pytest.mark.parametrize("kind", ["lp", "nl", "mps"])
+def test_write_with_readable_and_with_generic_names(kind: str, table: Path, tmp_path: Path) -> None:
+    path = tmp_path / f"model.{kind}"
+    result = run("write", table, *QUICK, "--out", path)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert "classes    0 = 'high', 1 = 'low'" in result.stdout
+    assert "features   0 = 'width', 1 = 'height'" in result.stdout
+    line = next(line for line in result.stdout.splitlines() if line.startswith("written"))
+    assert line.split(None, 1)[1].split(", ") == [
+        str(path),
+        *(str(path.with_suffix(s)) for s in (".row", ".col") if kind == "nl"),
+        f"{path}.json",
+    ]
+    named = path if kind != "nl" else path.with_suffix(".col")
+    assert re.search(r"leaf_label[._]c[(\[]0[,_]2", named.read_text())
+    assert path.with_suffix(".row").exists() == (kind == "nl")
+    long = path.stat().st_size
+    result = run("write", table, *QUICK, "--out", path, "--compact", "--json")
+    found = json.loads(result.stdout)
+    assert (found["classes"], found["features"]) == (["high", "low"], ["width", "height"])
+    assert (found["files"], found["names"]) == ([str(path), f"{path}.json"], "generic")
+    assert "leaf_label" not in path.read_text()
+    # Names of the earlier model would be wrong for this one.
+    assert sorted(p.name for p in tmp_path.iterdir()) == [path.name, f"{path.name}.json", "table.csv"]
+    result = run("write", table, *QUICK, "--out", path, "--no-sidecar", "--compact")
+    assert result.stdout.startswith(f"written    {path}\n")
+    assert sorted(p.name for p in tmp_path.iterdir()) == [path.name, "table.csv"]
+    assert path.stat().st_size <= long
+
+
+def test_written_model_solves_to_the_same_optimum(table: Path, tmp_path: Path) -> None:
+    import highspy
+
+    path = tmp_path / "model.lp"
+    for extra in ([], ["--compact"]):
+        assert run("write", table, *QUICK, "--out", path, *extra).exit_code == 0
+        solver = highspy.Highs()
+        solver.setOptionValue("output_flag", False)
+        solver.readModel(str(path))
+        solver.run()
+        assert solver.getObjectiveValue() == pytest.approx(1.0)
+
+
+def test_read_knows_the_kinds_of_solution_files() -> None:
+    from octsvm.backends.solution_formats import WRITTEN_BY
+    from octsvm.cli.read import KINDS
+
+    assert tuple(sorted(WRITTEN_BY)) == KINDS
+
+
+def test_what_was_solved_elsewhere_is_read(table: Path, tmp_path: Path) -> None:
+    import highspy
+
+    quick = [*QUICK, "--variant", "rank"]
+    path, saved = tmp_path / "model.lp", tmp_path / "read.json"
+    assert run("write", table, *quick, "--out", path).exit_code == 0
+    solver = highspy.Highs()
+    solver.setOptionValue("output_flag", False)
+    solver.readModel(str(path))
+    solver.run()
+    solver.writeSolution(str(tmp_path / "model.sol"), 0)
+    result = run("read", table, tmp_path / "model.sol", *quick, "--out", saved)
+    assert (result.exit_code, result.stderr) == (0, "")
+    for part in ("status     feasible", "objective  1 = ", "which says 'Optimal'", "accuracy   train 1.0000"):
+        assert part in result.stdout
+    found = json.loads(run("read", table, tmp_path / "model.sol", *quick, "--json", "--kind", "highs").stdout)
+    assert (found["objective"], found["solver"], found["stop"], found["train_rows"]) == (
+        1.0,
+        "highs",
+        "file",
+        10,
+    )
+    assert "depth=" in refused("read", table, tmp_path / "model.sol", *quick, "--depth", "2")
+    assert "No solution" not in refused("read", table, path, *quick)
+    assert run("show", saved, "--text").exit_code == 0
+    text = (tmp_path / "model.sol").read_text()
+    # Row 0 in the other leaf: the answer does not hold.
+    wrong = text.replace("assignment_z(0_2) 1", "assignment_z(0_2) 0").replace(
+        "assignment_z(0_3) 0", "assignment_z(0_3) 1"
+    )
+    assert wrong != text
+    (tmp_path / "model.sol").write_text(wrong)
+    result = run("read", table, tmp_path / "model.sol", *quick)
+    assert result.exit_code == cli.UNVERIFIED
+    assert "does not hold outside the solver" in result.stderr
+
+
+def test_write_takes_a_start(table: Path, tree: Path) -> None:
+    out = tree.with_name("model.lp")
+    assert run("write", table, *QUICK, "--start", tree, "--out", out).exit_code == 0
+    assert "'margin'" not in refused("write", table, "--depth", "1", "--start", tree, "--out", out)
+
+
+def test_write_to_a_device(table: Path, tmp_path: Path) -> None:
+    link = tmp_path / "model.lp"
+    link.symlink_to(os.devnull)
+    assert run("write", table, *QUICK, "--out", link).exit_code == 0
+    assert link.is_symlink()
+
+
+def test_doctor_is_content_here() -> None:
+    result = run("doctor")
+    assert result.exit_code == 0, result.stdout
+    assert "a trial model was solved" in result.stdout
+    found = json.loads(run("doctor", "--json").stdout)
+    assert found["ok"] is True
+    states = {c["name"]: c["state"] for c in found["checks"]}
+    assert {states[k] for k in ("python", "octsvm", "pyomo", "numpy", "highspy", "click", "highs")} == {"ok"}
+
+
+def test_doctor_reports_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
+    entry = (root / "solvers.yaml").read_text()
+    rare = entry[entry.index("  highs:") :].replace("highs:", "rare:", 1).replace("highspy", "no_such_module")
+    (tmp_path / "mine.yaml").write_text(entry + rare)
+    monkeypatch.setenv("OCTSVM_SOLVERS", str(tmp_path / "mine.yaml"))
+    result = run("doctor")
+    assert result.exit_code == 0  # one solver more would be fine, and is not needed
+    assert re.search(r"missing +rare +not installed; solves LP, MILP", result.stdout)
+    assert "pip install no_such_module" in result.stdout
+    (tmp_path / "mine.yaml").write_text("solvers: 3")
+    result = run("doctor")
+    assert result.exit_code == 1
+    assert "failed" in result.stdout
+    assert "OCTSVM_SOLVERS" in result.stdout
+
+
+def test_doctor_sees_old_and_broken_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    from importlib import metadata
+
+    from octsvm.diagnostics import doctor
+
+    known = metadata.version
+    monkeypatch.setattr(metadata, "version", lambda name: "0.0.1" if name == "pyomo" else known(name))
+    monkeypatch.setattr(octsvm.api, "solve", lambda *args, **options: 1 / 0)
+    checks = {c.name: c for c in doctor.examine()}
+    assert checks["pyomo"].state == "failed"
+    assert "pip install --upgrade 'pyomo>=" in checks["pyomo"].cure
+    assert checks["highs"].state == "failed"
+    assert "ZeroDivisionError" in checks["highs"].detail
+    assert run("doctor").exit_code == 1
+    assert json.loads(run("doctor", "--json").stdout)["ok"] is False
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_script(shell: str) -> None:
+    result = run("completion", shell)
+    assert result.exit_code == 0
+    assert "_OCTSVM_COMPLETE" in result.stdout
+    assert json.loads(run("completion", shell, "--json").stdout)["script"] == result.stdout.removesuffix("\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("octsvm f", {"fit"}),
+        ("octsvm fit ir", {"iris"}),
+        ("octsvm size br", {"breast_cancer"}),
+        ("octsvm fit iris --formulation oc", {"oct", "oct_h", "octsvm"}),
+        ("octsvm fit iris -f re", {"re_svm"}),
+        ("octsvm fit iris --solver hi", {"highs"}),
+        ("octsvm fit iris --solver au", {"auto"}),
+        ("octsvm plan iris --solver sc", {"scip"}),
+        ("octsvm solvers gl", {"glpk"}),
+        ("octsvm fit iris --nor", {"--norm"}),
+        ("octsvm write iris --variant pa", {"paper"}),
+        ("octsvm show tree.json --units sc", {"scaled"}),
+        ("octsvm completion z", {"zsh"}),
+    ],
+)
+def test_names_complete(words: str, expected: set[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("_OCTSVM_COMPLETE", "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", words)
+    monkeypatch.setenv("COMP_CWORD", str(len(words.split()) - 1))
+    result = CliRunner().invoke(cli.main, [], prog_name="octsvm")
+    assert set(result.stdout.split()) == {f"plain,{name}" for name in expected}
+
+
+def test_files_complete(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.csv").write_text(TABLE)
+    offered = {item.value: item.type for item in shared.TABLE.shell_complete(None, None, "")}  # type: ignore[arg-type]
+    assert {"iris", "toy", "mine.csv"} <= set(offered)
+    (item,) = shared.TABLE.shell_complete(None, None, "sub/m")  # type: ignore[arg-type]
+    assert item.type == "file"
+
+
+@pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a terminal")
+@pytest.mark.parametrize(
+    ("terminal", "environment", "coloured"),
+    [(True, {}, True), (True, {"NO_COLOR": "1"}, False), (True, {"TERM": "dumb"}, False), (False, {}, False)],
+)
+@pytest.mark.parametrize("args", [["show", "tree.json"], ["show", "nowhere.json"]])
+def test_colours_on_a_terminal_only(
+    tree: Path, args: list[str], terminal: bool, environment: dict[str, str], coloured: bool
+) -> None:
+    inherited = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "FORCE_COLOR", "COLORTERM")}
+    env = inherited | {"TERM": "xterm-256color"} | environment
+    ours, theirs = os.openpty()
+    target = theirs if terminal else subprocess.PIPE
+    child = subprocess.Popen(
+        [sys.executable, "-m", "octsvm.cli", *args], stdout=target, stderr=target, cwd=tree.parent, env=env
+    )
+    out, err = child.communicate(timeout=60)
+    os.close(theirs)
+    shown = os.read(ours, 65536) if terminal else out + err
+    os.close(ours)
+    assert shown
+    assert (b"\x1b[" in shown) == coloured
+
+
+# -- Ctrl-C at any moment -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends a signal")
+@pytest.mark.parametrize(
+    ("sign", "after", "again", "model"),
+    [
+        ("rows to train", 0.0, None, "-f oct --depth 3 --variant rank"),  # the model is being built
+        ("incumbent", 0.0, None, "-f oct --depth 3 --variant rank"),
+        ("incumbent", 0.3, 0.05, "-f oct --depth 3 --variant rank"),  # pressed twice
+        ("rows to train", 0.7, None, "--against-rest class_1 --depth 1"),
+        ("incumbent", 1.0, None, "--against-rest class_1 --depth 1"),
+    ],
+)
+def test_ctrl_c_at_any_moment(
+    sign: str, after: float, again: float | None, model: str, tmp_path: Path
+) -> None:
+    out = tmp_path / "tree.json"
+    child = process("fit", "wine", *model.split(), "--time-limit", 100, "--out", out)
+    assert child.stderr is not None
+    for line in child.stderr:
+        if sign in line:
+            break
+    time.sleep(after)
+    child.send_signal(signal.SIGINT)
+    if again is not None:
+        time.sleep(again)
+        child.send_signal(signal.SIGINT)
+    stdout, stderr = child.communicate(timeout=40)
+    for text in ("Traceback", "Exception ignored", "terminate called", "fault in octsvm"):
+        assert text not in stderr
+    # A second Ctrl-C may come while Python ends, and then ends it at once; a shell reports both as 130.
+    assert child.returncode in (0, cli.INTERRUPTED, -signal.SIGINT), stderr
+    if child.returncode == 0:
+        assert "stop       interrupted" in stdout
+    elif child.returncode == cli.INTERRUPTED:
+        assert stderr.rstrip().endswith("Interrupted.")
+    assert {p.name for p in tmp_path.iterdir()} <= {"tree.json"}
+    if out.exists():
+        octsvm.Tree.from_json(out)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends a signal")
+def test_ctrl_c_that_a_library_swallowed_still_ends_the_solve(tmp_path: Path) -> None:
+    code = """
+import signal, sys
+import octsvm, octsvm.api
+from octsvm import cli
+real = octsvm.fit
+def fit(*args, **options):
+    try:
+        signal.raise_signal(signal.SIGINT)
+    except KeyboardInterrupt:
+        pass  # as an import or a destructor may do
+    return real(*args, **options)
+octsvm.fit = fit
+cli.main(["fit", "wine", "-f", "oct", "--depth", "3", "--variant", "rank", "--time-limit", "100"])
+"""
+    began = time.monotonic()
+    child = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, cwd=tmp_path
+    )
+    assert time.monotonic() - began < 50
+    assert child.returncode == 0
+    assert "stop       interrupted" in child.stdout
+
+
+# -- the program itself -------------------------------------------------------------------------------------------
+
+
+def test_version() -> None:
+    assert run("--version").stdout == f"octsvm, version {octsvm.__version__}\n"
+
+
+@pytest.mark.parametrize("name", ["", *sorted(cli.main.commands)])
+def test_help_has_examples_exit_codes_and_json(name: str) -> None:
+    result = run(*name.split(), "--help")
+    assert result.exit_code == 0
+    for part in ("Examples", f"octsvm {name}", "Exit codes:", "130", "--json"):
+        assert part in result.stdout
+    assert run(*name.split(), "-h").stdout == result.stdout
+
+
+def test_help_names_every_exit_code() -> None:
+    for name, codes in (
+        ("fit", range(5)),
+        ("doctor", range(3)),
+        ("show", range(3)),
+        ("plan", range(3)),
+        ("race", (0, 1, 2, 5)),
+        ("", range(6)),
+    ):
+        shown = run(*name.split(), "--help").stdout
+        assert all(re.search(rf"^ +{code}  \S", shown, re.MULTILINE) for code in (*codes, 130))
+
+
+def test_no_command_shows_the_help() -> None:
+    assert "octsvm fit" in refused()
+
+
+HEAVY = ("pyomo", "numpy", "pandas", "sklearn", "scipy", "highspy", "pydantic", "rich")
+
+
+@pytest.mark.parametrize(
+    ("statement", "unwanted"),
+    [
+        ("import octsvm", HEAVY),
+        ("import octsvm.cli", HEAVY),
+        # Once a function is used, Pyomo is there; what reads tables, fits other trees or solves comes with its use.
+        ("import octsvm; octsvm.build", ("pandas", "sklearn", "highspy")),
+        ("import octsvm; octsvm.Tree", ("pandas", "sklearn", "highspy")),
+    ],
+)
+def test_imports_load_nothing_heavy(statement: str, unwanted: tuple[str, ...]) -> None:
+    code = f"import sys; {statement}; print([m for m in {unwanted!r} if m in sys.modules])"
+    child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert child.stdout == "[]\n"
+
+
+def test_help_is_there_at_once() -> None:
+    seconds = []
+    for _ in range(8):
+        began = time.monotonic()
+        subprocess.run([sys.executable, "-m", "octsvm.cli", "--help"], capture_output=True, check=True)
+        seconds.append(time.monotonic() - began)
+        if seconds[-1] < 0.3:
+            break
+    assert min(seconds) < 0.3
+
+
+def test_a_file_with_decimal_commas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = "\n".join(f"{i},5;{i % 3},25;{'ab'[i > 4]}" for i in range(10))
+    (tmp_path / "german.csv").write_text(f"u;v;kind\n{rows}\n")
+    fit = ["fit", "german.csv", "-f", "oct", "--depth", "1", "--separator", ";", "--quiet"]
+    refused = CliRunner().invoke(cli.main, fit)
+    assert refused.exit_code == 2
+    assert "--decimal" in refused.output
+    assert CliRunner().invoke(cli.main, [*fit, "--decimal", ","]).exit_code == 0
+    tabs = (tmp_path / "german.csv").read_text().replace(",", ".").replace(";", "\t")
+    (tmp_path / "tabs.tsv").write_text(tabs)
+    ok = CliRunner().invoke(
+        cli.main, ["fit", "tabs.tsv", "-f", "oct", "--depth", "1", "--separator", "tab", "--quiet"]
+    )
+    assert ok.exit_code == 0

@@ -1,0 +1,76 @@
+"""A slice of the comparison of every engine with brute force, and the report that is made of it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import agreement_engines
+import pytest
+
+from octsvm import solvers
+from octsvm.backends.matrix_program import Limits, claimed_bound
+
+ENGINES = agreement_engines.engines()
+SLICE = [("oct", {"variant": "rank"}), ("oct_h", {}), ("re_svm", {"norm": "l2"}), ("octsvm", {"norm": "l2"})]
+
+
+@pytest.mark.parametrize("engine", list(ENGINES))
+def test_no_engine_claims_what_is_wrong(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(agreement_engines, "MODELS", SLICE)
+    monkeypatch.setattr(agreement_engines, "engines", lambda chosen: {engine: ENGINES[engine]})
+    lines = list(agreement_engines.run(1, seed=3, time_limit=10, chosen=None, done=set()))
+    assert len(lines) == len(SLICE)
+    assert not [line for line in lines if line["faults"]]
+    assert any(line.get("status") == "optimal" for line in lines) or engine == "bonmin B-Hyb"
+    report = agreement_engines.report(lines)
+    assert "0 wrong" in report
+    assert "octsvm default l2" in report
+
+
+@pytest.mark.parametrize(
+    ("engine", "options"),
+    [
+        ("cbc", {"ratioGap": 0.9}),
+        ("glpk", {"mipgap": 0.9}),
+        ("bonmin", {"bonmin.allowable_fraction_gap": 0.9}),
+    ],
+)
+def test_a_gap_of_the_callers_own_is_no_proof(engine: str, options: dict[str, float]) -> None:
+    if solvers.installed(engine) is None:
+        pytest.skip(f"{engine} is not installed")
+    for instance in agreement_engines.instances.tiny("octsvm", 4, 5):
+        optimum = agreement_engines.oracles.optimum("octsvm", instance.X, instance.y, instance.params)
+        line = agreement_engines.solve(instance, {}, optimum, engine, options, time_limit=10)
+        assert not line["faults"], line
+
+
+def test_a_claim_names_the_bound_only_within_the_gap_that_we_asked_for() -> None:
+    limits = Limits(1.0, 0.1, None, 1, 0, 1e-6)
+    assert claimed_bound(10.0, limits) == pytest.approx(9.0)
+    assert claimed_bound(10.0, replace(limits, options={"MIPGap": 0.5})) == -float("inf")
+    assert claimed_bound(10.0, replace(limits, options={"threads": 2})) == pytest.approx(9.0)
+    assert claimed_bound(10.0, replace(limits, options={"MIPGap": 0.01}), "MIPGap") == pytest.approx(9.0)
+    assert claimed_bound(10.0, replace(limits, options={"MIPGapAbs": 0.01}), "MIPGap") == -float("inf")
+    assert claimed_bound(10.0, replace(limits, options={"MIPGap": 0.5}), "MIPGap") == -float("inf")
+
+
+def test_every_installed_entry_is_compared() -> None:
+    table = solvers.table()
+    stand_ins = {spec.otherwise for spec in table.values() if spec.otherwise}
+    compared = {entry for entry, _ in ENGINES.values()}
+    assert compared == {
+        name for name in table if name not in stand_ins and solvers.installed(name) is not None
+    }
+
+
+def test_a_wrong_claim_is_seen(tmp_path: Path) -> None:
+    line = {"model": "oct default", "engine": "one", "instance": "a", "optimum": 1.0, "seconds": 0.1}
+    good = line | {"status": "optimal", "faults": []}
+    bad = line | {"instance": "b", "status": "optimal", "faults": ["says optimal and is not"]}
+    text = agreement_engines.report([good, bad])
+    assert "2/2, **1 wrong**" in text
+    path = tmp_path / "lines.jsonl"
+    path.write_text(json.dumps(good) + "\n" + json.dumps(bad)[:20])
+    assert agreement_engines.read(path) == [good]  # the second was cut off

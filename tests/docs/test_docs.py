@@ -1,0 +1,312 @@
+"""Every example and command in docs/ runs, prints what the page shows, and every link leads somewhere.
+
+A block marked ``long`` (```` ```bash long ````) runs in its quick form: with reduced limits, on made-up data. One marked
+``online`` needs the network and is not run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pytest
+from places import ROOT
+
+DOCS = ROOT / "docs"
+PAGES = sorted(DOCS.glob("*.md"))
+
+DATA = ROOT.parent / "shared" / "data"
+EXPECTED = {
+    "adding",
+    "certificate",
+    "citing",
+    "cli",
+    "coming-from",
+    "compose",
+    "datasets",
+    "estimators",
+    "gallery",
+    "index",
+    "notation",
+    "oct",
+    "oct_h",
+    "octsvm",
+    "re_svm",
+    "real-data",
+    "solvers",
+    "strategies",
+    "table2",
+    "troubleshooting",
+    "wrong-labels",
+}
+BLOCK = re.compile(r"^```(\w+)(?: (long|online))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(r"^```", re.MULTILINE)
+
+
+class Block(NamedTuple):
+    """A fenced block of a page."""
+
+    language: str
+    mark: str
+    text: str
+    line: int
+
+
+def fenced(page: Path) -> list[Block]:
+    """Every fenced block."""
+    text = page.read_text(encoding="utf-8")
+    found = [Block(m[1], m[2] or "", m[3], text[: m.start()].count("\n") + 1) for m in BLOCK.finditer(text)]
+    assert len(FENCE.findall(text)) == 2 * len(found), f"{page.name} has a fence that no test understands"
+    return found
+
+
+def test_all_pages_are_there() -> None:
+    assert {p.stem for p in PAGES} >= EXPECTED
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
+def test_the_examples_run_and_print_what_is_shown(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    space: dict[str, Any] = {"__name__": "__main__"}
+    found = fenced(page)
+    for k, block in enumerate(found):
+        if block.language != "python" or block.mark == "online":
+            continue
+        assert not block.mark, "a long example has no quick form; make it shorter"
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            exec(compile("\n" * block.line + block.text, str(page), "exec"), space)
+        if k + 1 < len(found) and found[k + 1].language == "text":
+            assert out.getvalue() == found[k + 1].text, f"{page.name}, line {found[k + 1].line}"
+
+
+def test_shown_output_stands_behind_the_code_that_prints_it() -> None:
+    for page in PAGES:
+        languages = [block.language for block in fenced(page)]
+        for before, language in zip([None, *languages], languages, strict=False):
+            assert language in ("python", "text", "bash", "bibtex"), page
+            assert language != "text" or before == "python", page
+
+
+def commands(page: Path) -> list[tuple[str, str]]:
+    """Command lines of a page with their marks, in their order."""
+    return [
+        (line, block.mark)
+        for block in fenced(page)
+        if block.language == "bash"
+        for line in block.text.splitlines()
+        if line and not line.startswith("#")
+    ]
+
+
+def quick(words: list[str], made_up: Path) -> list[str]:
+    """The command with limits of a second or so, and ``DIR`` filled with small tables.
+
+    The study of the paper knows its own data sets only, and is cut down to one of them and two methods.
+    """
+    if words[0] == "table2":
+        if not DATA.is_dir():
+            pytest.skip(f"the data sets are not here ({DATA})")
+        words = [str(DATA) if word == "DIR" else word for word in words]
+        return [*words, "--sets", "sonar", "--methods", "cart,svm", "--jobs", "1"]
+    words = [str(made_up) if word == "DIR" else word for word in words]
+    for limit in ("--limit", "--time-limit"):
+        if limit in words:
+            words[words.index(limit) + 1] = "1"
+    return words
+
+
+@pytest.fixture
+def made_up(tmp_path: Path) -> Path:
+    """A folder with one small table for each of the benchmark's sets."""
+    real_data = pytest.importorskip("real_data", reason="benchmarks/ is not on the path")
+    folder = tmp_path / "data"
+    folder.mkdir()
+    for seed, name in enumerate(real_data.SETS):
+        rng = np.random.default_rng(seed)
+        frame = pd.DataFrame(rng.random((24, 2)).round(3), columns=["a", "b"])
+        frame["label"] = np.where(frame["a"] > frame["a"].median(), 1, -1)
+        frame.to_csv(folder / f"{name}.csv", index=False)
+    return folder
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if commands(p)], ids=lambda p: p.stem)
+def test_the_commands_run(page: Path, tmp_path: Path, made_up: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for line, mark in commands(page):
+        if mark == "online":
+            continue
+        program, *words = shlex.split(line)
+        words = [str(ROOT / word) if word.startswith("benchmarks/results/") else word for word in words]
+        if mark == "long":
+            words = quick(words, made_up)
+        if program == "octsvm":
+            from click.testing import CliRunner
+
+            from octsvm import cli
+
+            result = CliRunner().invoke(cli.main, words)
+            assert result.exit_code == 0, f"{line}\n{result.output}"
+            continue
+        assert program == "python", f"no test knows how to run {program}"
+        done = subprocess.run(
+            [sys.executable, ROOT / words[0], *words[1:]],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            env=os.environ | {"PYTHONPATH": str(ROOT)},
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stdout
+
+
+def test_every_command_is_on_the_page_about_them() -> None:
+    from octsvm import cli
+
+    text = (DOCS / "cli.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)) == set(cli.main.commands)
+
+
+def anchors(page: Path) -> set[str]:
+    headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", h.lower()).replace(" ", "-") for h in headings}
+
+
+@pytest.mark.parametrize(
+    "page", [*sorted(DOCS.rglob("*.md")), ROOT / "CONTRIBUTING.md"], ids=lambda p: p.stem
+)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)]+)\)", page.read_text(encoding="utf-8")):
+        if target.startswith(("http://", "https://")):
+            continue
+        path, _, anchor = target.partition("#")
+        file = (page.parent / path) if path else page
+        assert file.is_file(), f"{page.name} links to {target}"
+        if anchor:
+            assert anchor in anchors(file), f"{page.name} links to {target}"
+
+
+def documented(page: str) -> set[str]:
+    text = (DOCS / f"{page}.md").read_text(encoding="utf-8")
+    section = text.split("## Parameters")[1].split("\n## ")[0]
+    return set(re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE))
+
+
+@pytest.mark.parametrize("formulation", ["oct", "oct_h", "re_svm", "octsvm"])
+def test_every_parameter_is_documented_with_its_default(formulation: str) -> None:
+    from octsvm.formulations.registry import formulation as find
+
+    fields = find(formulation).Params.model_fields
+    known = documented(formulation) | (documented("oct") if formulation == "oct_h" else set())
+    assert known == set(fields)
+    text = (DOCS / f"{formulation}.md").read_text(encoding="utf-8")
+    for name in documented(formulation):
+        shown = re.search(rf"^\| `{name}` \| ([^|]*) \|", text, re.MULTILINE)
+        assert shown is not None
+        default = fields[name].default
+        assert shown[1].split(" ")[0].strip('"') == str(default).replace("0.001", "1e-3")
+
+
+def test_every_block_is_named_on_the_page_about_blocks() -> None:
+    from octsvm.formulations import blocks
+
+    text = (DOCS / "compose.md").read_text(encoding="utf-8")
+    for name in blocks.__all__:
+        if name.startswith("add_"):
+            assert f"`{name}`" in text
+
+
+def test_every_status_is_explained() -> None:
+    from octsvm.result import STATUSES
+
+    text = (DOCS / "certificate.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"^\| (\w+) \|", text, re.MULTILINE)) - {"status"} == set(STATUSES)
+
+
+@pytest.mark.parametrize("formulation", ["oct", "oct_h", "re_svm", "octsvm"])
+def test_the_sizes_on_the_pages_are_those_of_the_models(formulation: str) -> None:
+    import octsvm
+    from octsvm.problem_class import classify
+
+    text = " ".join((DOCS / f"{formulation}.md").read_text(encoding="utf-8").split())
+    shown = re.search(r"For 100 rows,? (?:and )?10 features[^:]*: (\d+) binaries, ([\d,]+) rows", text)
+    assert shown is not None
+    X = np.random.default_rng(0).random((100, 10))
+    params = {} if formulation == "re_svm" else {"depth": 1}
+    problem = classify(octsvm.build(formulation, X, np.arange(100) % 2, **params))
+    assert problem.binaries == int(shown[1])
+    assert problem.rows == int(shown[2].replace(",", ""))
+
+
+@pytest.mark.parametrize("formulation", ["oct", "oct_h", "re_svm", "octsvm"])
+def test_the_pages_of_the_models_have_the_same_parts(formulation: str) -> None:
+    text = (DOCS / f"{formulation}.md").read_text(encoding="utf-8")
+    assert re.findall(r"^## (.*)$", text, re.MULTILINE) == [
+        "Model",
+        "Where it differs from its source, and why",
+        "Parameters",
+        "Example",
+        "Size",
+    ]
+    assert "\nSource: " in text.split("## Model")[0]
+
+
+def test_papers_and_data_are_cited_as_elsewhere() -> None:
+    import octsvm
+
+    text = (DOCS / "citing.md").read_text(encoding="utf-8")
+    for name in ("README.md", "CITATION.cff"):
+        dois = re.findall(r"10\.\d{4,}/[\w.()-]*\w", (ROOT / name).read_text(encoding="utf-8"))
+        assert dois
+        for doi in dois:
+            assert f"doi = {{{doi}}}" in text, f"{name} cites {doi}"
+    assert f"version = {{{octsvm.__version__}}}" in text
+    real_data = pytest.importorskip("real_data", reason="benchmarks/ is not on the path")
+    assert re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE) == list(real_data.SETS)
+    entries = re.findall(r"^@misc\{uci_(\w+),$", text, re.MULTILINE)
+    assert entries == list(real_data.SETS)
+
+
+def test_the_page_on_real_data_states_the_setting_of_the_benchmark() -> None:
+    real_data = pytest.importorskip("real_data", reason="benchmarks/ is not on the path")
+    text = (DOCS / "real-data.md").read_text(encoding="utf-8")
+    assert real_data.MODELS == {
+        "octsvm": {"depth": 1},
+        "oct": {"depth": 2, "n_min": 0.05},
+        "oct_h": {"depth": 2, "n_min": 0.05},
+        "re_svm": {},
+    }, "the page states these"
+    assert "--limit 30" in text
+    assert "30 seconds for each model" in text
+
+
+def test_the_page_on_wrong_labels_states_the_setting_of_the_benchmark() -> None:
+    relabelling = pytest.importorskip("relabelling", reason="benchmarks/ is not on the path")
+    real_data = pytest.importorskip("real_data", reason="benchmarks/ is not on the path")
+    text = (DOCS / "wrong-labels.md").read_text(encoding="utf-8")
+    assert relabelling.SHARE == 0.2, "the page states it"
+    assert relabelling.MODELS == {"OCTSVMClassifier": {"max_depth": 1}, "RESVMClassifier": {}}
+    assert "--limit 10" in text
+    assert "ten seconds a fit" in text
+    head, *cells = re.findall(r"^\| (\w+) \|.*\| (OCTSVM|RESVM|model) \|", text, re.MULTILINE)
+    assert head == ("set", "model")
+    assert cells == [(name, model) for name in real_data.SETS for model in ("OCTSVM", "RESVM")]
+
+
+def test_the_index_leads_to_every_page() -> None:
+    text = (DOCS / "index.md").read_text(encoding="utf-8")
+    for page in sorted(DOCS.rglob("*.md")):
+        target = page.relative_to(DOCS).as_posix()
+        assert target == "index.md" or f"]({target})" in text, target

@@ -1,0 +1,28 @@
+"""All four models on quarters of the eight real sets: a checked tree with bound and gap, within the limit."""
+
+from __future__ import annotations
+
+import pytest
+import real_data
+from places import ROOT
+
+FOLDER = ROOT.parent / "shared" / "data"
+LIMIT = 2.0
+
+pytestmark = pytest.mark.skipif(
+    not FOLDER.is_dir(), reason="the real data sets are not here (../shared/data)"
+)
+
+
+@pytest.mark.parametrize("name", real_data.SETS)
+@pytest.mark.parametrize("formulation", real_data.MODELS)
+def test_quarter_samples(name: str, formulation: str) -> None:
+    cell = real_data.run(FOLDER, name, formulation, LIMIT)
+    assert cell["status"] in ("optimal", "feasible", "fallback")
+    assert 0 <= cell["bound"] <= cell["objective"] * (1 + 1e-9)
+    assert cell["gap"] == pytest.approx(
+        (cell["objective"] - cell["bound"]) / cell["objective"] if cell["objective"] > 1e-9 else 0.0, abs=1e-6
+    )
+    assert cell["recomputed"] == pytest.approx(cell["objective"], rel=1e-9)
+    assert cell["differing_rows"] == 0
+    assert cell["seconds"] <= LIMIT + 2

@@ -1,0 +1,162 @@
+"""The page about the paper's experiment shows what the committed results hold, and its further measurements report right."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import readings
+import refine
+import table2_page
+from places import ROOT
+
+from octsvm.experiments import Protocol, read_cells
+from octsvm.experiments.report.paper import published
+
+RESULTS = ROOT / "benchmarks" / "results" / "table2.csv.gz"
+PAGE = (ROOT / "docs" / "table2.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def ours() -> pd.DataFrame:
+    return table2_page.accuracies(RESULTS)
+
+
+def shown(name: str) -> str:
+    found = re.search(rf"<!-- {name} -->\n(.*?)\n<!-- /{name} -->", PAGE, re.DOTALL)
+    assert found, name
+    return found[1].strip()
+
+
+def test_the_page_shows_the_results(ours: pd.DataFrame) -> None:
+    theirs = published()
+    assert shown("averages") == table2_page.averages(ours, theirs)
+    assert shown("octsvm") == table2_page.by_set(ours, theirs, "octsvm")
+    assert shown("cart") == table2_page.by_set(ours, theirs, "cart")
+
+
+@pytest.mark.parametrize("module", [readings, refine], ids=["readings", "refine"])
+def test_the_page_shows_the_further_measurements(module: Any) -> None:
+    name = module.__name__
+    report = module.report(module.read(RESULTS.parent / f"{name}.jsonl"))
+    assert shown(name) == report.replace("| nan |", "| |")
+
+
+def test_the_page_shows_how_far_anything_comes() -> None:
+    lines = readings.read(RESULTS.parent / "readings.jsonl")
+    assert shown("ceilings") == table2_page.ceilings(RESULTS, lines)
+
+
+def test_the_results_are_one_whole_repetition() -> None:
+    cells = read_cells(RESULTS)
+    protocol = Protocol.model_validate(cells.attrs["protocol"])
+    fits = sum(len(spec.settings()) for spec in protocol.methods.values())
+    assert len(cells) == fits * sum(1 for _ in protocol.parts())
+    assert (cells["error"] == "").all()
+    assert protocol.repetitions == 1
+
+
+def test_a_figure_by_hand(ours: pd.DataFrame) -> None:
+    cells = read_cells(RESULTS)
+    few = cells[
+        (cells["set"] == "heart") & (cells["noise"] == 0.4) & (cells["method"] == "octsvm") & ~cells["inner"]
+    ]
+    share = few["n_right"] / few["n_score"]
+    assert ours.loc[("oracle_fold", "heart", 0.4), "octsvm"] == pytest.approx(
+        100 * share.groupby(few["fold"]).max().mean()
+    )
+    assert ours.loc[("oracle_mean", "heart", 0.4), "octsvm"] == pytest.approx(
+        100 * share.groupby(few["params"]).mean().max()
+    )
+
+
+def test_octsvm_against_the_others_as_the_page_says(ours: pd.DataFrame) -> None:
+    mean = ours.groupby("rule").mean()
+    for rule in table2_page.TITLES:
+        assert (mean.loc[rule, "octsvm"] > mean.loc[rule, ["cart", "oct", "oct_h"]]).all()
+    assert (
+        mean.loc["oracle_fold", "octsvm"] > published()["octsvm"].mean() > mean.loc["oracle_mean", "octsvm"]
+    )
+
+
+def refined(noise: float, before: float, after: float, right: tuple[int, int]) -> dict[str, Any]:
+    return {
+        "noise": noise,
+        "before": before,
+        "after": after,
+        "right_before": right[0],
+        "right_after": right[1],
+        "n_score": 10,
+    }
+
+
+def test_refining_is_reported_by_noise() -> None:
+    lines = [refined(0.0, 4.0, 2.0, (8, 9)), refined(0.0, 1.0, 1.0, (6, 6)), refined(0.4, 9.0, 3.0, (5, 4))]
+    rows = refine.report(lines).splitlines()[2:]
+    assert rows[0] == "| 0% | 2 | 1 | 0.7071 | 0.500 | 70.00% | 75.00% |"
+    assert rows[1] == "| 40% | 1 | 1 | 0.3333 | 0.333 | 50.00% | 40.00% |"
+    assert rows[2].startswith("| all | 3 | 2 | ")
+
+
+def test_readings_are_reported_by_cell() -> None:
+    lines = [
+        {
+            "reading": "exact",
+            "set": "heart",
+            "noise": 0.4,
+            "repetition": repetition,
+            "fold": fold,
+            "right": right,
+            "n_score": 100,
+        }
+        for repetition, fold, right in (
+            (0, 0, [50, 60]),
+            (0, 1, [80, 60]),
+            (1, 0, [60, 60]),
+            (1, 1, [60, 60]),
+        )
+    ]
+    row = readings.report(lines).splitlines()[2]
+    # Best of each fold: 60, 80 and 60, 60: the repetitions' means are 70 and 60.
+    error = np.std([70, 60], ddof=1) / np.sqrt(2)
+    assert row == f"| heart | 40% | 76.19 | exact | 2 | 62.50 | 65.00 | {error:.2f} | 60.0 to 80.0 |"
+
+
+@pytest.mark.parametrize("name", ["refine", "readings"])
+def test_without_the_data_sets_nothing_is_measured(name: str, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [
+            sys.executable,
+            ROOT / "benchmarks" / f"{name}.py",
+            "run",
+            "--data",
+            tmp_path / "none",
+            "--out",
+            tmp_path / "x.jsonl",
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "SKIPPED" in done.stdout
+    assert not (tmp_path / "x.jsonl").exists()
+
+
+def test_refining_runs_on_a_part(tmp_path: Path, shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = tmp_path / "x.jsonl"
+    every = refine.parts(refine.load_protocol("table2"))
+    assert len(every) == 32
+    one = next(part for part in every if part.set == "heart")
+    monkeypatch.setattr(refine, "parts", lambda protocol: [one])
+    refine.run(shared / "data", out, 0.3, 2, None)
+    lines = refine.read(out)
+    assert len(lines) == 2
+    assert all(line["after"] <= line["before"] * (1 + 1e-9) for line in lines)
+    refine.run(shared / "data", out, 0.3, 2, None)
+    assert refine.read(out) == lines

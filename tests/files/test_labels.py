@@ -1,0 +1,71 @@
+"""Names in files are those that Pyomo itself gives."""
+
+from __future__ import annotations
+
+import gc
+from pathlib import Path
+
+import numpy as np
+import pyomo.environ as pyo
+import pytest
+from pyomo.core.base.label import NameLabeler, TextLabeler
+
+import octsvm
+from octsvm.files.labels import Names
+from octsvm.formulations.blocks.rows import uncollected
+
+
+def test_names_are_those_of_pyomo() -> None:
+    model = pyo.ConcreteModel("a b")
+    model.b, model.c = pyo.Block([1, 2]), pyo.Block()
+    indices = {
+        "x": [1, -2, 0],
+        "y.z": [(1, -2), (-3, 4)],
+        "q": ["a", "b c"],
+        "k[": [("a", 1), (2.5, 3)],
+        "t": [True, False],
+        "o": [(1,)],
+        "12": [3],
+    }
+    for block in (model, model.b[1], model.b[2], model.c):
+        for name, index in indices.items():
+            block.add_component(name, pyo.Var(index))
+        block.s = pyo.Var()
+    variables = list(model.component_data_objects(pyo.Var))
+    for ours, theirs in ((Names(), TextLabeler()), (Names(plain=True), NameLabeler())):
+        assert [ours(v) for v in variables] == [theirs(v) for v in variables]
+    assert {"x(_2)", "b(1)_s", "c__y_z_(1__2)"} <= {Names()(v) for v in variables}
+
+
+@pytest.mark.parametrize("ending", [".lp", ".mps"])
+@pytest.mark.parametrize("formulation", ["oct", "oct_h", "re_svm", "octsvm"])
+def test_a_written_file_is_that_of_pyomo(formulation: str, ending: str, tmp_path: Path) -> None:
+    model = octsvm.build(formulation, np.random.default_rng(1).random((8, 2)), np.arange(8) % 2)
+    ours, theirs = octsvm.write(model, tmp_path / f"ours{ending}"), tmp_path / f"theirs{ending}"
+    model.write(str(theirs), io_options={"symbolic_solver_labels": True})
+    # SCIP refuses the blanks, GLPK the sense, which is that of every reader.
+    wanted = theirs.read_bytes().replace(b" ^ 2", b"^2").replace(b"\nOBJSENSE\n MIN\n", b"\n")
+    assert ours.read_bytes() == wanted
+
+
+@pytest.mark.parametrize("formulation", ["oct", "oct_h", "re_svm", "octsvm"])
+def test_a_written_nl_and_its_names_are_those_of_pyomo(formulation: str, tmp_path: Path) -> None:
+    model = octsvm.build(formulation, np.random.default_rng(1).random((8, 2)), np.arange(8) % 2)
+    octsvm.write(model, tmp_path / "ours.nl")
+    model.write(str(tmp_path / "theirs.nl"), io_options={"symbolic_solver_labels": False})
+    assert (tmp_path / "ours.nl").read_bytes() == (tmp_path / "theirs.nl").read_bytes()
+    model.write(str(tmp_path / "theirs.nl"), io_options={"symbolic_solver_labels": True})
+    for ending in (".row", ".col"):
+        assert (tmp_path / f"ours{ending}").read_bytes() == (tmp_path / f"theirs{ending}").read_bytes()
+
+
+def test_the_collector_is_back_after_a_build_that_fails() -> None:
+    @uncollected
+    def build() -> None:
+        assert not gc.isenabled()
+        raise KeyError
+
+    assert gc.isenabled()
+    with pytest.raises(KeyError):
+        build()
+    assert gc.isenabled()

@@ -1,0 +1,449 @@
+"""An engine that breaks down costs its own solve, and nothing else.
+
+Each case: a clear result or one of our errors, the best tree known with the reason in its notes, the model unchanged, and
+neither files nor processes left behind.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import textwrap
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import engines
+import numpy as np
+import pytest
+from places import ROOT, TESTS
+
+import octsvm
+from octsvm import solvers
+from octsvm.errors import OctsvmError
+
+TABLE = """
+solvers:
+  faulty:
+    title: Faulty
+    backend: child
+    adapter: faulty
+    requires: {distribution: highspy, module: highspy, version: "1"}
+    classes: [LP, MILP]
+    cone_form: none
+    options: {time_limit: seconds}
+    start: {passes: all}
+    install: "it is here"
+  program:
+    title: Program
+    backend: executable
+    executable: [PROGRAM]
+    format: mps
+    answer: highs
+    argv: ["{model}", "{solution}", "{own}"]
+    own_option: ["--{key}", "{value}"]
+    classes: [LP, MILP]
+    cone_form: none
+    options: {}
+    install: "it is here"
+"""
+
+
+def marked(mark: str) -> list[str]:
+    """Processes (not this one) that carry ``mark`` in their environment."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if folder.name != str(os.getpid()) and mark.encode() in (folder / "environ").read_bytes():
+                state = (folder / "stat").read_text().rpartition(")")[2].split()[0]
+                if state != "Z":
+                    line = (folder / "cmdline").read_text().replace("\0", " ")
+                    if (
+                        "resource_tracker" not in line
+                    ):  # of the tests' own pools, until the end of this process
+                        found.append(line)
+        except OSError:
+            continue
+    return found
+
+
+def wait_for_none(mark: str, seconds: float = 3.0) -> list[str]:
+    """Those that are still there after some seconds."""
+    until = time.monotonic() + seconds
+    while (left := marked(mark)) and time.monotonic() < until:
+        time.sleep(0.05)
+    return left
+
+
+@pytest.fixture(autouse=True)
+def clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A table with the faulty engines; afterwards no file and no process is left."""
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    program = programs / "program"
+    program.write_text(
+        f"#!{sys.executable}\nimport sys\nsys.argv[0] = 'program'\nsys.path.insert(0, {str(engines.FAKE_SOLVERS)!r})\n"
+        "import program\nraise SystemExit(program.main())\n"
+    )
+    program.chmod(0o755)
+    (programs / "sitecustomize.py").write_text(
+        f"import octsvm.backends.adapters as found\nfound.__path__.append({str(engines.FAKE_SOLVERS)!r})\n"
+    )
+    (programs / "table.yaml").write_text(TABLE.replace("PROGRAM", str(program)))
+    temporary, cwd = tmp_path / "tmp", tmp_path / "cwd"
+    temporary.mkdir()
+    cwd.mkdir()
+    mark = uuid.uuid4().hex
+    monkeypatch.setenv("OCTSVM_TEST_MARK", mark)
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setenv("OCTSVM_SOLVERS", str(programs / "table.yaml"))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), str(programs)]))
+    monkeypatch.chdir(cwd)
+    yield mark
+    monkeypatch.chdir(ROOT)
+    assert wait_for_none(mark) == []
+    assert list(temporary.iterdir()) == []
+    assert list(cwd.iterdir()) == []
+
+
+def model() -> Any:
+    """A linear tree model, whose optimum is better than its start."""
+    return engines.tree_model(4, 6, 2, norm="l1")
+
+
+OPTIMUM: list[octsvm.Result] = []
+
+
+def optimum() -> octsvm.Result:
+    if not OPTIMUM:
+        OPTIMUM.append(engines.solve("highs", model()))
+    return OPTIMUM[0]
+
+
+def checked(result: octsvm.Result, *, best: bool) -> str:
+    """What every result must be; its notes."""
+    known = optimum()
+    assert result.tree is not None
+    assert result.bound <= known.objective * (1 + 1e-6)
+    assert result.objective >= known.objective * (1 - 1e-6)
+    if best:
+        assert result.objective == pytest.approx(known.objective, rel=1e-6)
+    json.loads(result.to_json())
+    return " ".join(result.notes)
+
+
+def test_the_engine_of_these_tests_works() -> None:
+    assert optimum().tree.splits.any()
+    for name in ("faulty", "program"):
+        result = engines.solve(name, model(), options={"fault": "none"})
+        assert result.status == "optimal"
+        checked(result, best=True)
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        ("abort", "SIGABRT"),
+        ("segfault", "SIGSEGV"),
+        ("kill", "SIGKILL"),
+        ("exit", "exit code 0"),
+        ("raise", "MemoryError: out of memory"),
+        ("garbage", "broke down"),
+        ("cut off", "broke down"),
+    ],
+)
+def test_a_child_that_dies_leaves_what_it_had_found(fault: str, said: str) -> None:
+    m = model()
+    result = engines.solve("faulty", m, options={"fault": fault})
+    notes = checked(result, best=True)
+    assert result.stop == "error"
+    assert result.status == "feasible"
+    assert result.bound >= 0.99 * result.objective
+    assert said in notes
+    assert "Faulty" in notes
+
+
+def test_a_child_that_dies_at_once_gives_the_start() -> None:
+    result = engines.solve("faulty", model(), options={"fault": "at once"})
+    assert "SIGABRT" in checked(result, best=False)
+    assert (result.stop, result.status) == ("error", "fallback")
+    start = optimum().tree
+    result = engines.solve("faulty", model(), options={"fault": "at once"}, start=start)
+    checked(result, best=True)
+    assert (result.stop, result.status) == ("error", "feasible")
+
+
+def test_without_a_start_a_dead_engine_is_an_error() -> None:
+    import pyomo.environ as pyo
+
+    m = pyo.ConcreteModel()
+    m.x = pyo.Var(domain=pyo.Integers, bounds=(0, 5), initialize=4)
+    m.cost = pyo.Objective(expr=m.x)
+    m.row = pyo.Constraint(expr=m.x >= 1)
+    for name, fault in (("faulty", "at once"), ("program", "exit")):
+        with pytest.raises(octsvm.EngineFailed, match=r"broke down.*octsvm\.write"):
+            engines.solve(name, m, options={"fault": fault})
+        assert m.x.value == 4
+
+
+@pytest.mark.parametrize("fault", ["sleep", "sleep with the lock"])
+def test_a_child_that_ignores_its_limit_is_ended(fault: str) -> None:
+    began = time.monotonic()
+    result = engines.solve("faulty", model(), options={"fault": fault}, time_limit=2.5)
+    assert time.monotonic() - began < 2.5 + 2
+    assert "did not stop when told to" in checked(result, best=True)
+    assert (result.stop, result.status) == ("time_limit", "feasible")
+
+
+def test_a_callback_ends_a_child_that_sleeps() -> None:
+    began = time.monotonic()
+    result = engines.solve(
+        "faulty", model(), options={"fault": "sleep"}, time_limit=60, callback=lambda p: p.seconds > 2
+    )
+    assert time.monotonic() - began < 5
+    assert result.stop == "interrupted"
+    checked(result, best=True)
+
+
+def test_megabytes_of_output_are_no_trouble() -> None:
+    for name in ("faulty", "program"):
+        result = engines.solve(name, model(), options={"fault": "prints"}, time_limit=30)
+        assert result.status == "optimal"
+        checked(result, best=True)
+
+
+def test_rubbish_instead_of_a_point_is_dropped() -> None:
+    result = engines.solve("faulty", model(), options={"fault": "wrong shape"})
+    assert "no point of the model" in checked(result, best=False)
+    assert result.status == "fallback"
+
+
+@pytest.mark.parametrize("name", ["faulty", "program"])
+def test_an_infeasible_point_is_no_answer(name: str) -> None:
+    result = engines.solve(name, model(), options={"fault": "infeasible"})
+    notes = checked(result, best=False)
+    assert result.status == "fallback"
+    assert result.stop == "numeric"
+    assert any(said in notes for said in ("claim did not hold", "solved again", "refuted"))
+
+
+def test_a_bound_above_a_known_tree_is_refuted() -> None:
+    result = engines.solve("faulty", model(), options={"fault": "bound too high"})
+    notes = checked(result, best=True)
+    assert "refuted" in notes
+    assert (result.status, result.stop) == ("feasible", "numeric")
+
+
+def test_a_claim_of_optimality_that_its_own_bound_denies() -> None:
+    result = engines.solve("faulty", model(), options={"fault": "claims the start"})
+    checked(result, best=False)
+    assert result.status in ("feasible", "fallback")
+    assert result.stop == "numeric"
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        ("abort", "SIGABRT"),
+        ("kill", "SIGKILL"),
+        ("exit", "wrote no solution file"),
+        ("garbage", "cannot be read|no text file|zero byte"),
+        ("cut off", "cannot be read"),
+        ("empty", "is empty"),
+    ],
+)
+def test_a_program_that_dies_or_writes_rubbish(fault: str, said: str) -> None:
+    import re
+
+    result = engines.solve("program", model(), options={"fault": fault})
+    notes = checked(result, best=False)
+    assert (result.stop, result.status) == ("error", "fallback")
+    assert re.search(said, notes), notes
+
+
+@pytest.mark.parametrize("fault", ["sleep", "with a child"])
+def test_a_program_that_ignores_its_limit_is_ended_with_what_it_started(fault: str) -> None:
+    began = time.monotonic()
+    result = engines.solve("program", model(), options={"fault": fault}, time_limit=1.5)
+    assert time.monotonic() - began < 1.5 + 2
+    assert "did not stop when told to" in checked(result, best=False)
+    assert (result.stop, result.status) == ("time_limit", "fallback")
+
+
+def test_a_program_that_cannot_be_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = tmp_path / "programs" / "broken"
+    broken.write_bytes(b"\x7fELF rubbish")
+    broken.chmod(0o755)
+    table = tmp_path / "programs" / "table.yaml"
+    table.write_text(table.read_text().replace(str(tmp_path / "programs" / "program"), str(broken)))
+    result = engines.solve("program", model())
+    assert "could not be started" in checked(result, best=False)
+    assert result.status == "fallback"
+
+
+def test_auto_goes_on_where_an_engine_breaks_down(tmp_path: Path) -> None:
+    table = tmp_path / "programs" / "table.yaml"
+    table.write_text(
+        "prefer: [faulty, program, highs]\n"
+        + table.read_text().replace(
+            "options: {time_limit: seconds}", "options: {time_limit: seconds}\n    fixed: {fault: at once}"
+        )
+    )
+    result = engines.solve("auto", model())
+    assert (result.solver, result.status) == ("program", "optimal")
+    assert "faulty was tried first" in checked(result, best=True)
+
+
+# ---------------------------------------------------------------------------------------------- the real crash
+
+
+@pytest.mark.skipif(solvers.get("scip").version is None, reason="pyscipopt is not installed")
+def test_a_size_on_which_an_engine_has_crashed_before() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.random((67, 13))
+    y = octsvm.flip_labels(np.where(X.sum(axis=1) > 6.5, 1, -1), 0.2, 0)
+    m = octsvm.build("octsvm", X, y, depth=2)
+    result = engines.solve("scip", m, time_limit=8)
+    assert result.seconds < 10
+    assert result.tree is not None
+    assert result.status in ("feasible", "fallback")
+    assert result.stop == "time_limit" or any("broke down" in note for note in result.notes)
+
+
+# ---------------------------------------------------------------------------------------------- disks and folders
+
+
+ENGINES = [e for e in engines.ENTRIES if not e.absent and not e.stand_in]
+
+
+@pytest.mark.parametrize("entry", ENGINES, ids=str)
+def test_a_full_disk_costs_the_log(entry: engines.Entry) -> None:
+    result = engines.solve(entry, engines.tree_model(4, 5, 1), log="/dev/full")
+    assert result.status == "optimal"
+    assert any("log is not complete" in note and "No space left" in note for note in result.notes)
+
+
+BACKENDS = [e for e in ENGINES if e.name in ("scip", "gurobi", "shot", "cbc", "glpk")]
+
+
+@pytest.mark.parametrize("entry", BACKENDS, ids=str)
+def test_a_full_folder_for_temporary_files(
+    entry: engines.Entry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = tmp_path / "small"
+    small.mkdir()
+    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4k", "none", str(small)], capture_output=True)
+    if made.returncode:
+        pytest.skip("no file system can be mounted here")
+    try:
+        monkeypatch.setattr(tempfile, "tempdir", str(small))
+        m = engines.tree_model(4, 6, 2)
+        error, result = None, None
+        try:
+            result = engines.solve(entry, m, time_limit=10)
+        except OctsvmError as raised:
+            error = str(raised)
+        if result is None:
+            assert "TMPDIR" in error or "octsvm.write" in error
+        else:
+            assert result.tree is not None
+            if result.status != "optimal":
+                assert result.stop == "error"
+                assert result.notes
+        assert list(small.iterdir()) == []
+    finally:
+        subprocess.run(["umount", str(small)], check=True)
+
+
+@pytest.mark.parametrize("entry", BACKENDS, ids=str)
+def test_a_folder_for_temporary_files_that_cannot_be_written(
+    entry: engines.Entry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", "/proc/nowhere")
+    with pytest.raises((octsvm.EngineFailed, octsvm.OutputNotWritable), match="TMPDIR"):
+        engines.solve(entry, engines.tree_model(4, 5, 1))
+
+
+@pytest.mark.parametrize("entry", ENGINES, ids=str)
+def test_a_working_folder_that_cannot_be_written(
+    entry: engines.Entry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir("/proc")
+    result = engines.solve(entry, engines.tree_model(4, 5, 1))
+    assert result.status == "optimal"
+
+
+# ---------------------------------------------------------------------------------------------- several at once
+
+
+def test_two_solves_at_once_in_threads() -> None:
+    found: dict[int, octsvm.Result] = {}
+    names = ["scip", "cbc", "highs", "gurobi"]
+    names = [n for n in names if solvers.installed(n)]
+
+    def work(k: int) -> None:
+        found[k] = octsvm.solve(engines.tree_model(4, 6, 2), solver=names[k % len(names)], threads=1 + k % 2)
+
+    workers = [threading.Thread(target=work, args=(k,)) for k in range(2 * len(names))]
+    for pair in zip(workers[::2], workers[1::2], strict=True):
+        for worker in pair:
+            worker.start()
+        for worker in pair:
+            worker.join(60)
+    values = [found[k].objective for k in sorted(found)]
+    assert len(values) == len(workers)
+    assert values == pytest.approx([values[0]] * len(values), rel=2e-4)
+
+
+def _in_a_process(name: str) -> tuple[str, float]:
+    result = octsvm.solve(engines.tree_model(4, 6, 2), solver=name)
+    return result.status, result.objective
+
+
+def test_two_solves_at_once_in_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([os.environ["PYTHONPATH"], str(TESTS)]))
+    names = [n for n in ("highs", "scip", "cbc", "gurobi") if solvers.installed(n)]
+    with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as pool:
+        found = list(pool.map(_in_a_process, names))
+    assert {status for status, _ in found} == {"optimal"}
+    assert [v for _, v in found] == pytest.approx([found[0][1]] * len(found), rel=2e-4)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="how children are ended with their parent is Linux' own")
+@pytest.mark.parametrize("name", ["scip", "cbc", "glpk", "program", "faulty"])
+def test_a_parent_that_is_killed_leaves_no_process(name: str, clean: str, tmp_path: Path) -> None:
+    if solvers.installed(name) is None:
+        pytest.skip(f"{name} is not installed")
+    options = {"fault": "sleep"} if name in ("program", "faulty") else {}
+    code = textwrap.dedent(f"""
+        import sys; sys.path.insert(0, {str(TESTS)!r})
+        import engines
+        model = engines.tree_model(0, 36, 4, c1=1.0, c2=1.0, c3=0.1, norm="l1")
+        print("ready", flush=True)
+        engines.solve({name!r}, model, time_limit=60, options={options!r})
+    """)
+    parent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert parent.stdout is not None
+    assert parent.stdout.readline().strip() == "ready"
+    until = time.monotonic() + 20
+    while len(marked(clean)) < 2 and time.monotonic() < until:
+        time.sleep(0.05)
+    time.sleep(0.5)
+    assert len(marked(clean)) >= 2
+    parent.send_signal(signal.SIGKILL)
+    parent.wait()
+    assert wait_for_none(clean, 4.0) == []
+    for folder in (tmp_path / "tmp").iterdir():  # nobody is left who could remove it
+        for file in folder.iterdir():
+            file.unlink()
+        folder.rmdir()
