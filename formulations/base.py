@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+import importlib
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyomo.environ as pyo
@@ -192,37 +194,150 @@ class Evaluation:
         return f"{self.objective:.8g} = " + " + ".join(f"{v:.6g} {k}" for k, v in self.terms.items())
 
 
-@dataclass(frozen=True)
-class Formulation:
-    """One formulation as a set of pure functions; found by the registry under ``name``. ``Tree`` is the class of its trees.
+def imported(path: str) -> Any:
+    """What stands at ``"module:name"``; the module is imported when it is asked for."""
+    module, _, name = path.partition(":")
+    found: Any = importlib.import_module(module)
+    return getattr(found, name) if name else found
 
-    ``build(data, params, upper_bound)`` returns a ConcreteModel; ``embed(model, tree, relabelled)`` sets the values
-    of all its variables in place; ``extract(model)`` reads a tree from the values; ``evaluate(tree, X, y,
-    params, weights, relabelled)`` is the objective in numpy on original units; ``constant_tree(data, params)``
-    is the best tree without a split; ``normalise(tree, data, params)`` rewrites a tree for the model's depth,
-    classes and scaling without raising the objective; ``assigned_path(model)`` is where the model's z puts each
-    row (n, D + 1); ``improve(tree, data, params)`` betters what routing leaves free, such as the leaves' classes;
-    ``require(tree, data, params)`` refuses a normalised tree that the model does not admit, whatever its cost. Where
-    ``searches`` is set, ``build`` looks for bounds, and takes ``stop=``, which it asks in between whether to end that.
+
+class Formulation(ABC):
+    """One formulation; :func:`octsvm.register` makes a subclass known under its ``name``.
+
+    Five methods are needed: :meth:`build`, :meth:`extract`, :meth:`embed`, :meth:`evaluate` and :meth:`constant_tree`.
+    The others have defaults. ``params`` is an object of the formulation's ``Params`` everywhere.
+
+    Attributes
+    ----------
+    name : str
+        What ``octsvm.fit(name, ...)`` takes.
+    title : str
+        One line on it.
+    Params : type
+        Subclass of :class:`~octsvm.formulations.params.Params`, with the range of each parameter.
+    Tree : type
+        Class of its trees.
+    two_classes_only : bool
+        Labels of more than two classes are refused.
+    uses_scaling : bool
+        The model needs features in [0, 1]: with ``scale=False`` others are refused.
+    variants : tuple of str
+        Values of the parameter ``variant``.
+    searches : bool
+        :meth:`build` looks for bounds, and takes ``stop=``, which it asks in between whether to end that.
+    heuristic : str
+        ``"module:function"`` that :meth:`candidates` calls.
+    libraries : tuple of str
+        Modules that the heuristic imports, and ``"module:function"`` for what it prepares once in a process.
+    grid : str
+        ``"module:function"`` that :meth:`path` calls.
     """
 
-    name: str
-    title: str
-    Params: type[Params]
-    Tree: type[Any]
-    binary_only: bool
-    uses_scaling: bool
-    build: Callable[..., pyo.ConcreteModel]
-    embed: Callable[..., Any]
-    extract: Callable[..., Any]
-    evaluate: Callable[..., Evaluation]
-    constant_tree: Callable[..., Any]
-    normalise: Callable[..., Any]
-    assigned_path: Callable[..., IntArray]
-    improve: Callable[..., Any]
-    require: Callable[..., None]
-    variants: tuple[str, ...]
-    searches: bool = False
+    name: ClassVar[str]
+    title: ClassVar[str] = ""
+    Params: ClassVar[type[Params]]
+    Tree: ClassVar[type[Any]]
+    two_classes_only: ClassVar[bool] = False
+    uses_scaling: ClassVar[bool] = False
+    variants: ClassVar[tuple[str, ...]] = ()
+    searches: ClassVar[bool] = False
+    heuristic: ClassVar[str] = ""
+    libraries: ClassVar[tuple[str, ...]] = ()
+    grid: ClassVar[str] = ""
+
+    @property
+    def binary_only(self) -> bool:
+        """``two_classes_only``."""
+        return self.two_classes_only
+
+    @abstractmethod
+    def build(self, data: Data, params: Any, upper_bound: float = np.inf) -> pyo.ConcreteModel:
+        """The model on ``data``, with ``cost``, ``objective`` and ``info`` (a :class:`ModelInfo`).
+
+        ``upper_bound`` is the objective of a known tree; trees that cost more need not be in the model.
+        """
+
+    @abstractmethod
+    def extract(self, model: pyo.ConcreteModel) -> Any:
+        """The tree in the values of the model's variables; it routes the training samples as the model does."""
+
+    @abstractmethod
+    def embed(self, model: pyo.ConcreteModel, tree: Any, relabelled: BoolArray | None = None) -> Any:
+        """Set every variable of the model to the values that ``tree`` has there, and return the tree as embedded.
+
+        The objective never rises. ``relabelled (n, T)`` prescribes which labels are given up, where a formulation does that.
+
+        Raises
+        ------
+        TreeNotAdmitted
+            The tree is no point of the model; the message gives the reason.
+        """
+
+    @abstractmethod
+    def evaluate(
+        self,
+        tree: Any,
+        X: FloatArray,
+        y: IntArray,
+        params: Any,
+        weights: FloatArray,
+        relabelled: BoolArray | None = None,
+    ) -> Evaluation:
+        """The objective of ``tree`` on samples ``X (m, p)`` in original units, in numpy alone.
+
+        ``y (m,)`` holds indices into the tree's classes, ``weights (m,)`` the weight of each sample's errors.
+        """
+
+    @abstractmethod
+    def constant_tree(self, data: Data, params: Any) -> Any:
+        """The best tree without a split."""
+
+    def normalise(self, tree: Any, data: Data, params: Any) -> Any:
+        """The tree for the model's depth, classes and scaling, at no higher objective. Default: as it is."""
+        return tree
+
+    def require(self, tree: Any, data: Data, params: Any) -> None:
+        """Refuse a normalised tree that the model does not admit, whatever its cost. Default: every tree is admitted.
+
+        Raises
+        ------
+        TreeNotAdmitted
+        """
+        return
+
+    def improve(self, tree: Any, data: Data, params: Any) -> Any:
+        """Better what routing leaves free, such as the classes of the leaves. Default: the tree as it is."""
+        return tree
+
+    def assigned_path(self, model: pyo.ConcreteModel) -> IntArray:
+        """The node of each level that the values of the model put each training sample in (n, D + 1).
+
+        Answers of solvers are compared with it. Default: the routing of the extracted tree, which checks nothing; a
+        formulation whose variables say where a sample goes reads it from them.
+        """
+        path: IntArray = self.extract(model).nodes(model.info.data.X_original)
+        return path
+
+    def candidates(self, data: Data, params: Any, budget: Any, seed: int) -> Iterator[Any]:
+        """Trees of a start heuristic, until ``budget.spent()``. Default: those of ``heuristic``; none without one."""
+        if self.heuristic:
+            yield from imported(self.heuristic)(data, params, budget, seed)
+
+    def load_libraries(self) -> None:
+        """Import what the heuristic uses, which can take seconds the first time in a process."""
+        for path in filter(None, (self.heuristic, *self.libraries)):
+            found = imported(path)
+            if ":" in path and path != self.heuristic:
+                found()
+
+    def path(
+        self, data: Data, checked: list[Any], wanted: list[int], steps: int | None, seed: int
+    ) -> Iterator[tuple[int, Any]] | None:
+        """Results of :func:`octsvm.fit_path` at the ``wanted`` ones of the parameters ``checked``, that share work.
+
+        Default: those of ``grid``; None without one, and then every setting is searched by itself.
+        """
+        return imported(self.grid)(self, data, checked, wanted, steps, seed) if self.grid else None
 
 
 def structure(model: pyo.ConcreteModel) -> tuple[int, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pyomo.environ as pyo
@@ -275,12 +274,3 @@ def require_within(objective: float, upper_bound: float) -> None:
             "was built from (the best of the constant classifier and the start given to build). Trees as bad as that "
             "are cut off on purpose; embed a better one."
         )
-
-
-def as_it_is(tree: MarginTree, data: Data, params: Any) -> MarginTree:
-    """Nothing to improve without solving: each row's cheaper of error and relabelling is chosen when it is embedded."""
-    return tree
-
-
-def any_tree(tree: MarginTree, data: Data, params: Any) -> None:
-    """RE-SVM admits every hyperplane."""

@@ -59,8 +59,10 @@ from .blocks.rows import uncollected
 from .bounds import subtrees
 from .errors import InvalidData, TreeNotAdmitted
 from .params import MAX_DEPTH, _LeafSize
+from .registry import register
 from .trees import AxisTree
 
+NAME = "oct"
 SMALLEST_GAP = 1e-5  # of "bd": ten times the solvers' feasibility tolerance
 DEFAULT = "flow"
 WORK = 50_000_000  # cumulative sums that the bounds of "flow" may take, about two seconds
@@ -181,7 +183,7 @@ def build(
         m.cost = pyo.Expression(expr=block.total, doc="Σ_t L_t + α · complexity")
         m.objective = pyo.Objective(expr=m.cost, doc="errors and complexity")
         known = tree_of(bounds.found, data, params.depth)
-        m.info = ModelInfo("oct", params, data, structure=structure(m), tree=known, least=block.total.lb)
+        m.info = ModelInfo(NAME, params, data, structure=structure(m), tree=known, least=block.total.lb)
         return m
     splits = add_axis_splits(m, topology, data.p, levels.constant)
     assignment = add_leaf_assignment(m, topology, data.n, n_min)
@@ -190,7 +192,7 @@ def build(
     label = add_counted_leaf_labels if variant == "bd" else add_leaf_labels
     label(m, topology, assignment, data.y, data.K, data.weights)
     _leafy.add_objective(m, data, params, sum(splits.d[t] for t in topology.tree.branch))
-    m.info = ModelInfo("oct", params, data, structure=structure(m))
+    m.info = ModelInfo(NAME, params, data, structure=structure(m))
     return m
 
 
@@ -487,22 +489,24 @@ def constant_tree(data: Data, params: OCTParams) -> AxisTree:
     )
 
 
-FORMULATION = Formulation(
-    name="oct",
-    title="optimal classification tree, axis-parallel splits",
-    Params=OCTParams,
-    Tree=AxisTree,
-    binary_only=False,
-    uses_scaling=False,
-    build=build,
-    embed=embed,
-    extract=extract,
-    evaluate=evaluate,
-    constant_tree=constant_tree,
-    normalise=normalise,
-    assigned_path=_leafy.leaf_path,
-    improve=_leafy.with_majority_labels,
-    require=require,
-    variants=("flow", "rank", "bd"),
-    searches=True,
-)
+@register
+class OCT(Formulation):
+    """OCT, as :mod:`octsvm.formulations.oct` says."""
+
+    name = NAME
+    title = "optimal classification tree, axis-parallel splits"
+    Params = OCTParams
+    Tree = AxisTree
+    variants = ("flow", "rank", "bd")
+    searches = True
+    heuristic = "octsvm.heuristics.axis_search:candidates"
+    libraries = ("sklearn.tree",)
+    build = staticmethod(build)
+    extract = staticmethod(extract)
+    embed = staticmethod(embed)
+    evaluate = staticmethod(evaluate)
+    constant_tree = staticmethod(constant_tree)
+    normalise = staticmethod(normalise)
+    require = staticmethod(require)
+    improve = staticmethod(_leafy.with_majority_labels)
+    assigned_path = staticmethod(_leafy.leaf_path)

@@ -38,7 +38,10 @@ from .blocks import (
 from .blocks.rows import uncollected
 from .errors import TreeNotAdmitted
 from .params import MAX_DEPTH, _LeafSize
+from .registry import register
 from .trees import ObliqueTree, rescaled
+
+NAME = "oct_h"
 
 
 class OCTHParams(_LeafSize):
@@ -89,7 +92,7 @@ def build(data: Data, params: OCTHParams, upper_bound: float = np.inf) -> pyo.Co
     add_leaf_labels(m, topology, assignment, data.y, data.K, data.weights)
     counted = splits.s if sparse else splits.d
     _leafy.add_objective(m, data, params, sum(counted[key] for key in counted))
-    m.info = ModelInfo("oct_h", params, data, structure=structure(m))
+    m.info = ModelInfo(NAME, params, data, structure=structure(m))
     return m
 
 
@@ -298,21 +301,24 @@ def constant_tree(data: Data, params: OCTHParams) -> ObliqueTree:
     )
 
 
-FORMULATION = Formulation(
-    name="oct_h",
-    title="optimal classification tree, oblique splits",
-    Params=OCTHParams,
-    Tree=ObliqueTree,
-    binary_only=False,
-    uses_scaling=True,
-    build=build,
-    embed=embed,
-    extract=extract,
-    evaluate=evaluate,
-    constant_tree=constant_tree,
-    normalise=normalise,
-    assigned_path=_leafy.leaf_path,
-    improve=_leafy.with_majority_labels,
-    require=require,
-    variants=("bd",),
-)
+@register
+class OCTH(Formulation):
+    """OCT-H, as :mod:`octsvm.formulations.oct_h` says."""
+
+    name = NAME
+    title = "optimal classification tree, oblique splits"
+    Params = OCTHParams
+    Tree = ObliqueTree
+    uses_scaling = True
+    variants = ("bd",)
+    heuristic = "octsvm.heuristics.oblique_tree:candidates"
+    libraries = ("sklearn.tree", "sklearn.svm")
+    build = staticmethod(build)
+    extract = staticmethod(extract)
+    embed = staticmethod(embed)
+    evaluate = staticmethod(evaluate)
+    constant_tree = staticmethod(constant_tree)
+    normalise = staticmethod(normalise)
+    require = staticmethod(require)
+    improve = staticmethod(_leafy.with_majority_labels)
+    assigned_path = staticmethod(_leafy.leaf_path)

@@ -58,8 +58,10 @@ from .blocks.rows import linear, uncollected
 from .bounds import hull as separation
 from .errors import TreeNotAdmitted
 from .params import MAX_DEPTH, Norm, Params
+from .registry import register
 from .trees import MarginTree
 
+NAME = "octsvm"
 MOST_PAIRS = 500  # of rows, times nodes
 MOST_SETS = 40
 
@@ -117,7 +119,7 @@ def build(data: Data, params: OCTSVMParams, upper_bound: float = np.inf) -> pyo.
     ------
     InvalidData
     """
-    data.require_two_classes("octsvm")
+    data.require_two_classes(NAME)
     variant = params.variant or "compact"
     constant = evaluate(constant_tree(data, params), data.X_original, data.y, params, data.weights)
     ub = constant.objective if np.isinf(upper_bound) else upper_bound
@@ -173,7 +175,7 @@ def build(data: Data, params: OCTSVMParams, upper_bound: float = np.inf) -> pyo.
     )
     m.objective = pyo.Objective(expr=m.cost, doc="margin, errors, relabelling and splits")
     m.info = ModelInfo(
-        "octsvm",
+        NAME,
         params,
         data,
         ub,
@@ -329,21 +331,25 @@ def constant_tree(data: Data, params: OCTSVMParams) -> MarginTree:
     return _svm.constant_margin_tree(data, params.depth)
 
 
-FORMULATION = Formulation(
-    name="octsvm",
-    title="optimal classification tree with SVM splits and relabelling",
-    Params=OCTSVMParams,
-    Tree=MarginTree,
-    binary_only=True,
-    uses_scaling=True,
-    build=build,
-    embed=embed,
-    extract=extract,
-    evaluate=evaluate,
-    constant_tree=constant_tree,
-    normalise=normalise,
-    assigned_path=assigned_path,
-    improve=_svm.as_it_is,
-    require=require_strict,
-    variants=("compact", "paper"),
-)
+@register
+class OCTSVM(Formulation):
+    """OCTSVM, as :mod:`octsvm.formulations.octsvm` says."""
+
+    name = NAME
+    title = "optimal classification tree with SVM splits and relabelling"
+    Params = OCTSVMParams
+    Tree = MarginTree
+    two_classes_only = True
+    uses_scaling = True
+    variants = ("compact", "paper")
+    heuristic = "octsvm.heuristics.margin_tree:tree_candidates"
+    libraries = ("sklearn.svm", "clarabel", "daqp", "octsvm.heuristics.linear_svm:binding")
+    grid = "octsvm.parameter_grid:margin_path"
+    build = staticmethod(build)
+    extract = staticmethod(extract)
+    embed = staticmethod(embed)
+    evaluate = staticmethod(evaluate)
+    constant_tree = staticmethod(constant_tree)
+    normalise = staticmethod(normalise)
+    require = staticmethod(require_strict)
+    assigned_path = staticmethod(assigned_path)

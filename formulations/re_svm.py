@@ -29,7 +29,10 @@ from .blocks import (
 )
 from .blocks.rows import linear, uncollected
 from .params import Norm, Params
+from .registry import register
 from .trees import MarginTree
+
+NAME = "re_svm"
 
 
 class RESVMParams(Params):
@@ -70,7 +73,7 @@ def build(data: Data, params: RESVMParams, upper_bound: float = np.inf) -> pyo.C
     ------
     InvalidData
     """
-    data.require_two_classes("re_svm")
+    data.require_two_classes(NAME)
     variant = params.variant or "compact"
     constant = evaluate(constant_tree(data, params), data.X_original, data.y, params, data.weights)
     ub = constant.objective if np.isinf(upper_bound) else upper_bound
@@ -100,7 +103,7 @@ def build(data: Data, params: RESVMParams, upper_bound: float = np.inf) -> pyo.C
     )
     m.objective = pyo.Objective(expr=m.cost, doc="margin, errors and relabelling")
     m.info = ModelInfo(
-        "re_svm",
+        NAME,
         params,
         data,
         ub,
@@ -191,21 +194,24 @@ def constant_tree(data: Data, params: RESVMParams) -> MarginTree:
     return _svm.constant_margin_tree(data, 0)
 
 
-FORMULATION = Formulation(
-    name="re_svm",
-    title="support vector machine with relabelling",
-    Params=RESVMParams,
-    Tree=MarginTree,
-    binary_only=True,
-    uses_scaling=True,
-    build=build,
-    embed=embed,
-    extract=extract,
-    evaluate=evaluate,
-    constant_tree=constant_tree,
-    normalise=normalise,
-    assigned_path=root_path,
-    improve=_svm.as_it_is,
-    require=_svm.any_tree,
-    variants=("compact", "paper"),
-)
+@register
+class RESVM(Formulation):
+    """RE-SVM, as :mod:`octsvm.formulations.re_svm` says."""
+
+    name = NAME
+    title = "support vector machine with relabelling"
+    Params = RESVMParams
+    Tree = MarginTree
+    two_classes_only = True
+    uses_scaling = True
+    variants = ("compact", "paper")
+    heuristic = "octsvm.heuristics.margin_tree:single_candidates"
+    libraries = ("sklearn.svm", "clarabel", "daqp", "octsvm.heuristics.linear_svm:binding")
+    grid = "octsvm.parameter_grid:margin_path"
+    build = staticmethod(build)
+    extract = staticmethod(extract)
+    embed = staticmethod(embed)
+    evaluate = staticmethod(evaluate)
+    constant_tree = staticmethod(constant_tree)
+    normalise = staticmethod(normalise)
+    assigned_path = staticmethod(root_path)

@@ -16,6 +16,7 @@ _HOME = {
     "build": "api",
     "solve": "api",
     "fit_path": "parameter_grid",
+    "register": "formulations.registry",
     "plan": "solving.plan",
     "Plan": "solving.plan",
     "race": "diagnostics.race",
@@ -106,6 +107,7 @@ if TYPE_CHECKING:
     from .files.read_solution import read_solution
     from .files.write import write
     from .formulations.base import Evaluation
+    from .formulations.registry import register
     from .formulations.trees import AxisTree, MarginTree, ObliqueTree, Tree
     from .noise import flip_labels
     from .parameter_grid import fit_path

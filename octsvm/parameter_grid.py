@@ -115,9 +115,8 @@ def fit_path(
     if data.K == 1:
         warnings.warn(one_class_note(data), stacklevel=2)
         return ((k, one_class(form, data, checked[k], time.monotonic(), "none")) for k in wanted)
-    if form.name in ("re_svm", "octsvm"):
-        return _margin_path(form, data, checked, wanted, steps or STEPS, seed)
-    return _tree_path(form, data, checked, wanted, steps or TREE_STEPS, seed)
+    shared = form.path(data, checked, wanted, steps, seed)
+    return _tree_path(form, data, checked, wanted, steps or TREE_STEPS, seed) if shared is None else shared
 
 
 def _check_settings(form: Formulation, settings: Any, params: Mapping[str, Any]) -> list[Any]:
@@ -180,7 +179,7 @@ def _result(form: Formulation, data: Data, params: Any, trees: Iterable[Tree], b
     )
 
 
-# -- OCT and OCT-H ----------------------------------------------------------------------------------------------------
+# -- each setting by itself ----------------------------------------------------------------------------------------------
 
 
 def _tree_path(
@@ -202,7 +201,7 @@ def _tree_path(
         yield k, _result(form, data, checked[k], pool, time.monotonic() - share)
 
 
-# -- RE-SVM and OCTSVM ------------------------------------------------------------------------------------------------
+# -- margin trees ------------------------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -235,8 +234,8 @@ class _Pool:
         return total
 
 
-def _margin_path(
-    form: Formulation, data: Data, checked: list[Any], wanted: list[int], steps: int, seed: int
+def margin_path(
+    form: Formulation, data: Data, checked: list[Any], wanted: list[int], steps: int | None, seed: int
 ) -> Iterator[tuple[int, Result]]:
     """One pool for all settings that share what trees look like: depth, norm and boundary."""
     alike: defaultdict[Any, list[int]] = defaultdict(list)
@@ -247,7 +246,7 @@ def _margin_path(
         shape = _shape(checked[k])
         members = alike[shape]
         if shape not in paths:
-            paths[shape] = _Path(data, [checked[m] for m in members], steps, seed)
+            paths[shape] = _Path(data, [checked[m] for m in members], steps or STEPS, seed)
         path = paths[shape]
         began = time.monotonic() - path.share
         tree = path.tree(members.index(k))

@@ -1,5 +1,5 @@
 """The documented path of :mod:`octsvm.formulations.registry`."""
 
-from .formulations.registry import NAMES, formulation
+from .formulations.registry import NAMES, formulation, names, register
 
-__all__ = ["NAMES", "formulation"]
+__all__ = ["NAMES", "formulation", "names", "register"]

@@ -271,7 +271,7 @@ def text_of(data: Table, result: Result, report: Mapping[str, Any]) -> str:
     if report["test_accuracy"] is not None:
         accuracy += f", test {report['test_accuracy']:.4f} ({report['test_rows']} rows)"
     parts.append(f"accuracy   {accuracy}")
-    if result.formulation in ("re_svm", "octsvm"):
+    if hasattr(result.tree, "relabelled"):
         rows = sorted({r["row"] for r in report["relabelled"]})
         text = f"relabelled {len(rows)} row{'' if len(rows) == 1 else 's'}"
         if rows:

@@ -19,8 +19,6 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
-from ..formulations.registry import NAMES
-
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -53,8 +51,6 @@ Exit codes:
     2  wrong usage, data that cannot be used, or a solver that is not here, does not take this model, or has a licence
        too small for it; the message says what to do
   130  interrupted (Ctrl-C)"""
-
-FORMULATIONS = NAMES
 
 PARAMETERS = (
     "depth",
@@ -257,6 +253,18 @@ class Suggested(click.ParamType):
         return [CompletionItem(n) for n in names]
 
 
+class FormulationName(Suggested):
+    """A formulation's name, or ``FILE.py:CLASS`` for one of the user's own, which is registered."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The name; whether there is such a formulation is for the toolkit to say."""
+        if ":" not in value:
+            return str(value)
+        from ..formulations.registry import register_from
+
+        return register_from(value).name
+
+
 class CountOrShare(click.ParamType):
     """A whole number, or a share."""
 
@@ -270,6 +278,13 @@ class CountOrShare(click.ParamType):
             return int(value) if re.fullmatch(r"[+-]?\d+", value.strip()) else float(value)
         except ValueError:
             self.fail(f"{value!r} is neither a count of rows (5) nor a share of them (0.05).", param, ctx)
+
+
+def formulation_names() -> Sequence[str]:
+    """What --formulation takes by name."""
+    from ..formulations.registry import names
+
+    return names()
 
 
 def built_in() -> Sequence[str]:
@@ -319,12 +334,37 @@ table_options = _all(
     ]
 )  # fmt: skip
 
+
+class NameValue(click.ParamType):
+    """``name=value``, where ``whose`` says whose name it is."""
+
+    name = "name=value"
+
+    def __init__(self, whose: str) -> None:
+        self.whose = whose
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, Any]:
+        """The name, and the value as an int, a float, a bool or a text."""
+        if isinstance(value, tuple):
+            return value
+        name, sign, text = str(value).partition("=")
+        name, text = name.strip(), text.strip()
+        if not sign or not name:
+            self.fail(f"{value!r} should be {self.whose}, =, and a value.", param, ctx)
+        for kind in (int, float):
+            with contextlib.suppress(ValueError):
+                return name, kind(text)
+        return name, {"true": True, "false": False}.get(text.lower(), text)
+
+
 formulation_options = _all(
     [
         click.option(
             "--formulation", "-f", metavar="NAME", default="octsvm", show_default=True,
-            type=Suggested("formulation", fixed(*FORMULATIONS)),
-            help="oct and oct_h (any number of classes), re_svm and octsvm (two classes).",
+            type=FormulationName("formulation", formulation_names),
+            help="oct and oct_h (any number of classes), re_svm and octsvm (two classes); FILE.py:CLASS for your own.",
         ),
         click.option("--depth", type=int, help="Levels of splits (oct, oct_h); levels above the last one (octsvm)."),
         click.option("--alpha", type=float, help="Cost of a split, in errors (oct, oct_h)."),
@@ -353,35 +393,18 @@ formulation_options = _all(
             help="Another exact model: rank or bd (oct), compact or paper.",
         ),
         click.option("--big-m", type=float, help="In place of the bound from the data (re_svm, octsvm)."),
+        click.option(
+            "--param", "own", multiple=True, type=NameValue("the name of a parameter"), metavar="NAME=VALUE",
+            help="Any parameter of the formulation, by its own name; may be repeated.",
+        ),
     ]
 )  # fmt: skip
 
 SOLVER = Suggested("solver", solver_names)
 
 
-class NativeOption(click.ParamType):
-    """``name=value``: an option of the solver's own."""
-
-    name = "name=value"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, Any]:
-        """The name, and the value as an int, a float, a bool or a text."""
-        if isinstance(value, tuple):
-            return value
-        name, sign, text = str(value).partition("=")
-        name, text = name.strip(), text.strip()
-        if not sign or not name:
-            self.fail(f"{value!r} should be the solver's own name of an option, =, and a value.", param, ctx)
-        for kind in (int, float):
-            with contextlib.suppress(ValueError):
-                return name, kind(text)
-        return name, {"true": True, "false": False}.get(text.lower(), text)
-
-
 native_options = click.option(
-    "--options", "native", multiple=True, type=NativeOption(), metavar="NAME=VALUE",
+    "--options", "native", multiple=True, type=NameValue("the solver's own name of an option"), metavar="NAME=VALUE",
     help="An option of the solver's own, by its own name; may be repeated.",
 )  # fmt: skip
 
@@ -398,7 +421,12 @@ json_option = click.option(
 
 def params_of(options: Mapping[str, Any]) -> dict[str, Any]:
     """The formulation's parameters that were given."""
-    return {name: options[name] for name in PARAMETERS if options[name] is not None}
+    given = {name: options[name] for name in PARAMETERS if options[name] is not None}
+    for name, value in options["own"]:
+        if name in given:
+            raise click.UsageError(f"{name} is given more than once. Give it once.")
+        given[name] = value
+    return given
 
 
 # -- tables and files ---------------------------------------------------------------------------------------------

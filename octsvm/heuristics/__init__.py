@@ -5,33 +5,13 @@ One module a family; :func:`find` calls the one of a formulation and returns the
 
 from __future__ import annotations
 
-import importlib
 import time
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable
 
 from ..formulations.base import Data, Formulation
 from ..formulations.params import Params
+from ..formulations.registry import formulation
 from ..formulations.trees import Tree
-from . import axis_search, oblique_tree
-from . import linear_svm as machines
-from . import margin_tree as svm_tree
-
-Candidates = Callable[[Data, Any, "Budget", int], Iterator[Tree]]
-
-_HEURISTICS: dict[str, Candidates] = {
-    "oct": axis_search.candidates,
-    "oct_h": oblique_tree.candidates,
-    "re_svm": svm_tree.single_candidates,
-    "octsvm": svm_tree.tree_candidates,
-}
-
-_LIBRARIES = {
-    "oct": ("sklearn.tree",),
-    "oct_h": ("sklearn.tree", "sklearn.svm"),
-    "re_svm": ("sklearn.svm", "clarabel", "daqp"),
-    "octsvm": ("sklearn.svm", "clarabel", "daqp"),
-}
 
 
 def load(name: str) -> None:
@@ -39,10 +19,7 @@ def load(name: str) -> None:
 
     Their seconds are a fraction of that on small tables, and would be over before the search began.
     """
-    for library in _LIBRARIES[name]:
-        importlib.import_module(library)
-    if "clarabel" in _LIBRARIES[name]:
-        machines.binding()
+    formulation(name).load_libraries()
 
 
 class Budget:
@@ -109,7 +86,7 @@ def find(
     best, lowest = None, cost(form.constant_tree(data, params)) * (1 - 1e-9) - 1e-12
     spending = Budget(seconds, steps) if budget is None else budget
     try:
-        for tree in _HEURISTICS[form.name](data, params, spending, seed):
+        for tree in form.candidates(data, params, spending, seed):
             try:
                 tree = form.normalise(tree, data, params)
                 found = cost(tree)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ...errors import InvalidParameter, MissingPackage
+from ...formulations.registry import NAMES, names
 from ..cells import Fit, PartData
 from ..protocol import MethodSpec
 
@@ -31,12 +32,10 @@ class Kind:
     install: str = ""
 
 
+OWN = Kind("own")  # every formulation
 KINDS = {
     "cart": Kind("cart"),
-    "oct": Kind("own"),
-    "oct_h": Kind("own"),
-    "octsvm": Kind("own"),
-    "re_svm": Kind("own"),
+    **dict.fromkeys(NAMES, OWN),
     "svm": Kind("svm"),
     "stree": Kind("stree", "stree", "pip install STree"),
     "cleanlab_cart": Kind("cleanlab_cart", "cleanlab", "pip install cleanlab"),
@@ -58,15 +57,16 @@ def fit_grid(kind: str) -> FitGrid:
     """
     if ":" in kind:
         return _own(kind)
-    if kind not in KINDS:
+    method = KINDS.get(kind)
+    if method is None and kind in names():
+        method = OWN  # registered, or of a package
+    if method is None:
         raise InvalidParameter(
             f"kind={kind!r} is no method; there are {', '.join(KINDS)}, and module:function for one of your own."
         )
     if not available(kind):
-        raise MissingPackage(
-            f"{kind} needs {KINDS[kind].requires}, which is not installed: {KINDS[kind].install}"
-        )
-    found: FitGrid = importlib.import_module(f".{KINDS[kind].module}", __name__).fit_grid
+        raise MissingPackage(f"{kind} needs {method.requires}, which is not installed: {method.install}")
+    found: FitGrid = importlib.import_module(f".{method.module}", __name__).fit_grid
     return found
 
 

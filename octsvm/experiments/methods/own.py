@@ -1,4 +1,4 @@
-"""OCT, OCT-H, RE-SVM and OCTSVM: every grid by :func:`octsvm.fit_path`, one pool of trees for all its points."""
+"""The formulations: every grid by :func:`octsvm.fit_path`, one pool of trees for all its points."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InvalidParameter
+from ...formulations.registry import formulation
 from ...formulations.trees import MarginTree, Tree
 from ...parameter_grid import fit_path
 from ...result import Result
@@ -42,7 +43,8 @@ def fit_grid(
         yield from _one_class(data, len(settings), skip)
         return
     fixed: dict[str, Any] = dict(spec.fixed)
-    if spec.kind in ("oct", "oct_h") and not any("n_min" in setting for setting in settings):
+    known = formulation(spec.kind).Params.model_fields
+    if "n_min" in known and not any("n_min" in setting for setting in settings):
         fixed.setdefault("n_min", least_rows(data))
     points = [
         {
