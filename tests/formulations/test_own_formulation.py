@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 import pytest
-from places import FIXTURES
+from places import FIXTURES, ROOT
 
 import octsvm
 from octsvm import solvers
@@ -165,6 +165,11 @@ def test_its_size_is_counted() -> None:
     X, y = table()
     size = model_size.of_table("stump", X, y, miss=MISS, split=SPLIT)
     assert (size.variables, size.binaries, size.rows) == (problem.variables, problem.binaries, problem.rows)
+
+
+def test_the_page_on_adding_shows_this_file() -> None:
+    page = (ROOT / "docs" / "adding.md").read_text(encoding="utf-8")
+    assert f"```python\n{FILE.read_text(encoding='utf-8')}```" in page
 
 
 def run(*words: str, cwd: Path) -> str:
