@@ -487,7 +487,7 @@ def test_the_log_goes_to_a_file_to_logging_and_to_the_console(
 ) -> None:
     log = tmp_path / "engine.log"
     model = engines.tree_model(1, 5, 1)
-    with caplog.at_level(logging.DEBUG, logger="octsvm.solving.engine"):
+    with caplog.at_level(logging.DEBUG, logger="octsvm.engine"):
         solve(entry, model, log=log)
     assert capfd.readouterr() == ("", "")
     lines = [line for line in log.read_text().splitlines() if line.strip()]
