@@ -9,6 +9,7 @@ import numpy as np
 
 from ..api import Strategy
 from ..formulations.base import FloatArray
+from ..formulations.heap import upwards
 from ._base import TreeClassifier
 from ._ways import ways
 
@@ -31,11 +32,9 @@ class LeafyClassifier(TreeClassifier):
         return share
 
     def _shares(self, leaf: int) -> FloatArray:
-        t = leaf
-        while not self.node_weights_[t - 1].any():
-            t //= 2
+        t = next(t for t in upwards(leaf) if self.node_weights_[t - 1].any())
         share: FloatArray = self.node_weights_[t - 1] / self.node_weights_[t - 1].sum()
-        chosen = int(self._positions()[self.tree_.label[self._below(leaf)]])
+        chosen = int(self._positions()[self.tree_._class_below(leaf, None)])
         others = np.delete(share, chosen)
         if others.size and share[chosen] <= others.max():
             share = share.copy()
@@ -43,12 +42,6 @@ class LeafyClassifier(TreeClassifier):
             share /= share.sum()
             share[chosen] = np.nextafter(np.delete(share, chosen).max(), 2)
         return share
-
-    def _below(self, leaf: int) -> int:
-        """Position of the label of ``leaf``: rows go right below a node without a split."""
-        while leaf <= self.tree_.n_branch:
-            leaf = 2 * leaf + 1
-        return leaf - self.tree_.n_branch - 1
 
     def decision_function(self, X: Any) -> FloatArray:
         """Two classes: share of the second less that of the first (m,); else the shares (m, K)."""

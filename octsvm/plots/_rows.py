@@ -11,6 +11,7 @@ from ..errors import InvalidData
 from ..estimators._ways import levels, ways
 from ..exports._outline import Leaf, Split
 from ..formulations.base import FloatArray, IntArray
+from ..formulations.heap import is_below
 from ..formulations.read_matrix import read_matrix
 from ..formulations.trees import MarginTree, Tree
 
@@ -55,10 +56,4 @@ def relabelled_at(tree: Tree, part: Split | Leaf) -> int:
         return 0
     if isinstance(part, Split):
         return sum(r.node == part.node for r in tree.relabelled)
-    return len({r.row for r in tree.relabelled if _is_below(r.node, part.node)})
-
-
-def _is_below(node: int, top: int) -> bool:
-    while node > top:
-        node //= 2
-    return node == top
+    return len({r.row for r in tree.relabelled if is_below(r.node, part.node)})
