@@ -11,12 +11,12 @@ import click
 
 from . import options as shared
 from .options import NO_TREE, OK, UNVERIFIED, say
-from .progress import Shown
+from .progress import SolveProgress
 
 if TYPE_CHECKING:
     from ..formulations.trees import Tree
     from ..result import Progress, Result
-    from .csv_tables import Table
+    from .csv_tables import CsvTable
 
 HELD_OUT = 0.25  # share of a built-in data set that is kept for testing
 
@@ -117,7 +117,7 @@ def fit(table: str, **options: Any) -> int:
         return _fit(data, _split(data, share, options["seed"]), options, asked)
 
 
-def _split(data: Table, share: float, seed: int) -> tuple[Any, Any]:
+def _split(data: CsvTable, share: float, seed: int) -> tuple[Any, Any]:
     """Positions of the training and of the test rows, both in the table's order."""
     import numpy as np
 
@@ -138,7 +138,7 @@ def _split(data: Table, share: float, seed: int) -> tuple[Any, Any]:
     return np.sort(train), np.sort(test)
 
 
-def _fit(data: Table, rows: tuple[Any, Any], options: Mapping[str, Any], asked: list[bool]) -> int:
+def _fit(data: CsvTable, rows: tuple[Any, Any], options: Mapping[str, Any], asked: list[bool]) -> int:
     import numpy as np
 
     import octsvm
@@ -159,7 +159,7 @@ def _fit(data: Table, rows: tuple[Any, Any], options: Mapping[str, Any], asked: 
         limits["options"] = dict(options["native"])
     if options["start"] is not None:
         limits["start"] = shared.read_tree(options["start"])
-    shown = Shown(quiet=options["quiet"])
+    shown = SolveProgress(quiet=options["quiet"])
     shown.line(
         f"{options['formulation']} on {data.name}: {len(train)} rows to train on, {len(test)} to test on, "
         f"{X.shape[1]} features" + (f", {len(flipped)} labels flipped" if options["flip"] else "")
@@ -232,7 +232,7 @@ def _accuracy(tree: Tree, X: Any, y: Any) -> float | None:
 
 
 def report_of(
-    data: Table, result: Result, train: Any, test: Any, clean: Any, y: Any, flipped: Any
+    data: CsvTable, result: Result, train: Any, test: Any, clean: Any, y: Any, flipped: Any
 ) -> dict[str, Any]:
     """What the summary says of the table: rows, accuracies, relabelled rows."""
     tree = result.tree
@@ -260,7 +260,7 @@ def report_of(
     return out
 
 
-def text_of(data: Table, result: Result, report: Mapping[str, Any]) -> str:
+def text_of(data: CsvTable, result: Result, report: Mapping[str, Any]) -> str:
     """The summary."""
     parts = [result.summary()]
     if result.tree is None:

@@ -13,7 +13,7 @@ from . import options as shared
 from .options import OK, say
 
 if TYPE_CHECKING:
-    from .csv_tables import Table
+    from .csv_tables import CsvTable
 
 
 @click.command(epilog=shared.EXIT_CODES)
@@ -85,7 +85,7 @@ def predict(
     return OK
 
 
-def _share_right(data: Table, predictions: Sequence[Any], classes: Sequence[Any]) -> float:
+def _share_right(data: CsvTable, predictions: Sequence[Any], classes: Sequence[Any]) -> float:
     from ..errors import InvalidData
 
     known = data.y.tolist()

@@ -11,7 +11,7 @@ import click
 
 from . import options as shared
 from .options import DISAGREEMENT, INTERRUPTED, OK, say
-from .progress import Shown
+from .progress import SolveProgress
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -125,11 +125,11 @@ class _Live:
 
     def __init__(self, quiet: bool) -> None:
         self._quiet = quiet
-        self._shown: Shown | None = None
+        self._shown: SolveProgress | None = None
 
     def begin(self, name: str) -> None:
         """A solver begins."""
-        self._shown = Shown(self._quiet, f"{name:<14}").__enter__()
+        self._shown = SolveProgress(self._quiet, f"{name:<14}").__enter__()
 
     def update(self, progress: Progress) -> None:
         """News from the solver that runs."""
