@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import pyomo.environ as pyo
 from pyomo.core.expr.visitor import identify_variables
 
-from ..backends import solution_formats as solution_files
+from ..backends import solution_formats
 from ..backends.solution_formats import SolutionFile
 from ..bridges import relative_gap
 from ..errors import CertificateMismatch, InvalidParameter, InvalidSolutionFile, OctsvmError, TreeNotAdmitted
@@ -25,8 +25,7 @@ from ..result import Result, versions
 from ..solving import certificate as certification
 from ..solving.certificate import Certificate
 from ..solving.dispatch import OnMismatch, polish_tree
-from . import column_map
-from . import write as export
+from . import column_map, write
 from .column_map import ColumnMap
 from .labels import Names
 
@@ -92,7 +91,7 @@ def read_solution(
         )
     form = find_formulation(info.formulation)
     certification.active_objective(model)
-    found = solution_files.read(path, kind)
+    found = solution_formats.read(path, kind)
     name = Path(path).name
     if not found.has_point:
         raise InvalidSolutionFile(
@@ -143,7 +142,7 @@ def _columns(
         variables[plain(var)] = var
     if given is not None:
         beside = Path(given)
-        if beside.suffix.lower() in export.FORMATS:
+        if beside.suffix.lower() in write.FORMATS:
             beside = column_map.beside(beside)
         candidates = [column_map.read(beside)]
     else:
@@ -196,11 +195,11 @@ def _beside(path: Path) -> list[Path]:
     stems = [path.stem]
     while "." in stems[-1].strip("."):
         stems.append(Path(stems[-1]).stem)
-    endings = [e for ending in export.FORMATS for e in (ending, ending.upper())]
+    endings = [e for ending in write.FORMATS for e in (ending, ending.upper())]
     for stem in dict.fromkeys(stems):
         places = [path.with_name(stem + e + column_map.SUFFIX) for e in endings]
         places += (
-            [path.with_name(stem + column_map.SUFFIX)] if Path(stem).suffix.lower() in export.FORMATS else []
+            [path.with_name(stem + column_map.SUFFIX)] if Path(stem).suffix.lower() in write.FORMATS else []
         )
         here = [p for p in places if column_map.is_column_map(p)]
         if here:
@@ -268,7 +267,7 @@ def _without_column_map(
         for compact in (False, True) if found.ordered is None else (True,):
             for ending in endings:
                 try:
-                    columns = export.columns_of(model, Path(folder) / f"model{ending}", compact)
+                    columns = write.columns_of(model, Path(folder) / f"model{ending}", compact)
                 except OctsvmError:
                     continue  # a format that cannot carry the model was not solved
                 try:
@@ -304,7 +303,7 @@ def _without_column_map(
 
 
 def _missing(found: SolutionFile, columns: int) -> list[str]:
-    rarely = found.kind in solution_files.RARELY_SPARSE
+    rarely = found.kind in solution_formats.RARELY_SPARSE
     if not rarely or found.values is None or len(found.values) >= columns:
         return []
     return [f"{columns - len(found.values)} of {columns} columns are not in the file, and were taken to be 0"]
