@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from ...errors import MissingPackage
 from ..protocol import Protocol
@@ -537,23 +538,10 @@ def effort(run: Run) -> list[Any]:
     seconds = {m: cells.loc[cells["method"] == m, "seconds"].dropna().to_numpy(float) for m in titles}
     gaps = gap(cells)
     gap_of = {m: gaps[cells["method"] == m].dropna().to_numpy(float) for m in titles}
-    at = list(QUANTILES.values())
-    rows = []
-    for m, title in titles.items():
-        s, g = seconds[m], gap_of[m]
-        times = [f"{v:.3g}" for v in np.quantile(s, at)] if len(s) else ["–"] * 4
-        shares = [number(100 * v, 1) for v in np.quantile(g, at)] if len(g) else ["–"] * 4
-        told = [str(int((cells["method"] == m).sum())), *times, number(float(s.sum()) / 3600)]
-        told += [str(len(g)), str(int((g <= PROVED).sum())) if len(g) else "–", *shares]
-        # The second and the seventh of them begin a group.
-        rows.append(
-            TableRow(
-                (
-                    TableCell(title),
-                    *(TableCell(t, number=True, group=k in (1, 6)) for k, t in enumerate(told)),
-                )
-            )
-        )
+    rows = [
+        _effort_row(title, int((cells["method"] == m).sum()), seconds[m], gap_of[m])
+        for m, title in titles.items()
+    ]
     heads = (
         (
             TableCell(""),
@@ -589,6 +577,17 @@ def effort(run: Run) -> list[Any]:
             _Later(lambda: pictures.distribution_picture("gaps", with_gap, shown, run.order, "gap, %", False))
         )
     return blocks
+
+
+def _effort_row(title: str, fits: int, seconds: NDArray[np.float64], gaps: NDArray[np.float64]) -> TableRow:
+    at = list(QUANTILES.values())
+    times = [f"{v:.3g}" for v in np.quantile(seconds, at)] if len(seconds) else ["–"] * 4
+    shares = [number(100 * v, 1) for v in np.quantile(gaps, at)] if len(gaps) else ["–"] * 4
+    told = [str(fits), *times, number(float(seconds.sum()) / 3600)]
+    told += [str(len(gaps)), str(int((gaps <= PROVED).sum())) if len(gaps) else "–", *shares]
+    # The second and the seventh of them begin a group.
+    figures = (TableCell(t, number=True, group=k in (1, 6)) for k, t in enumerate(told))
+    return TableRow((TableCell(title), *figures))
 
 
 def gaps_in_the_run(run: Run) -> list[Any]:
