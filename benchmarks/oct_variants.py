@@ -26,8 +26,7 @@ sys.path.insert(0, str(ROOT))
 
 import octsvm  # noqa: E402
 from benchmarks.real_data import SETS, quarter  # noqa: E402
-from octsvm.formulations import blocks  # noqa: E402
-from octsvm.formulations import leaf_trees as _leafy  # noqa: E402
+from octsvm.formulations import blocks, leaf_trees  # noqa: E402
 from octsvm.formulations.base import ModelInfo, structure  # noqa: E402
 from octsvm.formulations.bounds.subtrees import Groups  # noqa: E402
 
@@ -184,7 +183,7 @@ def rows_apart(m: pyo.ConcreteModel) -> pyo.ConcreteModel:
     assignment = blocks.add_group_assignment(fresh, topology, np.arange(data.n), params.leaf_size(data.n))
     blocks.add_flow_routing(fresh, topology, split, assignment, position, merged.n_values)
     blocks.add_group_leaf_labels(fresh, topology, assignment, weight)
-    _leafy.add_objective(fresh, data, params, sum(split.d.values()))
+    leaf_trees.add_objective(fresh, data, params, sum(split.d.values()))
     return fresh
 
 

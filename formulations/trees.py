@@ -7,24 +7,20 @@ score is below zero goes left, otherwise right.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from . import saved_trees
 from .base import BoolArray, FloatArray, IntArray, Scaling
 from .errors import InvalidData
-from .params import MAX_DEPTH
+from .heap import children, parent, rightmost
 from .read_matrix import read_matrix
 from .replace_file import replace_text
-
-SCHEMA = "octsvm.tree"
-VERSION = 1
 
 Units = Literal["scaled", "original"]
 
@@ -78,6 +74,14 @@ class Tree:
     @property
     def splits(self) -> BoolArray:
         """Which nodes carry a split, over the nodes that can (d_t of the models)."""
+        raise NotImplementedError
+
+    def _splits_at(self, t: int) -> bool:
+        """Whether node ``t`` splits; nodes below the last that can do not."""
+        return t <= len(self.splits) and bool(self.splits[t - 1])
+
+    def _class_below(self, t: int, side: int | None) -> int:
+        """Class index of the rows of the unsplit node ``t``; ``side`` is the one (0 left, 1 right) taken above it."""
         raise NotImplementedError
 
     def _goes_right(self, t: int, X: FloatArray) -> BoolArray:
@@ -134,8 +138,15 @@ class Tree:
         """Left and right condition of node t as text."""
         raise NotImplementedError
 
-    def _text_below(self, t: int, units: Units, most: int) -> list[str]:
-        raise NotImplementedError
+    def _text_below(self, t: int, units: Units, most: int, side: int | None = None) -> list[str]:
+        if not self._splits_at(t):
+            return [f"class {self.classes[self._class_below(t, side)]!r}"]
+        out: list[str] = []
+        for k, (child, condition) in enumerate(
+            zip(children(t), self._condition(t, units, most), strict=True)
+        ):
+            out += _branch_text(f"[{t}] {condition}", self._text_below(child, units, most, side=k))
+        return out
 
     def to_text(self, units: Units = "original", most: int = 6) -> str:
         """The tree as indented text; an oblique split shows its ``most`` largest weights."""
@@ -149,24 +160,11 @@ class Tree:
 
     def to_dict(self) -> dict[str, Any]:
         """The tree as plain Python data, fit for JSON."""
-        out: dict[str, Any] = {
-            "schema": SCHEMA,
-            "version": VERSION,
-            "kind": self.kind,
-            "depth": self.depth,
-            "classes": list(self.classes),
-            "feature_names": list(self.feature_names),
-            "scaling": {"low": self.scaling.low.tolist(), "span": self.scaling.span.tolist()},
-        }
-        out.update(self._payload())
-        return out
-
-    def _payload(self) -> dict[str, Any]:
-        raise NotImplementedError
+        return saved_trees.to_dict(self)
 
     def to_json(self, path: str | Path | None = None) -> str:
         """The tree as JSON text; written to ``path`` too if one is given."""
-        text = json.dumps(self.to_dict(), indent=1, allow_nan=False)
+        text = saved_trees.to_json(self)
         if path is not None:
             replace_text(path, text + "\n")
         return text
@@ -180,52 +178,18 @@ class Tree:
         InvalidData
             Not a tree, a newer schema, or arrays that do not fit together.
         """
-        if isinstance(data, Mapping) and data.get("schema") == "octsvm.result":
-            data = data.get("tree") or {}  # a saved result holds its tree
-        if not isinstance(data, Mapping) or data.get("schema") != SCHEMA:
-            raise InvalidData(f'This is not a saved tree: it lacks "schema": "{SCHEMA}".')
-        version = data.get("version")
-        if type(version) is not int or version < 1:
-            raise InvalidData(f"The saved tree has version {version!r}, which is no version of this format.")
-        if version > VERSION:
-            raise InvalidData(
-                f"The saved tree has format version {version}, and this octsvm reads up to {VERSION}. Upgrade octsvm."
-            )
+        kind, values = saved_trees.from_dict(data)
         kinds: dict[str, type[Tree]] = {k.kind: k for k in (AxisTree, ObliqueTree, MarginTree)}
-        kind = data.get("kind")
-        if not isinstance(kind, str) or kind not in kinds:
-            raise InvalidData(f"The saved tree is of the unknown kind {kind!r}; known: {', '.join(kinds)}.")
-        try:
-            saved = _SAVED[kind].model_validate(dict(data))
-        except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(str(part) for part in first["loc"])
-            raise InvalidData(f"The saved tree is damaged: {where}: {first['msg']}.") from None
-        common = {
-            "depth": saved.depth,
-            "classes": tuple(saved.classes),
-            "feature_names": tuple(saved.feature_names),
-            "scaling": Scaling(np.array(saved.scaling.low), np.array(saved.scaling.span)),
-        }
-        return kinds[kind]._from_payload(common, saved)
+        return kinds[kind]._of_saved(values)
 
     @classmethod
-    def _from_payload(cls, common: dict[str, Any], saved: Any) -> Tree:
-        raise NotImplementedError
+    def _of_saved(cls, values: dict[str, Any]) -> Tree:
+        return cls(**values)
 
     @classmethod
     def from_json(cls, source: str | Path) -> Tree:
         """Rebuild a tree from JSON text or from a file's path."""
-        text = source
-        if isinstance(source, Path) or not source.lstrip().startswith("{"):
-            try:
-                text = Path(source).read_text(encoding="utf-8")
-            except (OSError, UnicodeDecodeError, ValueError) as error:
-                raise InvalidData(f"The saved tree {str(source)!r} cannot be read: {error}.") from None
-        try:
-            return cls.from_dict(json.loads(str(text)))
-        except (json.JSONDecodeError, RecursionError) as error:
-            raise InvalidData(f"The saved tree is not JSON: {error}.") from None
+        return cls.from_dict(saved_trees.parse(source))
 
     def _check_common(self) -> None:
         p = len(self.feature_names)
@@ -238,8 +202,22 @@ class Tree:
             raise InvalidData("The tree's arrays do not fit together: depth, classes, names or scaling.")
 
 
+class _LeafLabelledTree(Tree):
+    """What trees with a label at each leaf share. Not a dataclass: ``label`` is a field of the classes below."""
+
+    label: IntArray
+
+    def class_index_at(self, path: IntArray, X: FloatArray) -> IntArray:
+        """Class of the leaf at the end of each path."""
+        return self.label[path[:, -1] - self.n_branch - 1]
+
+    def _class_below(self, t: int, side: int | None) -> int:
+        """Class of the leaf that the rows of the unsplit node ``t`` reach."""
+        return int(self.label[rightmost(t, self.depth) - self.n_branch - 1])
+
+
 @dataclass(frozen=True, eq=False)
-class AxisTree(Tree):
+class AxisTree(_LeafLabelledTree):
     """OCT: one feature a split, ``x_j < threshold`` goes left; an unsplit node sends every row right.
 
     Attributes
@@ -282,10 +260,6 @@ class AxisTree(Tree):
             return np.ones(len(X), dtype=bool)
         return np.asarray(X[:, j] >= self.threshold[t - 1])
 
-    def class_index_at(self, path: IntArray, X: FloatArray) -> IntArray:
-        """Class of the leaf at the end of each path."""
-        return self.label[path[:, -1] - self.n_branch - 1]
-
     def weights(self, units: Units = "original") -> tuple[FloatArray, FloatArray]:
         """Weights (2^D - 1, p) and thresholds (2^D - 1,): a row goes left where its weighted sum is below."""
         _require_units(units)
@@ -305,28 +279,9 @@ class AxisTree(Tree):
         value = self.weights(units)[1][t - 1]
         return f"{name} < {value:.12g}", f"{name} >= {value:.12g}"
 
-    def _text_below(self, t: int, units: Units, most: int) -> list[str]:
-        return _leafy_text(self, t, units, most)
-
-    def _payload(self) -> dict[str, Any]:
-        return {
-            "feature": self.feature.tolist(),
-            "threshold": self.threshold.tolist(),
-            "label": self.label.tolist(),
-        }
-
-    @classmethod
-    def _from_payload(cls, common: dict[str, Any], saved: Any) -> Tree:
-        return cls(
-            **common,
-            feature=np.array(saved.feature, dtype=np.int64),
-            threshold=np.array(saved.threshold, dtype=float),
-            label=np.array(saved.label, dtype=np.int64),
-        )
-
 
 @dataclass(frozen=True, eq=False)
-class ObliqueTree(Tree):
+class ObliqueTree(_LeafLabelledTree):
     """OCT-H: ``a'x < b`` goes left, on scaled features; an unsplit node sends every row right.
 
     Attributes
@@ -371,10 +326,6 @@ class ObliqueTree(Tree):
             return np.ones(len(X), dtype=bool)
         return np.asarray(self.node_score(t, X) >= self.b[t - 1])
 
-    def class_index_at(self, path: IntArray, X: FloatArray) -> IntArray:
-        """Class of the leaf at the end of each path."""
-        return self.label[path[:, -1] - self.n_branch - 1]
-
     def weights(self, units: Units = "original") -> tuple[FloatArray, FloatArray]:
         """Weights (2^D - 1, p) and thresholds (2^D - 1,): a row goes left where its weighted sum is below."""
         _require_units(units)
@@ -387,27 +338,6 @@ class ObliqueTree(Tree):
         W, b = self.weights(units)
         left = _linear_text(W[t - 1], self.feature_names, most)
         return f"{left} < {b[t - 1]:.6g}", f"{left} >= {b[t - 1]:.6g}"
-
-    def _text_below(self, t: int, units: Units, most: int) -> list[str]:
-        return _leafy_text(self, t, units, most)
-
-    def _payload(self) -> dict[str, Any]:
-        return {
-            "a": self.a.tolist(),
-            "b": self.b.tolist(),
-            "split": self.split.tolist(),
-            "label": self.label.tolist(),
-        }
-
-    @classmethod
-    def _from_payload(cls, common: dict[str, Any], saved: Any) -> Tree:
-        return cls(
-            **common,
-            a=_matrix_of(saved.a, len(saved.feature_names)),
-            b=np.array(saved.b, dtype=float),
-            split=np.array(saved.split, dtype=bool),
-            label=np.array(saved.label, dtype=np.int64),
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -477,6 +407,15 @@ class MarginTree(Tree):
                     side[rows] = self._goes_right(int(t), X[rows])
         return np.minimum(side, len(self.classes) - 1)
 
+    def _class_below(self, t: int, side: int | None) -> int:
+        """Side taken at the last split, that of omega_1,0 where nothing splits."""
+        index = int(self.omega0[0] >= 0) if side is None else side
+        return min(index, len(self.classes) - 1)
+
+    @classmethod
+    def _of_saved(cls, values: dict[str, Any]) -> Tree:
+        return cls(**values | {"relabelled": tuple(Relabelled(*r) for r in values["relabelled"])})
+
     def weights(self, units: Units = "original") -> tuple[FloatArray, FloatArray]:
         """Weights (T, p) and intercepts (T,) of the scores."""
         _require_units(units)
@@ -493,45 +432,6 @@ class MarginTree(Tree):
         W, w0 = self.weights(units)
         left = _linear_text(W[t - 1], self.feature_names, most)
         return f"{left} < {-w0[t - 1]:.6g}", f"{left} >= {-w0[t - 1]:.6g}"
-
-    def _text_below(self, t: int, units: Units, most: int, side: int | None = None) -> list[str]:
-        if t > self.n_nodes or not self.split[t - 1]:
-            index = int(self.omega0[0] >= 0) if side is None else side
-            return [f"class {self.classes[min(index, len(self.classes) - 1)]!r}"]
-        out: list[str] = []
-        for k, condition in enumerate(self._condition(t, units, most)):
-            below = self._text_below(2 * t + k, units, most, side=k)
-            out += _branch_text(f"[{t}] {condition}", below)
-        return out
-
-    def _payload(self) -> dict[str, Any]:
-        return {
-            "omega": self.omega.tolist(),
-            "omega0": self.omega0.tolist(),
-            "split": self.split.tolist(),
-            "relabelled": [list(r) for r in self.relabelled],
-        }
-
-    @classmethod
-    def _from_payload(cls, common: dict[str, Any], saved: Any) -> Tree:
-        return cls(
-            **common,
-            omega=_matrix_of(saved.omega, len(saved.feature_names)),
-            omega0=np.array(saved.omega0, dtype=float),
-            split=np.array(saved.split, dtype=bool),
-            relabelled=tuple(Relabelled(*r) for r in saved.relabelled),
-        )
-
-
-def _leafy_text(tree: AxisTree | ObliqueTree, t: int, units: Units, most: int) -> list[str]:
-    if t > tree.n_branch or not tree.splits[t - 1]:
-        while t <= tree.n_branch:  # an unsplit node sends every row right
-            t = 2 * t + 1
-        return [f"class {tree.classes[tree.label[t - tree.n_branch - 1]]!r}"]
-    out: list[str] = []
-    for k, condition in enumerate(tree._condition(t, units, most)):
-        out += _branch_text(f"[{t}] {condition}", tree._text_below(2 * t + k, units, most))
-    return out
 
 
 def _branch_text(condition: str, below: list[str]) -> list[str]:
@@ -575,8 +475,8 @@ def _require_shapes(*pairs: tuple[NDArray[Any], tuple[int, ...]]) -> None:
 
 def _require_parents(split: BoolArray) -> None:
     for t in range(2, len(split) + 1):
-        if split[t - 1] and not split[t // 2 - 1]:
-            raise InvalidData(f"Node {t} of the tree splits below node {t // 2}, which does not.")
+        if split[t - 1] and not split[parent(t) - 1]:
+            raise InvalidData(f"Node {t} of the tree splits below node {parent(t)}, which does not.")
 
 
 def _require_no_weights(weights: FloatArray, split: BoolArray) -> None:
@@ -589,66 +489,6 @@ def _require_range(array: IntArray, low: int, high: int, what: str) -> None:
         raise InvalidData(
             f"The tree's arrays do not fit together: {what} indices from {low} to {high - 1} are allowed."
         )
-
-
-def _matrix_of(rows: list[list[float]], p: int) -> FloatArray:
-    if any(len(row) != p for row in rows):
-        raise InvalidData(f"The tree's arrays do not fit together: rows of {p} weights were expected.")
-    return np.array(rows, dtype=float).reshape(len(rows), p)
-
-
-class _SavedScaling(BaseModel):
-    model_config = ConfigDict(strict=True, allow_inf_nan=False)
-    low: list[float]
-    span: list[Annotated[float, Field(ge=0)]]
-
-
-class _Saved(BaseModel):
-    """What every saved tree holds; only these types are accepted."""
-
-    model_config = ConfigDict(strict=True, allow_inf_nan=False)
-    depth: Annotated[int, Field(ge=0, le=MAX_DEPTH)]
-    classes: Annotated[list[str | bool | int | float], Field(min_length=1)]
-    feature_names: list[str]
-    scaling: _SavedScaling
-
-    @field_validator("classes", "feature_names")
-    @classmethod
-    def _distinct(cls, values: list[Any]) -> list[Any]:
-        if len(set(values)) < len(values):
-            raise ValueError("names must differ")
-        return values
-
-
-class _SavedAxis(_Saved):
-    feature: list[int]
-    threshold: list[float]
-    label: list[int]
-
-
-class _SavedOblique(_Saved):
-    a: list[list[float]]
-    b: list[float]
-    split: list[bool]
-    label: list[int]
-
-
-class _SavedMargin(_Saved):
-    omega: list[list[float]]
-    omega0: list[float]
-    split: list[bool]
-    relabelled: list[tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=1)], float]]
-
-    @field_validator("relabelled", mode="before")
-    @classmethod
-    def _records(cls, values: Any) -> Any:
-        # JSON has no tuples
-        return (
-            [tuple(v) if isinstance(v, list) else v for v in values] if isinstance(values, list) else values
-        )
-
-
-_SAVED: dict[str, type[Any]] = {"axis": _SavedAxis, "oblique": _SavedOblique, "margin": _SavedMargin}
 
 
 def rescaled(tree: Any, scaling: Scaling) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -10,14 +10,23 @@ import numpy as np
 from .data import read_labels
 from .errors import InvalidData, InvalidParameter
 from .exports import tree_of
+from .formulations.base import FloatArray
 from .formulations.read_matrix import read_matrix
-from .formulations.trees import MarginTree
+from .formulations.trees import MarginTree, Relabelled, Tree
 from .result import Result
 
 if TYPE_CHECKING:
     import pandas as pd
 
 COLUMNS = ["row", "node", "given", "believed", "predicted", "cost", "margin_before", "margin_after"]
+# Types of a report without rows.
+NUMBERS: Any = {
+    "row": "int64",
+    "node": "int64",
+    "cost": float,
+    "margin_before": float,
+    "margin_after": float,
+}
 
 
 class RelabellingScores(NamedTuple):
@@ -75,17 +84,7 @@ def relabelling_report(fitted: Any, X: Any, y: Any) -> pd.DataFrame:
     classes, index_y = read_labels(y, len(matrix))
     records = tree.relabelled if isinstance(tree, MarginTree) else ()
     result = fitted if isinstance(fitted, Result) else getattr(fitted, "result_", None)
-    if result is not None and result.n != len(matrix):
-        raise InvalidData(
-            f"The tree was fitted to {result.n} rows, and X has {len(matrix)}. Pass the training table."
-        )
-    if any(r.row >= len(matrix) for r in records):
-        raise InvalidData(
-            f"The tree gave up the label of row {max(r.row for r in records)}, and X has {len(matrix)} rows. "
-            "Pass the training table."
-        )
-    if any(c not in tree.classes for c in classes) and records:
-        raise InvalidData(f"y holds labels other than {tree.classes!r}. Pass the labels of the fit.")
+    _require_training_table(tree, result, matrix, classes, records)
     rows = []
     predicted = tree.predict_index(matrix)
     for record in records:
@@ -98,16 +97,23 @@ def relabelling_report(fitted: Any, X: Any, y: Any) -> pd.DataFrame:
     index = getattr(result, "index", None)
     names = None if index is None else [index[r.row] for r in records]
     frame = pd.DataFrame(rows, columns=COLUMNS, index=names)
-    if not rows:
-        numbers: Any = {
-            "row": "int64",
-            "node": "int64",
-            "cost": float,
-            "margin_before": float,
-            "margin_after": float,
-        }
-        frame = frame.astype(numbers)
-    return frame
+    return frame if rows else frame.astype(NUMBERS)
+
+
+def _require_training_table(
+    tree: Tree, result: Any, matrix: FloatArray, classes: Sequence[Any], records: Sequence[Relabelled]
+) -> None:
+    if result is not None and result.n != len(matrix):
+        raise InvalidData(
+            f"The tree was fitted to {result.n} rows, and X has {len(matrix)}. Pass the training table."
+        )
+    if any(r.row >= len(matrix) for r in records):
+        raise InvalidData(
+            f"The tree gave up the label of row {max(r.row for r in records)}, and X has {len(matrix)} rows. "
+            "Pass the training table."
+        )
+    if any(c not in tree.classes for c in classes) and records:
+        raise InvalidData(f"y holds labels other than {tree.classes!r}. Pass the labels of the fit.")
 
 
 def relabelling_scores(report: Any, flipped: Any) -> RelabellingScores:
@@ -265,11 +271,16 @@ def relabelling_path(
     InvalidData
         X, y or ``flipped`` cannot be used.
     """
-    import warnings
-
     import pandas as pd
     from sklearn.base import clone
 
+    prices = _prices(estimator, c2)
+    model = clone(estimator).set_params(warm_start=True)
+    return pd.DataFrame([_at_price(model, price, X, y, flipped) for price in prices])
+
+
+def _prices(estimator: Any, c2: Any) -> list[float]:
+    """The prices in order, each once."""
     if not hasattr(estimator, "get_params") or "c2" not in estimator.get_params(deep=False):
         raise InvalidParameter(
             f"A path over c2 needs a model that has it, RESVMClassifier or OCTSVMClassifier, not this "
@@ -280,26 +291,29 @@ def relabelling_path(
         isinstance(v, (int, float, np.number)) and not isinstance(v, bool) and 0 < v < np.inf for v in prices
     ):
         raise InvalidParameter(f"c2={c2!r} should be a list of numbers above 0, e.g. (0.5, 1, 2, 4).")
-    model = clone(estimator).set_params(warm_start=True)
-    lines = []
-    for price in sorted({float(v) for v in prices}):
-        with warnings.catch_warnings():
-            # A dearer label can make the former tree inadmissible: then the fit goes without a start.
-            warnings.filterwarnings("ignore", message="warm_start: ")
-            model.set_params(c2=price).fit(X, y)
-        result = model.result_
-        line = {
-            "c2": price,
-            "relabelled": model.relabelled_["row"].nunique(),
-            "against": int((model.predict(X) != np.asarray(y)).sum()),
-            "splits": int(model.tree_.splits.sum()),
-            "objective": result.objective,
-            "bound": result.bound,
-            "gap": result.gap,
-            "status": result.status,
-        }
-        if flipped is not None:
-            scores = relabelling_scores(model.relabelled_, flipped)
-            line |= {"found": scores.found, "flipped": scores.flipped}
-        lines.append(line)
-    return pd.DataFrame(lines)
+    return sorted({float(v) for v in prices})
+
+
+def _at_price(model: Any, price: float, X: Any, y: Any, flipped: Any) -> dict[str, Any]:
+    """One line of the path; ``model`` is fitted, from the tree that it has."""
+    import warnings
+
+    with warnings.catch_warnings():
+        # A dearer label can make the former tree inadmissible: then the fit goes without a start.
+        warnings.filterwarnings("ignore", message="warm_start: ")
+        model.set_params(c2=price).fit(X, y)
+    result = model.result_
+    line = {
+        "c2": price,
+        "relabelled": model.relabelled_["row"].nunique(),
+        "against": int((model.predict(X) != np.asarray(y)).sum()),
+        "splits": int(model.tree_.splits.sum()),
+        "objective": result.objective,
+        "bound": result.bound,
+        "gap": result.gap,
+        "status": result.status,
+    }
+    if flipped is not None:
+        scores = relabelling_scores(model.relabelled_, flipped)
+        line |= {"found": scores.found, "flipped": scores.flipped}
+    return line

@@ -128,7 +128,7 @@ def fitted_around(tree: Any, X: np.ndarray) -> Any:
 
 def rows_on_boundaries(kind: str, fitted: Any, X: np.ndarray) -> int:
     """In the Pyomo model the tree's own routing is feasible, and a row on a boundary may not go left; tried rows."""
-    from test_embed import largest_violation
+    from model_values import largest_violation
 
     # The model learns its scaling from its rows: all of one value in the constant column, both ends of the others.
     rows = X[X[:, 2] == 5.0]

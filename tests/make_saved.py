@@ -14,7 +14,7 @@ from places import FIXTURES
 
 import octsvm
 from octsvm.estimators import _saving
-from octsvm.formulations import trees
+from octsvm.formulations import saved_trees
 
 HERE = FIXTURES / "saved"
 MODELS: dict[str, Any] = {
@@ -35,7 +35,7 @@ def main() -> None:
     for kind, model in MODELS.items():
         model.set_params(time_limit=20, work_limit={"nodes": 50, "rounds": 5}).fit(X, y)
         for name, text in (
-            (f"tree_v{trees.VERSION}_{kind}", model.tree_.to_json()),
+            (f"tree_v{saved_trees.VERSION}_{kind}", model.tree_.to_json()),
             (f"result_v1_{kind}", model.result_.to_json()),
             (f"estimator_v{_saving.VERSION}_{kind}", model.to_json()),
         ):

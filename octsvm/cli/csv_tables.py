@@ -23,7 +23,7 @@ TOY_WRONG = 0.1  # share of the toy's labels that are wrong on purpose
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class CsvTable:
     """Features and labels, and where they come from.
 
     Attributes
@@ -100,7 +100,7 @@ class Table:
 
 def load(
     name: str, *, label: str | None = None, separator: str = ",", decimal: str = ".", seed: int = 0
-) -> Table:
+) -> CsvTable:
     """The table called ``name``: one of :data:`BUILT_IN`, or a CSV file with a header line.
 
     Parameters
@@ -135,7 +135,7 @@ def read_csv(
     separator: str = ",",
     decimal: str = ".",
     labelled: bool = True,
-) -> Table:
+) -> CsvTable:
     """Read a CSV file with a header line; ``labelled=False`` takes every column as a feature.
 
     Raises
@@ -177,11 +177,11 @@ def read_csv(
     frame.columns = pd.Index(header)
     remarks = _remarks(name, header)
     if not labelled and label is None:
-        return Table(name, frame, None, None, lines, remarks)
+        return CsvTable(name, frame, None, None, lines, remarks)
     chosen = header[-1] if label is None else label
     y = frame[chosen]
     features = frame.drop(columns=[chosen])
-    return Table(name, features, _plain_labels(y), chosen, lines, remarks)
+    return CsvTable(name, features, _plain_labels(y), chosen, lines, remarks)
 
 
 def _plain_labels(y: pd.Series) -> Any:
@@ -317,7 +317,7 @@ def _csv_inside(path: Path) -> str:
     return f", for example {path / inside[0]}" if inside else ""
 
 
-def against_rest(table: Table, chosen: str) -> Table:
+def against_rest(table: CsvTable, chosen: str) -> CsvTable:
     """The same table with two classes: ``chosen``, and everything else as "not <chosen>".
 
     Raises
@@ -337,18 +337,18 @@ def against_rest(table: Table, chosen: str) -> Table:
         )
     rest = f"not {chosen}"
     y = np.array([chosen if v == chosen else rest for v in texts], dtype=object)
-    return Table(table.name, table.X, y, table.label, table.lines, table.remarks)
+    return CsvTable(table.name, table.X, y, table.label, table.lines, table.remarks)
 
 
-def _bundled(name: str) -> Table:
+def _bundled(name: str) -> CsvTable:
     from sklearn import datasets
 
     bunch = getattr(datasets, f"load_{name}")(as_frame=True)
     y = bunch.target_names[bunch.target.to_numpy()].astype(object)
-    return Table(name, bunch.data, y, "class")
+    return CsvTable(name, bunch.data, y, "class")
 
 
-def _toy(seed: int) -> Table:
+def _toy(seed: int) -> CsvTable:
     """Two classes with a wide gap between them, and a tenth of the labels wrong."""
     import numpy as np
     import pandas as pd
@@ -360,4 +360,4 @@ def _toy(seed: int) -> Table:
     X = X[np.abs(X.sum(axis=1) - 10.0) > 2.0][:TOY_ROWS]
     y = np.where(X.sum(axis=1) > 10.0, "blue", "red").astype(object)
     frame = pd.DataFrame(X, columns=["width", "height"])
-    return Table("toy", frame, flip_labels(y, TOY_WRONG, seed).astype(object), "class")
+    return CsvTable("toy", frame, flip_labels(y, TOY_WRONG, seed).astype(object), "class")

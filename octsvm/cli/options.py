@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ..formulations.trees import Tree
-    from .csv_tables import Table
+    from .csv_tables import CsvTable
 
 OK, UNEXPECTED, WRONG_INPUT, NO_TREE, UNVERIFIED, DISAGREEMENT, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
 
@@ -432,7 +432,7 @@ def params_of(options: Mapping[str, Any]) -> dict[str, Any]:
 # -- tables and files ---------------------------------------------------------------------------------------------
 
 
-def build(data: Table, options: Mapping[str, Any], start: Tree | None = None) -> Any:
+def build(data: CsvTable, options: Mapping[str, Any], start: Tree | None = None) -> Any:
     """The model of a table; what the toolkit says about the data is said with the table's name."""
     import octsvm
 
@@ -450,7 +450,7 @@ def build(data: Table, options: Mapping[str, Any], start: Tree | None = None) ->
             raise octsvm.InvalidData(advice(data, str(error), data.y)) from None
 
 
-def load(name: str, options: Mapping[str, Any]) -> Table:
+def load(name: str, options: Mapping[str, Any]) -> CsvTable:
     """The table called ``name``, checked, in two classes where that was asked for."""
     from . import csv_tables as tables
 
@@ -471,7 +471,7 @@ def load(name: str, options: Mapping[str, Any]) -> Table:
     return data
 
 
-def advice(data: Table, message: str, y: Any) -> str:
+def advice(data: CsvTable, message: str, y: Any) -> str:
     """What the toolkit says about the data, and what that means on the command line."""
     classes = sorted({str(v) for v in y})
     if "separates two classes" in message and len(classes) > 2:

@@ -13,7 +13,7 @@ from . import options as shared
 from .options import OK, say
 
 if TYPE_CHECKING:
-    from .csv_tables import Table
+    from .csv_tables import CsvTable
 
 
 @click.command(epilog=shared.EXIT_CODES)
@@ -27,16 +27,7 @@ if TYPE_CHECKING:
 )
 @click.option("--out", metavar="PREDICTIONS.csv", help="Write the predictions there instead of to stdout.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
-def predict(
-    tree: str,
-    table: str,
-    label: str | None,
-    separator: str,
-    decimal: str,
-    against_rest: str | None,
-    out: str | None,
-    as_json: bool,
-) -> int:
+def predict(tree: str, table: str, **options: Any) -> int:
     """Predict the class of every row of DATA.csv with a tree that "octsvm fit --out" saved.
 
     Columns are picked by their names, in any order; others are ignored. The predictions are a CSV column called
@@ -50,12 +41,14 @@ def predict(
     from ..errors import InvalidData
     from . import csv_tables as tables
 
+    out, as_json, rest = options["out"], options["as_json"], options["against_rest"]
     if out is not None:
         shared.require_writable(out)
     fitted = shared.read_tree(tree)
-    data = tables.read_csv(table, label=label, separator=separator, decimal=decimal, labelled=False)
-    if against_rest is not None and data.y is not None:
-        data = tables.against_rest(data, against_rest)
+    form = {name: options[name] for name in ("label", "separator", "decimal")}
+    data = tables.read_csv(table, labelled=False, **form)
+    if rest is not None and data.y is not None:
+        data = tables.against_rest(data, rest)
     data.check_cells(fitted.feature_names)
     try:
         predictions = fitted.predict(data.X).tolist()
@@ -85,7 +78,7 @@ def predict(
     return OK
 
 
-def _share_right(data: Table, predictions: Sequence[Any], classes: Sequence[Any]) -> float:
+def _share_right(data: CsvTable, predictions: Sequence[Any], classes: Sequence[Any]) -> float:
     from ..errors import InvalidData
 
     known = data.y.tolist()

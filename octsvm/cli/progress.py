@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..result import Progress
 
 
-class Shown:
+class SolveProgress:
     """Progress on stderr: one line that changes on a terminal, else a new line when there is news."""
 
     def __init__(self, quiet: bool, label: str = "") -> None:
@@ -67,7 +67,7 @@ class Shown:
             click.echo("\r" + text.ljust(self.width), err=True, nl=False)
             self.width = len(text)
 
-    def __enter__(self) -> Shown:
+    def __enter__(self) -> SolveProgress:
         if self.terminal:
             self._ticker = threading.Thread(target=self._tick, daemon=True)
             self._ticker.start()

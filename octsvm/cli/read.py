@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from . import options as shared
-from .fit import report_of, text_of, verdict
+from .fit import Partition, report_of, text_of, verdict
 
 KINDS = ("asl", "cbc", "cplex", "glpk", "gurobi", "highs", "scip", "xpress")
 
@@ -69,7 +69,7 @@ def read(table: str, solution: str, **options: Any) -> int:
     if options["out"] is not None and result.tree is not None:
         shared.write_text(options["out"], result.tree.to_json() + "\n")
     rows = np.arange(len(data.y))
-    report = report_of(data, result, rows, rows[:0], data.y, data.y, rows[:0])
+    report = report_of(data, result, Partition(rows, rows[:0], data.y, data.y))
     if options["as_json"]:
         click.echo(json.dumps(result.to_dict() | report, indent=1, allow_nan=False))
     else:

@@ -87,38 +87,37 @@ def _picture(tree: Tree, t: int, units: Any, most: int, side: int | None, way: s
     from rich.text import Text
     from rich.tree import Tree as Picture
 
-    from ..exports._outline import label_at, splits_at
+    from ..formulations.heap import children
 
     label = Text(way, style="dim")
-    if not splits_at(tree, t):
-        label.append(f"class {tree.classes[label_at(tree, t, side)]!r}", style="bold green")
+    if not tree._splits_at(t):
+        label.append(f"class {tree.classes[tree._class_below(t, side)]!r}", style="bold green")
         return Picture(label)
     label.append(f"[{t}] ", style="cyan")
     label.append(tree._condition(t, units, most)[0])
     picture = Picture(label, guide_style="dim")
-    for k, word in enumerate(("yes: ", "no: ")):
-        picture.children.append(_picture(tree, 2 * t + k, units, most, k, word))
+    for side, (child, word) in enumerate(zip(children(t), ("yes: ", "no: "), strict=True)):
+        picture.children.append(_picture(tree, child, units, most, side, word))
     return picture
 
 
 def _content(tree: Tree, units: Any) -> dict[str, Any]:
-    from ..exports._outline import label_at, splits_at
+    from ..formulations.heap import children
 
     W, b = tree.weights(units)  # type: ignore[attr-defined]
     nodes: list[dict[str, Any]] = []
 
     def visit(t: int, side: int | None) -> None:
-        if not splits_at(tree, t):
-            nodes.append({"node": t, "class": tree.classes[label_at(tree, t, side)]})
+        if not tree._splits_at(t):
+            nodes.append({"node": t, "class": tree.classes[tree._class_below(t, side)]})
             return
         weights = {n: float(w) for n, w in zip(tree.feature_names, W[t - 1], strict=True) if w != 0}
         # A margin tree's rule is score = weights + intercept < 0; one form for all kinds is easier to use.
         threshold = float(-b[t - 1] if tree.kind == "margin" else b[t - 1])
-        nodes.append(
-            {"node": t, "weights": weights, "below": threshold, "yes": 2 * t, "no": 2 * t + 1},
-        )
-        visit(2 * t, 0)
-        visit(2 * t + 1, 1)
+        left, right = children(t)
+        nodes.append({"node": t, "weights": weights, "below": threshold, "yes": left, "no": right})
+        visit(left, 0)
+        visit(right, 1)
 
     visit(1, None)
     return {

@@ -212,7 +212,7 @@ def _report(cells: str | Path, out: str | Path) -> list[str]:
 
 def _run(options: Mapping[str, Any]) -> tuple[int, Path, Path, dict[str, Any]]:
     """Run; the exit code, the store, the folder of the report, and the summary as plain data."""
-    from ..experiments.progress import Shown
+    from ..experiments.progress import RunProgress
 
     protocol = _protocol(options)
     out = Path(options["out"] or protocol.name)
@@ -220,7 +220,7 @@ def _run(options: Mapping[str, Any]) -> tuple[int, Path, Path, dict[str, Any]]:
         _make_folder(out)
     store = out / "cells.sqlite" if options["store"] is None else Path(options["store"])
     try:
-        with shared.clean_stdout(), Shown(sys.stderr, quiet=options["quiet"]) as shown, _logged():
+        with shared.clean_stdout(), RunProgress(sys.stderr, quiet=options["quiet"]) as shown, _logged():
             found = _call(protocol, store, options, shown)
     except KeyboardInterrupt:
         say(f"Interrupted. What is finished is kept in {store}; the same command goes on from there.")

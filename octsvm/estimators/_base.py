@@ -23,8 +23,8 @@ from ..formulations.base import BoolArray, FloatArray, IntArray
 from ..formulations.registry import formulation as find_formulation
 from ..relabelling import relabelling_report
 from ._compat import validate_data
+from ._decision_paths import decision_paths, levels
 from ._rows import condense, for_given_rows
-from ._ways import levels, ways
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -177,7 +177,7 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
 
     def _weights_at_nodes(self, X: FloatArray, position: IntArray, weights: FloatArray) -> FloatArray:
         total = np.zeros((2 ** levels(self.tree_), len(self.classes_)))
-        path = ways(self.tree_, X)
+        path = decision_paths(self.tree_, X)
         for level in range(path.shape[1]):
             np.add.at(total, (path[:, level], position), weights)
         return total[1:]
@@ -212,14 +212,14 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
         OCTSVM the two sides of a split on the last level are leaves.
         """
         M = self._rows_of(X)
-        return np.asarray(ways(self.tree_, M).max(axis=1))
+        return np.asarray(decision_paths(self.tree_, M).max(axis=1))
 
     def decision_path(self, X: Any) -> csr_matrix:
         """Sparse indicator (m, nodes) of the nodes on each row's way, leaf included; column k belongs to node k + 1."""
         from scipy.sparse import csr_matrix
 
         M = self._rows_of(X)
-        path = ways(self.tree_, M)
+        path = decision_paths(self.tree_, M)
         row, level = np.nonzero(path)
         marks: BoolArray = np.ones(len(row), dtype=bool)
         shape = (len(path), 2 ** path.shape[1] - 1)

@@ -14,7 +14,7 @@ from ..errors import InvalidData
 from ..formulations.replace_file import replace_text
 from ..formulations.trees import Tree
 from ..relabelling import COLUMNS
-from ._ways import levels
+from ._decision_paths import levels
 
 SCHEMA = "octsvm.estimator"
 VERSION = 1

@@ -16,7 +16,7 @@ from ..errors import InvalidData
 from ..formulations.base import FloatArray
 from ..formulations.params import Norm
 from ._base import TreeClassifier
-from ._ways import leaf_scores, ways
+from ._decision_paths import decision_paths, leaf_scores
 
 
 class MarginClassifier(TreeClassifier):
@@ -49,7 +49,7 @@ class MarginClassifier(TreeClassifier):
         positive number.
         """
         M = self._rows_of(X)
-        leaf = ways(self.tree_, M).max(axis=1)
+        leaf = decision_paths(self.tree_, M).max(axis=1)
         score = leaf_scores(self.tree_, M, leaf)
         if len(self.tree_.classes) == 1:  # one class in training, whatever the intercept says
             return np.full(len(M), 1.0 if self._positions()[0] == 1 else -1.0)

@@ -6,20 +6,18 @@ import contextlib
 import logging
 import signal
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .. import __version__
 from ..errors import InvalidParameter, SchedulerLost
+from .batch_queue import BatchQueue
 from .store import LeaseLost
 from .work import return_batch
-
-if TYPE_CHECKING:
-    from .runner import Queue
 
 TIMEOUT = 20.0  # seconds for the scheduler to answer
 
 
-def work(queue: Queue, scheduler: str, jobs: int) -> None:
+def work(queue: BatchQueue, scheduler: str, jobs: int) -> None:
     """Work through a queue on the scheduler's workers, with two batches for each of their threads under way.
 
     A batch whose worker dies is run again by Dask on another one; where that happens to it again and again, the queue
@@ -72,7 +70,7 @@ def work(queue: Queue, scheduler: str, jobs: int) -> None:
                     client.cancel(list(under_way.futures), force=True)
 
 
-def _record(queue: Queue, batch: int, rows: Any, kind: dict[str, Any]) -> None:
+def _record(queue: BatchQueue, batch: int, rows: Any, kind: dict[str, Any]) -> None:
     if kind["octsvm"] != __version__:
         raise InvalidParameter(
             f"The workers have octsvm {kind['octsvm']}, and this is {__version__}: their cells would not be alike. "
@@ -93,7 +91,7 @@ def _client(scheduler: str, jobs: int) -> Iterator[Any]:
     with contextlib.ExitStack() as stack:
         address: Any = scheduler
         if scheduler == "local":
-            with _deaf():
+            with _ignore_interrupts():
                 address = stack.enter_context(
                     LocalCluster(
                         n_workers=jobs,
@@ -113,7 +111,7 @@ def _client(scheduler: str, jobs: int) -> Iterator[Any]:
 
 
 @contextlib.contextmanager
-def _deaf() -> Iterator[None]:
+def _ignore_interrupts() -> Iterator[None]:
     """Processes that begin meanwhile never hear of Ctrl-C: stopping them is for this one."""
     try:
         before = signal.signal(signal.SIGINT, signal.SIG_IGN)

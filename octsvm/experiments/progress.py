@@ -74,7 +74,7 @@ class Lines:
             log.info("%s", now)
 
 
-class Shown:
+class RunProgress:
     """Progress on a stream: a bar with the remaining time on a terminal, else a line a minute. A context manager."""
 
     def __init__(self, stream: TextIO, *, quiet: bool = False, every: float = EVERY) -> None:
@@ -85,7 +85,7 @@ class Shown:
         self._bar: Progress | None = None
         self._task: TaskID | None = None
 
-    def __enter__(self) -> Shown:
+    def __enter__(self) -> RunProgress:
         if not self._quiet and self._stream.isatty():
             from rich.console import Console
             from rich.progress import BarColumn, Progress, TextColumn

@@ -124,32 +124,16 @@ def select(
     InvalidParameter
         There is no such rule.
     """
-    for rule in rules:
-        if rule not in RULES:
-            raise InvalidParameter(f"rule={rule!r} is none; there are {', '.join(RULES)}.")
-    lacking = [c for c in NEEDED if c not in cells.columns]
-    if lacking:
-        raise InvalidData(f"The cells have no column {', '.join(lacking)}.")
+    _require(cells, rules)
     cells = cells.drop_duplicates([*FOLD, "inner", "method", "params"], keep="last", ignore_index=True)
     folds = _folds(cells, protocol)
     methods = list(protocol.methods) if protocol else list(dict.fromkeys(cells["method"]))
-    accuracy = cells["n_right"].to_numpy(float) / cells["n_score"].to_numpy(float)
-    if "error" in cells:
-        failed = cells["error"].fillna("").astype(str).ne("").to_numpy()
-        accuracy = np.where(failed, np.nan, accuracy)
+    accuracy = _accuracies(cells)
     scores = {m: _scores(cells, m, folds, protocol) for m in methods}
-
-    complete: dict[tuple[str, bool], NDArray[np.bool_]] = {}
-    for m, s in scores.items():
-        worked = np.isfinite(_taken(accuracy, s.full))
-        worked_inside = np.isfinite(_taken(accuracy, s.inner))
-        tried = np.asarray((s.full >= 0).all(axis=1))
-        tried_inside = np.asarray((s.inner >= 0).all(axis=1))
-        complete[m, False] = tried & worked.any(axis=1)
-        complete[m, True] = tried & tried_inside & (worked & worked_inside).any(axis=1)
     places: dict[Any, NDArray[np.int64]] = {
         k: np.asarray(v) for k, v in folds.groupby(["set", "noise"], sort=False).indices.items()
     }
+    complete = _complete(scores, accuracy)
     compared = {honest: _compared(complete, methods, places, honest) for honest in (False, True)}
 
     splits = cells["splits"].to_numpy(float) if "splits" in cells else np.zeros(len(cells))
@@ -161,11 +145,44 @@ def select(
             for place, where in places.items():
                 these = where[mask[where]]
                 if len(these):
-                    parts.append(_choose(rule, m, s, these, accuracy, splits))
+                    parts.append(_choose(rule, s, these, accuracy, splits))
                     if parts[-1].empty:
                         nothing.add((place, m))
     chosen = _described(cells, accuracy, parts)
     return Selection(chosen, _missing(places, scores, complete, compared, nothing, rules))
+
+
+def _require(cells: pd.DataFrame, rules: Sequence[Rule]) -> None:
+    for rule in rules:
+        if rule not in RULES:
+            raise InvalidParameter(f"rule={rule!r} is none; there are {', '.join(RULES)}.")
+    lacking = [c for c in NEEDED if c not in cells.columns]
+    if lacking:
+        raise InvalidData(f"The cells have no column {', '.join(lacking)}.")
+
+
+def _accuracies(cells: pd.DataFrame) -> NDArray[np.float64]:
+    """Accuracy of each cell as a share; NaN where the fit failed."""
+    accuracy = cells["n_right"].to_numpy(float) / cells["n_score"].to_numpy(float)
+    if "error" not in cells:
+        return accuracy
+    failed = cells["error"].fillna("").astype(str).ne("").to_numpy()
+    return np.where(failed, np.nan, accuracy)
+
+
+def _complete(
+    scores: Mapping[str, _Scores], accuracy: NDArray[np.float64]
+) -> dict[tuple[str, bool], NDArray[np.bool_]]:
+    """By method, and by whether the inner fits are needed too: the folds on which all was tried and something worked."""
+    found: dict[tuple[str, bool], NDArray[np.bool_]] = {}
+    for m, s in scores.items():
+        worked = np.isfinite(_taken(accuracy, s.full))
+        worked_inside = np.isfinite(_taken(accuracy, s.inner))
+        tried = np.asarray((s.full >= 0).all(axis=1))
+        tried_inside = np.asarray((s.inner >= 0).all(axis=1))
+        found[m, False] = tried & worked.any(axis=1)
+        found[m, True] = tried & tried_inside & (worked & worked_inside).any(axis=1)
+    return found
 
 
 def _folds(cells: pd.DataFrame, protocol: Protocol | None) -> pd.DataFrame:
@@ -277,7 +294,6 @@ def smoothed(scores: NDArray[np.float64], shape: Sequence[int], at: NDArray[np.i
 
 def _choose(
     rule: Rule,
-    method: str,
     scores: _Scores,
     folds: NDArray[np.int64],
     accuracy: NDArray[np.float64],

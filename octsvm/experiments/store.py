@@ -75,7 +75,7 @@ CREATE TABLE trees (
 
 
 @dataclass(frozen=True)
-class Row:
+class CellRow:
     """A finished cell as it is stored; counts are of rows, ``seconds`` of the fit.
 
     A failed fit has status "failed", its ``error``, and no row right. ``relabelled`` and ``both`` (relabelled and
@@ -101,7 +101,7 @@ class Row:
     tree: str | None = None
 
 
-_STORED = [f.name for f in fields(Row) if f.name != "tree"]
+_STORED = [f.name for f in fields(CellRow) if f.name != "tree"]
 PART = ["set", "noise", "repetition", "fold", "inner"]
 COLUMNS = [
     *PART, "method", "position", "params", "n_right", "n_score", "train_right", "n_train", "objective", "bound",
@@ -546,7 +546,7 @@ class Store:
 
     # -- cells ------------------------------------------------------------------------------------------------
 
-    def record(self, batch: int, run: int, rows: Sequence[Row], *, on: int | None = None) -> None:
+    def record(self, batch: int, run: int, rows: Sequence[CellRow], *, on: int | None = None) -> None:
         """Keep finished cells; on return they survive a kill. ``on`` names a machine of :meth:`enter`.
 
         Raises

@@ -18,7 +18,7 @@ import numpy as np
 from .cells import Fit, PartData
 from .methods import fit_grid
 from .protocol import MethodSpec
-from .store import LeaseLost, Row, Store, machine
+from .store import CellRow, LeaseLost, Store, machine
 
 LOOK = 0.5  # seconds between looks at whether the run still lives
 
@@ -38,7 +38,7 @@ class Task:
     keep_trees: bool = False
 
 
-def fit_batch(task: Task) -> Iterator[Row]:
+def fit_batch(task: Task) -> Iterator[CellRow]:
     """Fit and score the cells of a batch that are not in ``task.skip``, in the order of the grid.
 
     A fit that raises is a failed cell with its message; the method then begins again behind it.
@@ -67,14 +67,14 @@ def fit_batch(task: Task) -> Iterator[Row]:
                     yield _failed(task, at, error, time.perf_counter() - began)
 
 
-def _scored(task: Task, index: int, fit: Fit) -> Row:
+def _scored(task: Task, index: int, fit: Fit) -> CellRow:
     data = task.data
     flipped = data.flipped
     relabelled = None if fit.believed is None else np.asarray(fit.believed) != data.y
     tree = None
     if task.keep_trees and fit.tree is not None:
         tree = fit.tree.to_json()
-    return Row(
+    return CellRow(
         position=index,
         n_right=int(np.sum(fit.predict(data.X_score) == data.y_score)),
         n_score=len(data.y_score),
@@ -94,9 +94,9 @@ def _scored(task: Task, index: int, fit: Fit) -> Row:
     )
 
 
-def _failed(task: Task, index: int, error: Exception, seconds: float) -> Row:
+def _failed(task: Task, index: int, error: Exception, seconds: float) -> CellRow:
     data = task.data
-    return Row(
+    return CellRow(
         position=index,
         n_right=0,
         n_score=len(data.y_score),
@@ -160,7 +160,7 @@ def close_stores() -> None:
         _open.popitem()[1].close()
 
 
-def return_batch(task: Task) -> tuple[list[Row], dict[str, Any]]:
+def return_batch(task: Task) -> tuple[list[CellRow], dict[str, Any]]:
     """Fit a batch, perhaps on another machine, and hand its rows back with versions and kind of that machine."""
     return list(fit_batch(task)), machine()
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..errors import InvalidData, InvalidParameter
 from ..formulations.base import FloatArray
+from ..formulations.heap import children
 from ..formulations.trees import AxisTree, MarginTree, Tree
 
 
@@ -84,26 +85,12 @@ def outline(tree: Tree, units: str) -> Split | Leaf:
     below = -b if isinstance(tree, MarginTree) else b
 
     def visit(t: int, side: int | None) -> Split | Leaf:
-        if not splits_at(tree, t):
-            return Leaf(t, label_at(tree, t, side))
-        return Split(t, W[t - 1], float(below[t - 1]), visit(2 * t, 0), visit(2 * t + 1, 1))
+        if not tree._splits_at(t):
+            return Leaf(t, tree._class_below(t, side))
+        left, right = children(t)
+        return Split(t, W[t - 1], float(below[t - 1]), visit(left, 0), visit(right, 1))
 
     return visit(1, None)
-
-
-def splits_at(tree: Tree, t: int) -> bool:
-    """Whether node ``t`` splits."""
-    return t <= len(tree.splits) and bool(tree.splits[t - 1])
-
-
-def label_at(tree: Tree, t: int, side: int | None) -> int:
-    """Index of the class of a node that does not split; ``side`` is the one taken at the split above it."""
-    if isinstance(tree, MarginTree):
-        index = int(tree.omega0[0] >= 0) if side is None else side
-        return min(index, len(tree.classes) - 1)
-    while t <= tree.n_branch:  # an unsplit node sends every row right
-        t = 2 * t + 1
-    return int(tree.label[t - tree.n_branch - 1])  # type: ignore[attr-defined]
 
 
 def condition(tree: Tree, split: Split, digits: int | None, most: int | None) -> tuple[str, str]:

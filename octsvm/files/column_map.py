@@ -1,4 +1,4 @@
-"""What stands beside a model file: which variable each column is, and where the model came from."""
+"""The column map beside a model file: which variable each column is, and where the model came from."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ SUFFIX = ".json"  # after the whole name: model.lp and model.mps have one each, 
 
 
 @dataclass(frozen=True)
-class Sidecar:
-    """A sidecar that was read.
+class ColumnMap:
+    """A column map that was read.
 
     Attributes
     ----------
@@ -49,12 +49,12 @@ class Sidecar:
 
 
 def beside(model_file: Path) -> Path:
-    """Where the sidecar of a model file is."""
+    """Where the column map of a model file is."""
     return model_file.with_name(model_file.name + SUFFIX)
 
 
-def is_sidecar(path: Path) -> bool:
-    """Whether a file is a sidecar, by its first words."""
+def is_column_map(path: Path) -> bool:
+    """Whether a file is a column map, by its first words."""
     try:
         with path.open("rb") as file:
             return f'"schema": "{SCHEMA}"'.encode() in file.read(80)
@@ -69,7 +69,7 @@ def text_of(
     compact: bool,
     columns: Sequence[tuple[str, str | None]],
 ) -> str:
-    """The content of the sidecar of ``file``, which will be called ``name``."""
+    """The content of the column map of ``file``, which will be called ``name``."""
     known = versions()
     head = {
         "schema": SCHEMA,
@@ -101,8 +101,8 @@ def hash_of(file: Path) -> str:
         return hashlib.file_digest(content, "sha256").hexdigest()
 
 
-def read(path: Path) -> Sidecar:
-    """Read and check a sidecar; a model file that stands beside it has to be the one it was written with.
+def read(path: Path) -> ColumnMap:
+    """Read and check a column map; a model file that stands beside it has to be the one it was written with.
 
     Raises
     ------
@@ -134,7 +134,7 @@ def read(path: Path) -> Sidecar:
         )
     try:
         columns = tuple((str(c), None if v is None else str(v)) for c, v in content["columns"])
-        found = Sidecar(
+        found = ColumnMap(
             path,
             content["format"],
             content["names"] == "generic",

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import pyomo.environ as pyo
 from pyomo.core.expr.visitor import identify_variables
 
-from ..backends import solution_formats as solution_files
+from ..backends import solution_formats
 from ..backends.solution_formats import SolutionFile
 from ..bridges import relative_gap
 from ..errors import CertificateMismatch, InvalidParameter, InvalidSolutionFile, OctsvmError, TreeNotAdmitted
@@ -23,10 +23,10 @@ from ..formulations.registry import formulation as find_formulation
 from ..formulations.trees import MarginTree
 from ..result import Result, versions
 from ..solving import certificate as certification
+from ..solving.certificate import Certificate
 from ..solving.dispatch import OnMismatch, polish_tree
-from . import column_map as sidecars
-from . import write as export
-from .column_map import Sidecar
+from . import column_map, write
+from .column_map import ColumnMap
 from .labels import Names
 
 # SCIP's own names for the objective where that is quadratic; Pyomo's for its constant.
@@ -59,7 +59,7 @@ def read_solution(
     kind : str, optional
         Who wrote it: "asl", "scip", "gurobi", "highs", "cplex", "cbc", "glpk" or "xpress"; found out by default.
     sidecar : str or Path, optional
-        The sidecar of the model file, or that file itself. By default the one beside the solution file whose name
+        The column map of the model file, or that file itself. By default the one beside the solution file whose name
         begins in the same way (model.sol, model.mps.json); where there is none, columns are found by their names.
     on_mismatch : str
         "raise", "warn" or "ignore": what to do when the file's answer does not hold outside its solver.
@@ -91,7 +91,7 @@ def read_solution(
         )
     form = find_formulation(info.formulation)
     certification.active_objective(model)
-    found = solution_files.read(path, kind)
+    found = solution_formats.read(path, kind)
     name = Path(path).name
     if not found.has_point:
         raise InvalidSolutionFile(
@@ -103,7 +103,7 @@ def read_solution(
     try:
         _load(model, point, name)
         notes.insert(0, _claim(model, found, name))
-        result = _checked(model, form, info, found, name, notes, began)
+        result = _checked(model, form, info, found, notes, began)
     except BaseException:
         for var, value in before:
             var.set_value(value, skip_validation=True)
@@ -142,14 +142,14 @@ def _columns(
         variables[plain(var)] = var
     if given is not None:
         beside = Path(given)
-        if beside.suffix.lower() in export.FORMATS:
-            beside = sidecars.beside(beside)
-        candidates = [sidecars.read(beside)]
+        if beside.suffix.lower() in write.FORMATS:
+            beside = column_map.beside(beside)
+        candidates = [column_map.read(beside)]
     else:
-        candidates = [sidecars.read(p) for p in _beside(path)]
+        candidates = [column_map.read(p) for p in _beside(path)]
     if not candidates:
-        return _without_sidecar(model, found, path.name, variables)
-    fitting: list[tuple[Sidecar, dict[str, float]]] = []
+        return _without_column_map(model, found, path.name, variables)
+    fitting: list[tuple[ColumnMap, dict[str, float]]] = []
     reasons: list[str] = []
     same = [side for side in candidates if _difference(side, info) is None]
     if not same:
@@ -191,27 +191,27 @@ def _columns(
 
 
 def _beside(path: Path) -> list[Path]:
-    """Sidecars whose names begin as the solution's does."""
+    """Column maps whose names begin as the solution's does."""
     stems = [path.stem]
     while "." in stems[-1].strip("."):
         stems.append(Path(stems[-1]).stem)
-    endings = [e for ending in export.FORMATS for e in (ending, ending.upper())]
+    endings = [e for ending in write.FORMATS for e in (ending, ending.upper())]
     for stem in dict.fromkeys(stems):
-        places = [path.with_name(stem + e + sidecars.SUFFIX) for e in endings]
+        places = [path.with_name(stem + e + column_map.SUFFIX) for e in endings]
         places += (
-            [path.with_name(stem + sidecars.SUFFIX)] if Path(stem).suffix.lower() in export.FORMATS else []
+            [path.with_name(stem + column_map.SUFFIX)] if Path(stem).suffix.lower() in write.FORMATS else []
         )
-        here = [p for p in places if sidecars.is_sidecar(p)]
+        here = [p for p in places if column_map.is_column_map(p)]
         if here:
             return here
     return []
 
 
-def _difference(side: Sidecar, info: ModelInfo) -> str | None:
-    """What of formulation, parameters and data is another in the sidecar."""
+def _difference(side: ColumnMap, info: ModelInfo) -> str | None:
+    """What of formulation, parameters and data is another in the column map."""
     if side.formulation != info.formulation:
         return f"its formulation is {side.formulation!r}, and this one's {info.formulation!r}"
-    ours, theirs = sidecars.plain_params(info), side.params or {}
+    ours, theirs = column_map.plain_params(info), side.params or {}
     different = [k for k in {**ours, **theirs} if ours.get(k) != theirs.get(k)]
     if different:
         return ", ".join(f"{k}={theirs.get(k)!r} there and {ours.get(k)!r} here" for k in different)
@@ -250,7 +250,7 @@ def _by_variable(
     return {v: values.get(c, 0.0) for c, v in columns if v is not None}
 
 
-def _without_sidecar(
+def _without_column_map(
     model: pyo.ConcreteModel, found: SolutionFile, name: str, variables: Mapping[str, Any]
 ) -> tuple[_Point, list[str]]:
     """Write the model again, as each format and each way of naming has it, and see which fit."""
@@ -267,7 +267,7 @@ def _without_sidecar(
         for compact in (False, True) if found.ordered is None else (True,):
             for ending in endings:
                 try:
-                    columns = export.columns_of(model, Path(folder) / f"model{ending}", compact)
+                    columns = write.columns_of(model, Path(folder) / f"model{ending}", compact)
                 except OctsvmError:
                     continue  # a format that cannot carry the model was not solved
                 try:
@@ -303,7 +303,7 @@ def _without_sidecar(
 
 
 def _missing(found: SolutionFile, columns: int) -> list[str]:
-    rarely = found.kind in solution_files.RARELY_SPARSE
+    rarely = found.kind in solution_formats.RARELY_SPARSE
     if not rarely or found.values is None or len(found.values) >= columns:
         return []
     return [f"{columns - len(found.values)} of {columns} columns are not in the file, and were taken to be 0"]
@@ -373,56 +373,31 @@ def _claim(model: pyo.ConcreteModel, found: SolutionFile, name: str) -> str:
     return text
 
 
+class _Best(NamedTuple):
+    """The tree to return, what it costs, and where it is from: "answer", "polished" or "constant"."""
+
+    tree: Any
+    evaluation: Evaluation
+    objective: float
+    source: str
+
+
 def _checked(
     model: pyo.ConcreteModel,
     form: Formulation,
     info: ModelInfo,
     found: SolutionFile,
-    name: str,
     notes: list[str],
     began: float,
 ) -> Result:
+    """The best of the file's tree and of what is known without it, as a result; the model takes its values."""
     data, params = info.data, info.params
     own = certification.is_own(model)
     certificate = certification.certify(model, form)
-    notes = [*notes, *certificate.notes]
-    mismatch = certificate.mismatch
-    excess = certificate.objective - certificate.claimed
-    if certificate.admitted and not certificate.differing_rows and excess <= _allowance(certificate.claimed):
-        mismatch = (
-            ""  # the tree is a point of the model; files print few digits, and no bound rests on the claim
-        )
-    tree, evaluation, objective = certificate.tree, certificate.evaluation, certificate.objective
-    source = "answer"
-    others = [(form.constant_tree(data, params), "constant")]
-    if own and (mismatch or isinstance(tree, MarginTree)):
-        # Other engines stop within their tolerances, and files round; the continuous part is solved to the end here.
-        better = polish_tree(form, info, tree, POLISH_SECONDS)
-        others = [*([(better, "polished")] if better is not None else []), *others]
-    values = [(v, v.value) for v in model.component_data_objects(pyo.Var)]
-    for candidate, called in others:
-        try:
-            embedded = certification.embed(model, form, candidate)
-        except TreeNotAdmitted:
-            continue
-        marks = None
-        if isinstance(embedded, MarginTree) and not own:
-            marks = certification.relabelling(embedded, data.n)
-        known = form.evaluate(embedded, data.X_original, data.y, params, data.weights, marks)
-        cost = known.objective + (0.0 if own else certification.user_terms(model))
-        if cost < objective - 1e-9 * max(1.0, abs(objective)):
-            tree, evaluation, objective, source = embedded, known, cost, called
-            values = [(v, v.value) for v in model.component_data_objects(pyo.Var)]
-    for var, value in values:
-        var.set_value(value, skip_validation=True)
-    if source == "polished":
-        notes.append(f"polished: the file's tree costs {certificate.objective:.8g} before")
-    elif source == "constant":
-        notes.append("the tree without a split is better than the file's, and is returned")
-    if objective > info.upper_bound * (1 + 1e-6):
-        notes.append(
-            f"big-M was built from a tree that costs {info.upper_bound:.6g}: the model is exact for trees up to that only"
-        )
+    mismatch = _mismatch(certificate)
+    best = _best(model, form, certificate, _others(form, info, certificate.tree, own, bool(mismatch)), own)
+    tree, evaluation, objective, source = best
+    notes = [*notes, *certificate.notes, *_remarks(best, certificate, info)]
     # No cost is negative in any formulation; of terms of the user's own nothing is known.
     bound = 0.0 if own else -math.inf
     gap = relative_gap(objective, bound)
@@ -457,6 +432,69 @@ def _checked(
         p=data.p,
         versions=versions(),
     )
+
+
+def _mismatch(certificate: Certificate) -> str:
+    """Why the file's answer does not hold; empty where it does."""
+    excess = certificate.objective - certificate.claimed
+    if certificate.admitted and not certificate.differing_rows and excess <= _allowance(certificate.claimed):
+        return ""  # the tree is a point of the model; files print few digits, and no bound rests on the claim
+    return certificate.mismatch
+
+
+def _others(
+    form: Formulation, info: ModelInfo, tree: Any, own: bool, mismatch: bool
+) -> list[tuple[Any, str]]:
+    """Trees that may be better than the file's, and where they are from."""
+    others = [(form.constant_tree(info.data, info.params), "constant")]
+    if own and (mismatch or isinstance(tree, MarginTree)):
+        # Other engines stop within their tolerances, and files round; the continuous part is solved to the end here.
+        better = polish_tree(form, info, tree, POLISH_SECONDS)
+        if better is not None:
+            others.insert(0, (better, "polished"))
+    return others
+
+
+def _best(
+    model: pyo.ConcreteModel,
+    form: Formulation,
+    certificate: Certificate,
+    others: list[tuple[Any, str]],
+    own: bool,
+) -> _Best:
+    """The cheapest of the file's tree and the others that the model admits; the model is left at its values."""
+    data, params = model.info.data, model.info.params
+    best = _Best(certificate.tree, certificate.evaluation, certificate.objective, "answer")
+    values = [(v, v.value) for v in model.component_data_objects(pyo.Var)]
+    for candidate, source in others:
+        try:
+            embedded = certification.embed(model, form, candidate)
+        except TreeNotAdmitted:
+            continue
+        marks = None
+        if isinstance(embedded, MarginTree) and not own:
+            marks = certification.relabelling(embedded, data.n)
+        known = form.evaluate(embedded, data.X_original, data.y, params, data.weights, marks)
+        cost = known.objective + (0.0 if own else certification.user_terms(model))
+        if cost < best.objective - 1e-9 * max(1.0, abs(best.objective)):
+            best = _Best(embedded, known, cost, source)
+            values = [(v, v.value) for v in model.component_data_objects(pyo.Var)]
+    for var, value in values:
+        var.set_value(value, skip_validation=True)
+    return best
+
+
+def _remarks(best: _Best, certificate: Certificate, info: ModelInfo) -> list[str]:
+    notes = []
+    if best.source == "polished":
+        notes.append(f"polished: the file's tree costs {certificate.objective:.8g} before")
+    elif best.source == "constant":
+        notes.append("the tree without a split is better than the file's, and is returned")
+    if best.objective > info.upper_bound * (1 + 1e-6):
+        notes.append(
+            f"big-M was built from a tree that costs {info.upper_bound:.6g}: the model is exact for trees up to that only"
+        )
+    return notes
 
 
 def _allowance(objective: float) -> float:

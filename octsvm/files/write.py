@@ -15,7 +15,7 @@ from pyomo.repn.plugins.nl_writer import NLWriter
 
 from ..errors import InvalidParameter, OutputNotWritable, UnsupportedProblem
 from ..formulations.base import ModelInfo
-from . import column_map as sidecars
+from . import column_map
 from .labels import Names
 
 Columns = list[tuple[str, str | None]]  # of a file, in its order: name there, name of the variable
@@ -50,8 +50,8 @@ def companions(path: Path) -> list[Path]:
 
 
 def files_of(path: Path) -> list[Path]:
-    """What :func:`write` left at ``path``: the model file, then names and sidecar, as far as they were wanted."""
-    beside = [*companions(path), sidecars.beside(path)]
+    """What :func:`write` left at ``path``: the model file, then names and column map, as far as they were wanted."""
+    beside = [*companions(path), column_map.beside(path)]
     return [path, *(p for p in beside if p.is_file())]
 
 
@@ -158,7 +158,7 @@ def _why_not(model: Any, suffix: str, message: str) -> Exception | None:
 def write(model: pyo.ConcreteModel, path: str | Path, compact: bool = False, *, sidecar: bool = True) -> Path:
     """Write ``model`` as .lp, .nl or .mps, by the ending of ``path``, for a solver elsewhere.
 
-    Beside it a sidecar is written, called ``<name>.json``: which variable each column is, the formulation, its
+    Beside it a column map is written, called ``<name>.json``: which variable each column is, the formulation, its
     parameters, a hash of the data. With it :func:`octsvm.read_solution` takes the solver's answer back. A file
     appears complete or not at all.
 
@@ -173,7 +173,7 @@ def write(model: pyo.ConcreteModel, path: str | Path, compact: bool = False, *, 
         of the same name that end in .row and .col. With ``compact`` those of an earlier model are removed, as they
         would name this one's rows and variables wrongly.
     sidecar : bool
-        False for the model alone; the sidecar of an earlier model is removed.
+        False for the model alone; the column map of an earlier model is removed.
 
     Returns
     -------
@@ -195,8 +195,8 @@ def write(model: pyo.ConcreteModel, path: str | Path, compact: bool = False, *, 
     device = real.exists() and not real.is_file()  # is written to, never replaced
     folder = Path(tempfile.mkdtemp()) if device else real.parent
     part = folder / f".{target.stem}-{os.getpid()}-part{target.suffix.lower()}"
-    parts = [part, *companions(part), sidecars.beside(part)]
-    finished = [real, *companions(real.with_suffix(target.suffix)), sidecars.beside(real)]
+    parts = [part, *companions(part), column_map.beside(part)]
+    finished = [real, *companions(real.with_suffix(target.suffix)), column_map.beside(real)]
     try:
         columns = columns_of(model, part, compact)
         if device:
@@ -205,11 +205,11 @@ def write(model: pyo.ConcreteModel, path: str | Path, compact: bool = False, *, 
             return target
         if sidecar:
             info = getattr(model, "info", None)
-            text = sidecars.text_of(
+            text = column_map.text_of(
                 info if isinstance(info, ModelInfo) else None, part, target.name, compact, columns
             )
             parts[-1].write_text(text, encoding="utf-8", newline="")
-        elif not sidecars.is_sidecar(finished[-1]):
+        elif not column_map.is_column_map(finished[-1]):
             finished[-1] = parts[-1]  # a file of the user's own that is called so stays
         # The model last: once it is there, so are its names.
         for one, final in reversed(list(zip(parts, finished, strict=True))):

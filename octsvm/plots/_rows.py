@@ -8,9 +8,10 @@ import numpy as np
 
 from ..data import read_labels
 from ..errors import InvalidData
-from ..estimators._ways import levels, ways
+from ..estimators._decision_paths import decision_paths, levels
 from ..exports._outline import Leaf, Split
 from ..formulations.base import FloatArray, IntArray
+from ..formulations.heap import is_below
 from ..formulations.read_matrix import read_matrix
 from ..formulations.trees import MarginTree, Tree
 
@@ -43,7 +44,7 @@ def read_rows(tree: Tree, classes: list[Any], X: Any, y: Any) -> tuple[FloatArra
 def counts_at_nodes(tree: Tree, X: FloatArray, y: IntArray, k: int) -> FloatArray:
     """Rows of each of ``k`` classes (nodes, k) at each node of the tree as it is drawn; line t - 1 belongs to node t."""
     total = np.zeros((2 ** levels(tree), k))
-    path = ways(tree, X)
+    path = decision_paths(tree, X)
     for level in range(path.shape[1]):
         np.add.at(total, (path[:, level], y), 1.0)
     return total[1:]
@@ -55,10 +56,4 @@ def relabelled_at(tree: Tree, part: Split | Leaf) -> int:
         return 0
     if isinstance(part, Split):
         return sum(r.node == part.node for r in tree.relabelled)
-    return len({r.row for r in tree.relabelled if _is_below(r.node, part.node)})
-
-
-def _is_below(node: int, top: int) -> bool:
-    while node > top:
-        node //= 2
-    return node == top
+    return len({r.row for r in tree.relabelled if is_below(r.node, part.node)})

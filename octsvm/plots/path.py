@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import InvalidParameter
+from ..formulations.base import BoolArray, FloatArray
 from ._style import axes_for, colour_of, frame, legend, matplotlib, style_of
 
 if TYPE_CHECKING:
@@ -66,24 +67,13 @@ def plot_relabelling_path(
     line = matplotlib("lines").Line2D
     handles, labels = [], []
     for k, (column, words, marker, dashes) in enumerate(CURVES):
-        if column not in path:
-            continue
-        counts = path[column].to_numpy(dtype=float)
-        look: dict[str, Any] = {"color": colour_of((0, 2, 1)[k]), "linestyle": dashes, "linewidth": 1.8}
-        axes.plot(costs, counts, gid=column, zorder=2, **look)
-        for these, fill in ((proved, look["color"]), (~proved, "none")):
-            axes.scatter(
-                costs[these],
-                counts[these],
-                marker=marker,
-                s=38,
-                facecolors=fill,
-                edgecolors=look["color"],
-                linewidths=1.4,
-                zorder=3,
+        if column in path:
+            look: dict[str, Any] = {"color": colour_of((0, 2, 1)[k]), "linestyle": dashes, "linewidth": 1.8}
+            _draw_curve(
+                axes, path[column].to_numpy(dtype=float), costs, proved, marker, {"gid": column, **look}
             )
-        handles.append(line([], [], marker=marker, markersize=6, **look))
-        labels.append(words)
+            handles.append(line([], [], marker=marker, markersize=6, **look))
+            labels.append(words)
     known = flipped
     if known is None and "flipped" in path:
         known = int(path["flipped"].iloc[0])
@@ -91,15 +81,7 @@ def plot_relabelling_path(
         axes.axhline(known, color=style.line, linewidth=1.2, linestyle=(0, (1, 2)), gid="flipped", zorder=1)
         handles.append(line([], [], color=style.line, linewidth=1.2, linestyle=(0, (1, 2))))
         labels.append(f"{known} known to be flipped")
-    if len(costs) > 1 and costs.min() > 0 and costs.max() / costs.min() >= 5:
-        axes.set_xscale("log")
-        ticks = matplotlib("ticker")
-        axes.xaxis.set_major_locator(ticks.LogLocator(subs=(1.0, 2.0, 5.0)))
-        axes.xaxis.set_major_formatter(ticks.FuncFormatter(lambda v, _: f"{v:g}"))
-        axes.xaxis.set_minor_locator(ticks.NullLocator())
-    axes.yaxis.set_major_locator(matplotlib("ticker").MaxNLocator(integer=True))
-    top = max(float(np.nanmax(line.get_ydata())) for line in axes.get_lines())  # type: ignore[arg-type]
-    axes.set_ylim(-0.04 * max(top, 1.0), max(top, 1.0) * 1.06)
+    _scale(axes, costs)
     axes.set_xlabel("price c2 of giving up a label")
     axes.set_ylabel("rows")
     if (~proved).any():
@@ -108,3 +90,34 @@ def plot_relabelling_path(
     frame(axes, style)
     legend(axes, handles, labels, style, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
     return axes
+
+
+def _draw_curve(
+    axes: Axes, counts: FloatArray, costs: FloatArray, proved: BoolArray, marker: str, look: dict[str, Any]
+) -> None:
+    """Draw a line, with filled marks where the trees are proved optimal and open ones elsewhere."""
+    axes.plot(costs, counts, zorder=2, **look)
+    for these, fill in ((proved, look["color"]), (~proved, "none")):
+        axes.scatter(
+            costs[these],
+            counts[these],
+            marker=marker,
+            s=38,
+            facecolors=fill,
+            edgecolors=look["color"],
+            linewidths=1.4,
+            zorder=3,
+        )
+
+
+def _scale(axes: Axes, costs: FloatArray) -> None:
+    """Prices far apart on a logarithmic axis, and whole numbers of rows."""
+    ticks = matplotlib("ticker")
+    if len(costs) > 1 and costs.min() > 0 and costs.max() / costs.min() >= 5:
+        axes.set_xscale("log")
+        axes.xaxis.set_major_locator(ticks.LogLocator(subs=(1.0, 2.0, 5.0)))
+        axes.xaxis.set_major_formatter(ticks.FuncFormatter(lambda v, _: f"{v:g}"))
+        axes.xaxis.set_minor_locator(ticks.NullLocator())
+    axes.yaxis.set_major_locator(ticks.MaxNLocator(integer=True))
+    top = max(float(np.nanmax(line.get_ydata())) for line in axes.get_lines())  # type: ignore[arg-type]
+    axes.set_ylim(-0.04 * max(top, 1.0), max(top, 1.0) * 1.06)

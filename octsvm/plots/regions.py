@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import InvalidParameter
 from ..exports._outline import Leaf, Split, outline, tree_of
-from ..formulations.base import BoolArray, FloatArray
+from ..formulations.base import BoolArray, FloatArray, IntArray
 from ..formulations.trees import MarginTree, Tree
 from ._rows import classes_of, read_rows
 from ._style import (
@@ -107,10 +107,31 @@ def plot_regions(
     drawn.draw(outline(tree, "original"), corners)
     shapes = drawn.handles()
 
-    lines = matplotlib("lines")
     predicted = np.array([classes.index(c) for c in tree.classes])[tree.predict_index(matrix)]
     plane = matrix[:, [across, up]]
-    for k in range(len(classes)):
+    _draw_rows(axes, plane, index, len(classes), style)
+    for marked, what, marker, size in (
+        (predicted != index, WRONG, "x", 1.5),
+        (given_up, GIVEN_UP, "o", 2.3),
+    ):
+        if marked.any():
+            side = size * float(np.sqrt(SIZE))
+            _mark_rows(axes, plane[marked], style, side, marker=marker, gid=what)
+            shapes.append((_mark_handle(style, side, marker), what))
+    names = [elided(tree.feature_names[j], NAME) for j in (across, up)]
+    axes.set_xlabel(names[0] + _said_of_others(tree, (across, up), held, at is not None), **PLAIN)
+    axes.set_ylabel(names[1], **PLAIN)
+    frame(axes, style)
+    if show_legend:
+        handles, labels = zip(*_class_handles(classes, style), *shapes, strict=True)
+        where = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "labelspacing": 0.9}
+        legend(axes, list(handles), list(labels), style, **where)
+    return axes
+
+
+def _draw_rows(axes: Axes, plane: FloatArray, index: IntArray, n_classes: int, style: Style) -> None:
+    """Draw all rows at ``plane (n, 2)``, class by class."""
+    for k in range(n_classes):
         rows = index == k
         axes.scatter(
             plane[rows, 0],
@@ -123,54 +144,36 @@ def plot_regions(
             zorder=3,
             gid=f"rows{k}",
         )
-    for marked, what, marker, size in (
-        (predicted != index, WRONG, "x", 1.5),
-        (given_up, GIVEN_UP, "o", 2.3),
-    ):
-        if marked.any():
-            side = size * float(np.sqrt(SIZE))
-            fill: dict[str, Any] = {"facecolors": style.ink if marker == "x" else "none"}
-            if marker == "o":
-                fill["edgecolors"] = style.ink
-            axes.scatter(
-                plane[marked, 0],
-                plane[marked, 1],
-                s=side**2,
-                marker=marker,
-                linewidths=1.6,
-                zorder=4,
-                gid=what,
-                **fill,
-            )
-            look: dict[str, Any] = {"linestyle": "none", "color": style.ink, "markerfacecolor": "none"}
-            shapes.append(
-                (lines.Line2D([], [], marker=marker, markersize=side, markeredgewidth=1.6, **look), what)
-            )
-    names = [elided(tree.feature_names[j], NAME) for j in (across, up)]
-    axes.set_xlabel(names[0] + _said_of_others(tree, (across, up), held, at is not None), **PLAIN)
-    axes.set_ylabel(names[1], **PLAIN)
-    frame(axes, style)
-    if show_legend:
-        rows = [
-            (
-                lines.Line2D(
-                    [],
-                    [],
-                    marker=marker_of(k),
-                    color=colour_of(k),
-                    markeredgecolor=style.ink,
-                    markeredgewidth=0.7,
-                    markersize=float(np.sqrt(SIZE)),
-                    linestyle="none",
-                ),
-                elided(label, NAME),
-            )
-            for k, label in enumerate(classes)
-        ]
-        handles, labels = zip(*rows, *shapes, strict=True)
-        where = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "labelspacing": 0.9}
-        legend(axes, list(handles), list(labels), style, **where)
-    return axes
+
+
+def _mark_rows(axes: Axes, plane: FloatArray, style: Style, side: float, *, marker: str, gid: str) -> None:
+    """Draw crosses or rings over the rows at ``plane (m, 2)``."""
+    fill: dict[str, Any] = {"facecolors": style.ink if marker == "x" else "none"}
+    if marker == "o":
+        fill["edgecolors"] = style.ink
+    axes.scatter(
+        plane[:, 0], plane[:, 1], s=side**2, marker=marker, linewidths=1.6, zorder=4, gid=gid, **fill
+    )
+
+
+def _mark_handle(style: Style, side: float, marker: str) -> Any:
+    look: dict[str, Any] = {"linestyle": "none", "color": style.ink, "markerfacecolor": "none"}
+    return matplotlib("lines").Line2D([], [], marker=marker, markersize=side, markeredgewidth=1.6, **look)
+
+
+def _class_handles(classes: list[Any], style: Style) -> list[tuple[Any, str]]:
+    """What the legend says of the classes."""
+    look: dict[str, Any] = {
+        "markeredgecolor": style.ink,
+        "markeredgewidth": 0.7,
+        "markersize": float(np.sqrt(SIZE)),
+        "linestyle": "none",
+    }
+    line = matplotlib("lines").Line2D
+    return [
+        (line([], [], marker=marker_of(k), color=colour_of(k), **look), elided(label, NAME))
+        for k, label in enumerate(classes)
+    ]
 
 
 class _Plane:

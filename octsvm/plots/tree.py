@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -102,54 +102,45 @@ def plot_tree(
         matplotlib is not installed.
     """
     tree = tree_of(fitted)
+    _check_options(digits, most, width, fontsize)
+    top = outline(tree, units)
+    classes = classes_of(fitted, tree)
+    counts, by_class = _counts(fitted, tree, classes, X, y)
+    style = style_of(ax, dark)
+    root = _Writer(tree, classes, counts, digits, most, width).box(top)
+    names = [elided(label, width) for label in classes] if by_class else []
+    from ._canvas import Measure
+
+    measure = Measure()
+    layout = _laid_out(root, names, measure, fontsize)
+    axes = axes_for(ax, (layout.across / 72, layout.down / 72), whole=True)
+    if ax is not None:
+        room = ax.get_window_extent()
+        dpi = ax.get_figure(root=True).dpi  # type: ignore[union-attr]
+        wide, high = room.width * 72 / dpi, room.height * 72 / dpi
+        fit = min(1.0, wide / layout.across, high / layout.down)
+        if fit < 1:  # text does not shrink evenly: lay it out again
+            fontsize *= fit
+            layout = _laid_out(root, names, measure, fontsize)
+        left, above = (layout.across - wide) / 2, (layout.down - high) / 2
+        axes.set_xlim(left, left + wide)
+        axes.set_ylim(above + high, above)
+    else:
+        axes.set_xlim(0, layout.across)
+        axes.set_ylim(layout.down, 0)
+    axes.set_axis_off()
+    _draw(axes, root, style, fontsize)
+    _draw_key(axes, layout.key, style, fontsize)
+    return axes
+
+
+def _check_options(digits: Any, most: Any, width: Any, fontsize: Any) -> None:
     for name, value in (("digits", digits), ("most", most), ("width", width)):
         require_count(name, value)
     if width is None or width < 8:
         raise InvalidParameter(f"width={width!r} should be a whole number, 8 or more.")
     if isinstance(fontsize, bool) or not isinstance(fontsize, (int, float)) or not 0 < fontsize < 1000:
         raise InvalidParameter(f"fontsize={fontsize!r} should be a number of points above 0.")
-    top = outline(tree, units)
-    classes = classes_of(fitted, tree)
-    counts, many = _counts(fitted, tree, classes, X, y)
-    style = style_of(ax, dark)
-    writer = _Writer(tree, classes, counts, digits, most, width)
-    root = writer.box(top)
-    key = [elided(label, width) for label in classes] if many else []
-    from ._canvas import Measure
-
-    measure = Measure()
-    across, down, rows = _laid_out(root, key, measure, fontsize)
-    axes = axes_for(ax, (across / 72, down / 72), whole=True)
-    if ax is not None:
-        room = ax.get_window_extent()
-        dpi = ax.get_figure(root=True).dpi  # type: ignore[union-attr]
-        fit = min(1.0, room.width * 72 / dpi / across, room.height * 72 / dpi / down)
-        if fit < 1:  # text does not shrink evenly: lay it out again
-            fontsize *= fit
-            across, down, rows = _laid_out(root, key, measure, fontsize)
-        wide, high = room.width * 72 / dpi, room.height * 72 / dpi
-        left, above = (across - wide) / 2, (down - high) / 2
-        axes.set_xlim(left, left + wide)
-        axes.set_ylim(above + high, above)
-    else:
-        axes.set_xlim(0, across)
-        axes.set_ylim(down, 0)
-    axes.set_axis_off()
-    _draw(axes, root, style, fontsize)
-    for x, above, k, label in rows:
-        _square(axes, (x, above), fontsize, colour_of(k), style)
-        axes.text(
-            x + 1.4 * fontsize,
-            above + fontsize / 2,
-            label,
-            ha="left",
-            va="center",
-            color=style.ink,
-            fontsize=fontsize,
-            gid=f"class{k}",
-            **PLAIN,
-        )
-    return axes
 
 
 def _counts(fitted: Any, tree: Tree, classes: list[Any], X: Any, y: Any) -> tuple[Any, bool]:
@@ -225,10 +216,16 @@ class _Writer:
         return [*(lines or ["0"]), threshold]
 
 
-def _laid_out(
-    root: _Box, key: list[str], measure: Any, size: float
-) -> tuple[float, float, list[tuple[float, float, int, str]]]:
-    """Sizes and places of all boxes in points; width and height of the picture; places of the colours' names."""
+class _Layout(NamedTuple):
+    """Width and height of the picture in points, and the colours' key: x, top, class and its name."""
+
+    across: float
+    down: float
+    key: list[tuple[float, float, int, str]]
+
+
+def _laid_out(root: _Box, names: list[str], measure: Any, size: float) -> _Layout:
+    """Set sizes and places of all boxes, in points; the key of the ``names`` of the classes goes above them."""
     for box in root.all():
         w, h = measure(box.text, size)
         bar = 1.6 * BAR if box.shares else 0.0
@@ -237,14 +234,14 @@ def _laid_out(
     outer = _place(root, size)
     left, right = min(a for a, _ in outer), max(b for _, b in outer)
     margin = MARGIN * size
-    widths = [1.4 * size + measure(label, size)[0] + 1.6 * size for label in key]
+    widths = [1.4 * size + measure(name, size)[0] + 1.6 * size for name in names]
     across = max(right - left, min(max(widths, default=0.0), 60 * size)) + 2 * margin
-    rows: list[tuple[float, float, int, str]] = []
+    key: list[tuple[float, float, int, str]] = []
     x, top = margin, margin
-    for k, label in enumerate(key):
+    for k, name in enumerate(names):
         if x > margin and x + widths[k] > across - margin:
             x, top = margin, top + 1.7 * size
-        rows.append((x, top, k, label))
+        key.append((x, top, k, name))
         x += widths[k]
     if key:
         top += 2.4 * size
@@ -259,7 +256,7 @@ def _laid_out(
                 child.x += box.x
         top += tallest + GAP * size
         level = [child for box in level for child in box.below]
-    return across, top - GAP * size + margin, rows
+    return _Layout(across, top - GAP * size + margin, key)
 
 
 def _place(box: _Box, size: float) -> list[tuple[float, float]]:
@@ -287,74 +284,85 @@ def _square(ax: Axes, at: tuple[float, float], size: float, fill: str, style: St
     ax.add_patch(patches.Rectangle(at, size, size, facecolor=fill, edgecolor=style.line, linewidth=0.6))
 
 
+def _draw_key(ax: Axes, key: list[tuple[float, float, int, str]], style: Style, size: float) -> None:
+    for x, top, k, name in key:
+        _square(ax, (x, top), size, colour_of(k), style)
+        look: dict[str, Any] = {"color": style.ink, "fontsize": size, "gid": f"class{k}", **PLAIN}
+        ax.text(x + 1.4 * size, top + size / 2, name, ha="left", va="center", **look)
+
+
 def _draw(ax: Axes, root: _Box, style: Style, size: float) -> None:
-    patches, lines = matplotlib("patches"), matplotlib("lines")
     boxes = root.all()
     bottoms: dict[float, float] = {}  # of each level, by its top
     for box in boxes:
         bottoms[box.top] = max(bottoms.get(box.top, 0.0), box.top + box.height)
     for box in boxes:
-        leaf = isinstance(box.part, Leaf)
-        fill = colour_of(box.label) if leaf else style.box
-        ax.add_patch(
-            patches.FancyBboxPatch(
-                (box.x - box.width / 2, box.top),
-                box.width,
-                box.height,
-                boxstyle=f"round,pad=0,rounding_size={0.6 * size if leaf else 0.15 * size}",
-                facecolor=fill,
-                edgecolor=style.line,
-                linewidth=0.8,
-                gid=f"box{box.part.node}",
-            )
-        )
-        bar = BAR * size if box.shares else 0.0
-        at = box.x - box.width / 2 + PAD * size
-        for k, share in box.shares:
-            across = share * (box.width - 2 * PAD * size)
-            ax.add_patch(
-                patches.Rectangle(
-                    (at, box.top + box.height - bar - 0.6 * PAD * size),
-                    across,
-                    bar,
-                    facecolor=colour_of(k),
-                    edgecolor=text_on(fill),
-                    linewidth=0.5,
-                )
-            )
-            at += across
-        ax.text(
-            box.x,
-            box.top + (box.height - (1.6 * BAR * size if box.shares else 0.0)) / 2,
-            box.text,
-            ha="center",
-            va="center",
-            color=text_on(fill),
-            fontsize=size,
-            gid=f"node{box.part.node}",
-            **PLAIN,
-        )
+        _draw_box(ax, box, style, size)
         for answer, child in zip(("yes", "no"), box.below, strict=False):
-            # Straight down past taller boxes of the same level, then across in the gap between the levels.
-            low = bottoms[box.top]
-            ax.add_line(
-                lines.Line2D(
-                    [box.x, box.x, child.x],
-                    [box.top + box.height, low, child.top],
-                    color=style.line,
-                    linewidth=1.0,
-                    gid=f"edge{box.part.node}-{child.part.node}",
-                    zorder=0.5,
-                )
-            )
-            ax.text(
-                (box.x + child.x) / 2 + (-0.4 if answer == "yes" else 0.4) * size,
-                (low + child.top) / 2,
-                answer,
-                ha="right" if answer == "yes" else "left",
-                va="bottom",
-                color=style.ink,
-                fontsize=EDGE * size,
-                gid=f"answer{box.part.node}-{child.part.node}",
-                **PLAIN,
-            )
+            _draw_edge(ax, (box, child), answer, bottoms[box.top], style, size)
+
+
+def _draw_box(ax: Axes, box: _Box, style: Style, size: float) -> None:
+    patches = matplotlib("patches")
+    leaf = isinstance(box.part, Leaf)
+    fill = colour_of(box.label) if leaf else style.box
+    ax.add_patch(
+        patches.FancyBboxPatch(
+            (box.x - box.width / 2, box.top),
+            box.width,
+            box.height,
+            boxstyle=f"round,pad=0,rounding_size={0.6 * size if leaf else 0.15 * size}",
+            facecolor=fill,
+            edgecolor=style.line,
+            linewidth=0.8,
+            gid=f"box{box.part.node}",
+        )
+    )
+    bar = BAR * size if box.shares else 0.0
+    x, top = box.x - box.width / 2 + PAD * size, box.top + box.height - bar - 0.6 * PAD * size
+    for k, share in box.shares:
+        across = share * (box.width - 2 * PAD * size)
+        look: dict[str, Any] = {"facecolor": colour_of(k), "edgecolor": text_on(fill), "linewidth": 0.5}
+        ax.add_patch(patches.Rectangle((x, top), across, bar, **look))
+        x += across
+    ax.text(
+        box.x,
+        box.top + (box.height - 1.6 * bar) / 2,
+        box.text,
+        ha="center",
+        va="center",
+        color=text_on(fill),
+        fontsize=size,
+        gid=f"node{box.part.node}",
+        **PLAIN,
+    )
+
+
+def _draw_edge(
+    ax: Axes, ends: tuple[_Box, _Box], answer: str, bottom: float, style: Style, size: float
+) -> None:
+    """Draw an edge: straight down past taller boxes of the same level, then across in the gap between the levels."""
+    box, child = ends
+    between = f"{box.part.node}-{child.part.node}"
+    yes = answer == "yes"
+    ax.add_line(
+        matplotlib("lines").Line2D(
+            [box.x, box.x, child.x],
+            [box.top + box.height, bottom, child.top],
+            color=style.line,
+            linewidth=1.0,
+            gid=f"edge{between}",
+            zorder=0.5,
+        )
+    )
+    ax.text(
+        (box.x + child.x) / 2 + (-0.4 if yes else 0.4) * size,
+        (bottom + child.top) / 2,
+        answer,
+        ha="right" if yes else "left",
+        va="bottom",
+        color=style.ink,
+        fontsize=EDGE * size,
+        gid=f"answer{between}",
+        **PLAIN,
+    )

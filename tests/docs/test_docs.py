@@ -27,6 +27,7 @@ PAGES = sorted(DOCS.glob("*.md"))
 DATA = ROOT.parent / "shared" / "data"
 EXPECTED = {
     "adding",
+    "architecture",
     "certificate",
     "citing",
     "cli",

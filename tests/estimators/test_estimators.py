@@ -465,6 +465,18 @@ def test_clone_pickle_joblib(cls: Any, tmp_path: Path) -> None:
         assert copy.relabelled_.equals(model.relabelled_)
 
 
+@pytest.mark.parametrize("cls", [octsvm.OCTClassifier, octsvm.OCTHClassifier])
+def test_pickles_with_the_former_path_of_a_class_are_read(cls: Any) -> None:
+    X, y = table(30)
+    model = small(cls, **SHORT).fit(X, y)
+    now = pickle.dumps(model, protocol=0)
+    former = now.replace(b"coctsvm.estimators.leaf_labelled\n", b"coctsvm.estimators.leafy\n")
+    assert former != now
+    copy = pickle.loads(former)
+    assert type(copy) is cls
+    assert (copy.predict(X) == model.predict(X)).all()
+
+
 def test_fitting_twice_is_fitting_once() -> None:
     X, y = table(30)
     for cls in ALL:

@@ -678,7 +678,9 @@ def test_numbers_as_text() -> None:
 
 
 def test_html_is_escaped() -> None:
-    table = document.Table(((document.Cell("<a>"),),), (document.Row((document.Cell("&", title='"'),)),))
+    table = document.ReportTable(
+        ((document.TableCell("<a>"),),), (document.TableRow((document.TableCell("&", title='"'),)),)
+    )
     text = document.to_html("<t>", [document.Heading("A & B"), document.Text("<x>"), table])
     ET.fromstring(text.removeprefix("<!DOCTYPE html>"))
     for part in ("&lt;t&gt;", "A &amp; B", "&lt;x&gt;", "&lt;a&gt;", 'title="&quot;"'):

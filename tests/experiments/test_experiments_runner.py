@@ -21,10 +21,10 @@ import small_runs
 from small_runs import comparable, gone, load, protocol, until, whole
 
 import octsvm
-from octsvm.experiments import Fit, Protocol, Store, Summary, part_data, read_cells, run, runner, work
+from octsvm.experiments import Fit, Protocol, Store, Summary, batch_queue, part_data, read_cells, run, work
 from octsvm.experiments.cells import Part
 from octsvm.experiments.methods import KINDS, Kind
-from octsvm.experiments.progress import Lines, Shown, Snapshot, duration, remaining
+from octsvm.experiments.progress import Lines, RunProgress, Snapshot, duration, remaining
 
 posix = pytest.mark.skipif(os.name != "posix", reason="signals and forks of POSIX")
 
@@ -255,9 +255,9 @@ def test_half_a_log_of_changes_is_survived(start: Any, tmp_path: Path, undisturb
 def test_a_batch_that_kills_its_workers_is_given_up_for_now(tmp_path: Path) -> None:
     path = tmp_path / "cells.sqlite"
     with Store.create(path, protocol()) as store:
-        queue = runner.Queue(store, protocol(), ("one",), ("svm",), load)
+        queue = batch_queue.BatchQueue(store, protocol(), ("one",), ("svm",), load)
         queue.run = store.begin()
-        for attempt in range(runner.ATTEMPTS):
+        for attempt in range(batch_queue.ATTEMPTS):
             tasks = queue.tasks()
             deadly, other = next(tasks), next(tasks)
             assert deadly.batch == queue.selected[0].id
@@ -406,7 +406,7 @@ def test_what_cannot_run_is_refused_before_it_begins(tmp_path: Path, monkeypatch
 
 
 def test_progress_counts_up_and_guesses_the_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner, "LOOK", 0.02)
+    monkeypatch.setattr(batch_queue, "LOOK", 0.02)
     seen: list[Snapshot] = []
     small(tmp_path / "cells.sqlite", progress=seen.append)
     done = [s.done for s in seen]
@@ -432,9 +432,9 @@ def test_a_line_a_minute_where_there_is_no_terminal(
 ) -> None:
     now = Snapshot(100, 40, 1, 40, 20.0, 30.0)
     with (
-        Shown(sys.stderr, every=0.0) as shown,
-        Shown(sys.stderr) as patient,
-        Shown(sys.stderr, quiet=True) as quiet,
+        RunProgress(sys.stderr, every=0.0) as shown,
+        RunProgress(sys.stderr) as patient,
+        RunProgress(sys.stderr, quiet=True) as quiet,
     ):
         for one in (shown, patient, quiet):
             one(now)
@@ -453,7 +453,7 @@ def test_a_bar_on_a_terminal() -> None:
             return True
 
     screen = Terminal()
-    with Shown(screen) as shown:
+    with RunProgress(screen) as shown:
         shown(Snapshot(1000, 400, 1, 40, 20.0, 300.0))
     assert "400 of 1,000 cells (1 failed)" in screen.getvalue()
     assert "about 5 min left" in screen.getvalue()

@@ -21,15 +21,15 @@ import octsvm
 from octsvm import cli
 from octsvm.experiments import Store, read_cells, run
 from octsvm.experiments import store as stores
-from octsvm.experiments.store import LeaseLost, Row, protocol_hash
+from octsvm.experiments.store import CellRow, LeaseLost, protocol_hash
 
 
-def row(position: int = 0, **changes: Any) -> Row:
+def row(position: int = 0, **changes: Any) -> CellRow:
     values = {
         "n_right": 5, "n_score": 8, "train_right": 3, "n_train": 4, "objective": 0.1 + 0.2, "bound": float("nan"),
         "status": "optimal", "seconds": 0.25, "splits": 2, "relabelled": None, "flipped": 1, "both": None,
     }  # fmt: skip
-    return Row(position, **(values | changes))
+    return CellRow(position, **(values | changes))
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ from drawn_trees import (
 
 import octsvm
 from octsvm import OCTClassifier, OCTHClassifier, OCTSVMClassifier, RESVMClassifier
-from octsvm.estimators import _ways
+from octsvm.estimators._decision_paths import decision_paths
 from octsvm.formulations.base import Scaling
 
 
@@ -55,7 +55,7 @@ def run_source(text: str, name: str = "predict") -> Any:
 def test_all_agree_on_left_and_right(kind: str, seed: int) -> None:
     fitted, X = tree(kind, seed), grid()
     model = fitted_around(fitted, X)
-    ways, predicted = _ways.ways(fitted, X), fitted.predict(X)
+    paths, predicted = decision_paths(fitted, X), fitted.predict(X)
     options: dict[str, Any] = {
         "units": "scaled" if kind != "axis" else "original",
         "digits": None,
@@ -69,16 +69,16 @@ def test_all_agree_on_left_and_right(kind: str, seed: int) -> None:
     on_boundary = 0
     for i, x in enumerate(X):
         values = exact(fitted, x)
-        way = [int(t) for t in ways[i] if t]
-        want = (way[:-1], repr(str(predicted[i])))
+        path = [int(t) for t in paths[i] if t]
+        want = (path[:-1], repr(str(predicted[i])))
         assert by_text(text, values) == want
         assert by_dot(dot, values) == want
         assert by_dict(rules, x) == want
         assert by_source[i] == model.predict(X[i : i + 1])[0] == predicted[i]
-        assert leaf[i] == way[-1]
-        assert (np.flatnonzero(marks[i]) + 1).tolist() == way
+        assert leaf[i] == path[-1]
+        assert (np.flatnonzero(marks[i]) + 1).tolist() == path
         W, b = fitted.weights(options["units"])
-        for t in way[:-1]:
+        for t in path[:-1]:
             score = sum(Fraction(float(w)) * values[n] for w, n in zip(W[t - 1], NAMES, strict=True))
             on_boundary += score == Fraction(float(-b[t - 1] if kind == "margin" else b[t - 1]))
     assert on_boundary > 0

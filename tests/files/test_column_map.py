@@ -13,7 +13,7 @@ import pyomo.environ as pyo
 import pytest
 
 import octsvm
-from octsvm.files import column_map as sidecar
+from octsvm.files import column_map
 from octsvm.files import write as export
 
 X = np.random.default_rng(1).random((8, 2))
@@ -21,14 +21,14 @@ Y = np.arange(8) % 2
 
 
 def content(model_file: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(sidecar.beside(model_file).read_text())
+    found: dict[str, Any] = json.loads(column_map.beside(model_file).read_text())
     return found
 
 
 @pytest.mark.parametrize("ending", [".lp", ".mps", ".nl"])
 @pytest.mark.parametrize("compact", [False, True])
 @pytest.mark.parametrize("formulation", ["oct", "oct_h", "re_svm", "octsvm"])
-def test_a_sidecar_ties_columns_to_variables(
+def test_a_column_map_ties_columns_to_variables(
     formulation: str, compact: bool, ending: str, tmp_path: Path
 ) -> None:
     model = octsvm.build(formulation, X, Y)
@@ -93,7 +93,7 @@ def test_a_model_of_no_formulation_has_one_too(tmp_path: Path) -> None:
     assert "OBJSENSE\n MAX\n" in path.read_text()
 
 
-def test_a_sidecar_can_be_left_out(tmp_path: Path) -> None:
+def test_a_column_map_can_be_left_out(tmp_path: Path) -> None:
     model = octsvm.build("oct", X, Y, depth=1)
     octsvm.write(model, tmp_path / "model.lp")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["model.lp", "model.lp.json"]
@@ -112,7 +112,7 @@ def test_a_sidecar_can_be_left_out(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ending", ["lp", "nl", "mps"])
-def test_a_sidecar_that_cannot_be_written_leaves_no_file(
+def test_a_column_map_that_cannot_be_written_leaves_no_file(
     ending: str, tmp_path: Path, monkeypatch: Any
 ) -> None:
     model = octsvm.build("oct", X, Y, depth=1)
@@ -131,7 +131,7 @@ def test_a_sidecar_that_cannot_be_written_leaves_no_file(
 
 
 def test_the_model_comes_last(tmp_path: Path, monkeypatch: Any) -> None:
-    """Whoever sees the new model sees its sidecar, too."""
+    """Whoever sees the new model sees its column map, too."""
     order: list[str] = []
     replace = os.replace
 

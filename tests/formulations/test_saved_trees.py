@@ -13,11 +13,11 @@ from places import FIXTURES
 
 import octsvm
 from octsvm.estimators import _saving
-from octsvm.formulations import trees
+from octsvm.formulations import saved_trees
 
 SAVED = FIXTURES / "saved"
 EXPECTED: dict[str, Any] = json.loads((SAVED / "expected.json").read_text(encoding="utf-8"))
-PRESENT = {"tree": trees.VERSION, "result": 1, "estimator": _saving.VERSION}
+PRESENT = {"tree": saved_trees.VERSION, "result": 1, "estimator": _saving.VERSION}
 CLASSIFIERS = {
     "axis": octsvm.OCTClassifier,
     "oblique": octsvm.OCTHClassifier,

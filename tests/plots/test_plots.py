@@ -28,7 +28,7 @@ from matplotlib.patches import FancyBboxPatch, Polygon
 
 import octsvm
 from octsvm import OCTClassifier, OCTHClassifier, OCTSVMClassifier, RESVMClassifier
-from octsvm.estimators import _ways
+from octsvm.estimators._decision_paths import decision_paths
 from octsvm.exports.graphviz import COLOURS
 from octsvm.formulations.base import Scaling
 from octsvm.formulations.trees import Relabelled
@@ -222,18 +222,18 @@ def test_picture_text_graphviz_predict_and_the_model_agree(kind: str, seed: int)
     }
     ax = octsvm.plot_tree(model, **options)
     text, dot = octsvm.export_text(model, **options), octsvm.export_graphviz(model, **options)
-    ways, predicted = _ways.ways(fitted, X), fitted.predict(X)
+    paths, predicted = decision_paths(fitted, X), fitted.predict(X)
     W, b = fitted.weights(options["units"])
     on_boundary = 0
     for i, x in enumerate(X):
         values = exact(fitted, x)
-        way = [int(t) for t in ways[i] if t]
-        want = (way[:-1], repr(str(predicted[i])))
+        path = [int(t) for t in paths[i] if t]
+        want = (path[:-1], repr(str(predicted[i])))
         drawn = by_picture(ax, values)
         assert (drawn[0], repr(drawn[1])) == want
         assert by_text(text, values) == want
         assert by_dot(dot, values) == want
-        for t in way[:-1]:
+        for t in path[:-1]:
             score = sum(
                 Fraction(float(w)) * values[n] for w, n in zip(W[t - 1], fitted.feature_names, strict=True)
             )
@@ -425,9 +425,9 @@ def test_counts_are_those_of_the_rows() -> None:
     for fitted in large_trees():
         X, y = rows_for(fitted)
         texts = named(octsvm.plot_tree(fitted, X, y), "node")
-        ways = _ways.ways(fitted, X)
+        paths = decision_paths(fitted, X)
         for node, text in texts.items():
-            here = (ways == int(node)).any(axis=1)
+            here = (paths == int(node)).any(axis=1)
             want = " | ".join(str(int((y[here] == c).sum())) for c in fitted.classes)
             assert want in text.get_text().splitlines()
             given_up = len({r.row for r in getattr(fitted, "relabelled", ()) if r.node == int(node)})

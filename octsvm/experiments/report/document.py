@@ -58,7 +58,7 @@ class Text:
 
 
 @dataclass(frozen=True)
-class Cell:
+class TableCell:
     """What stands in a table.
 
     ``link`` is an anchor of the document, ``title`` a hint that shows on pointing at it; ``group`` begins a group of
@@ -76,22 +76,22 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Row:
+class TableRow:
     """A line of a table; ``strong`` for averages."""
 
-    cells: tuple[Cell, ...]
+    cells: tuple[TableCell, ...]
     strong: bool = False
 
 
 @dataclass(frozen=True)
-class Table:
+class ReportTable:
     """A table. ``heads`` are its lines of headings; where there is more than one, Markdown joins them.
 
     A ``folded`` one opens on a click. ``html_only`` is for what Markdown readers find in a file.
     """
 
-    heads: tuple[tuple[Cell, ...], ...]
-    rows: tuple[Row, ...]
+    heads: tuple[tuple[TableCell, ...], ...]
+    rows: tuple[TableRow, ...]
     caption: str = ""
     folded: bool = False
     html_only: bool = False
@@ -107,7 +107,7 @@ class Picture:
     dark: bytes
 
 
-Block = Heading | Text | Table | Picture
+Block = Heading | Text | ReportTable | Picture
 
 
 def number(value: float, digits: int = 2, sign: bool = False) -> str:
@@ -123,7 +123,7 @@ def number(value: float, digits: int = 2, sign: bool = False) -> str:
 # -------------------------------------------------------------------------------------------------------- HTML
 
 
-def _cell(cell: Cell, tag: str) -> str:
+def _cell(cell: TableCell, tag: str) -> str:
     text = escape(cell.text)
     if cell.bold:
         text = f"<strong>{text}</strong>"
@@ -143,7 +143,7 @@ def _cell(cell: Cell, tag: str) -> str:
 STRONG = ' class="strong"'
 
 
-def _table(table: Table) -> str:
+def _table(table: ReportTable) -> str:
     head = "".join(f"<tr>{''.join(_cell(c, 'th') for c in line)}</tr>" for line in table.heads)
     body = "\n".join(
         f"<tr{STRONG if row.strong else ''}>{''.join(_cell(c, 'td') for c in row.cells)}</tr>"
@@ -182,7 +182,7 @@ def to_html(title: str, blocks: Sequence[Block]) -> str:
                 out.append(f'<{tag} id="{escape(block.target)}">{escape(block.text)}</{tag}>')
             case Text():
                 out.append(f"<p>{escape(block.text)}</p>")
-            case Table():
+            case ReportTable():
                 out.append(_table(block))
             case Picture():
                 out.append(
@@ -200,7 +200,7 @@ def _plain(text: str) -> str:
     return re.sub(r"([\\|*_<>`\[\]])", r"\\\1", " ".join(text.split()))
 
 
-def _markdown_table(table: Table) -> str:
+def _markdown_table(table: ReportTable) -> str:
     columns: list[list[str]] = []
     for line in table.heads:
         spread = [c.text for c in line for _ in range(c.span)]
@@ -228,7 +228,7 @@ def to_markdown(title: str, blocks: Sequence[Block]) -> str:
                 out.append(f"{'#' * block.level} {_plain(block.text)}")
             case Text():
                 out.append(_plain(block.text))
-            case Table():
+            case ReportTable():
                 if not block.html_only:
                     out.append(_markdown_table(block))
             case Picture():

@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from ...errors import MissingPackage
 from ..protocol import Protocol
 from ..selection import Selection, cell_key
 from . import pictures
-from .document import Block, Cell, Heading, Picture, Row, Table, Text, number
+from .document import Block, Heading, Picture, ReportTable, TableCell, TableRow, Text, number
 from .paper import SOURCE, published, published_averages
 from .ranks import Ranks, rank
 
@@ -145,13 +146,13 @@ def params_text(params: str) -> str:
     return " ".join(f"{k}={v:g}" for k, v in json.loads(params).items()) or "no parameters"
 
 
-def _pair(label: str, value: Any) -> Row:
-    return Row((Cell(label), Cell(str(value))))
+def _pair(label: str, value: Any) -> TableRow:
+    return TableRow((TableCell(label), TableCell(str(value))))
 
 
-def _head(*texts: str, numbers: int = 0) -> tuple[Cell, ...]:
+def _head(*texts: str, numbers: int = 0) -> tuple[TableCell, ...]:
     """Headings, of which those from ``numbers`` on stand over numbers."""
-    return tuple(Cell(t, number=k >= numbers) for k, t in enumerate(texts))
+    return tuple(TableCell(t, number=k >= numbers) for k, t in enumerate(texts))
 
 
 def compose(run: Run) -> list[Block]:
@@ -254,14 +255,17 @@ def overview(run: Run) -> list[Any]:
             if m not in table:
                 continue
             values = [average(table, _level(used, "noise", v))[m] for v in run.protocol.noise]
-            cells = [Cell(label), Cell("paper" if what == "paper" else f"ours, {RULE_TITLES[what]}")]
-            cells += [Cell(number(v), number=True) for v in (*values, average(table, used)[m])]
-            rows.append(Row(tuple(cells), strong=what == "paper"))
+            cells = [
+                TableCell(label),
+                TableCell("paper" if what == "paper" else f"ours, {RULE_TITLES[what]}"),
+            ]
+            cells += [TableCell(number(v), number=True) for v in (*values, average(table, used)[m])]
+            rows.append(TableRow(tuple(cells), strong=what == "paper"))
             label = ""
     heads = _head("method", "figures", *(f"{percent(v)} %" for v in run.protocol.noise), "all", numbers=2)
     return [
         Heading("Averages over the sets"),
-        Table((heads,), tuple(rows)),
+        ReportTable((heads,), tuple(rows)),
         Text(
             f"Averaged are the {len(used)} of {len(run.index)} pairs of set and noise for which every method has a figure "
             "by every rule."
@@ -272,16 +276,16 @@ def overview(run: Run) -> list[Any]:
 
 def _traced(
     run: Run, rule: str, place: tuple[str, float] | None, method: str, values: Mapping[str, float]
-) -> Cell:
+) -> TableCell:
     """A figure, bold where it is the best of its line; one that is no average leads to its cells."""
     value = values[method]
     bold = round(value, 2) == best(values)
     if place is None or value != value:
-        return Cell(number(value), bold=bold, number=True)
+        return TableCell(number(value), bold=bold, number=True)
     chosen = run.by_place[(rule, *place, method)]
     params = list(dict.fromkeys(chosen["params"]))
     what = params_text(params[0]) if len(params) == 1 else f"{len(params)} grid points"
-    return Cell(
+    return TableCell(
         number(value),
         bold=bold,
         number=True,
@@ -336,14 +340,18 @@ def paper_average(run: Run, rows: pd.Index, level: str, value: Any) -> dict[str,
     return average(run.paper, rows)
 
 
-def _beside(run: Run, rule: str, table: pd.DataFrame) -> Table:
+def _beside(run: Run, rule: str, table: pd.DataFrame) -> ReportTable:
     """Paper, ours and difference for each method."""
     methods = [str(m) for m in table]
     heads = (
-        (Cell(""), Cell(""), *(Cell(run.titles[m], span=3, group=True) for m in methods)),
+        (TableCell(""), TableCell(""), *(TableCell(run.titles[m], span=3, group=True) for m in methods)),
         (
             *_head("set", "% flipped", numbers=1),
-            *(Cell(t, number=True, group=t == "paper") for _ in methods for t in ("paper", "ours", "diff.")),
+            *(
+                TableCell(t, number=True, group=t == "paper")
+                for _ in methods
+                for t in ("paper", "ours", "diff.")
+            ),
         ),
     )
     both = common_rows(table).intersection(common_rows(run.paper))
@@ -355,15 +363,15 @@ def _beside(run: Run, rule: str, table: pd.DataFrame) -> Table:
         else:
             used = _level(both, level, value) if level else both
             given, got = paper_average(run, used, level, value), average(table, used)
-        cells = [Cell(first), Cell(second, number=True)]
+        cells = [TableCell(first), TableCell(second, number=True)]
         for m in methods:
             cells.append(
-                Cell(number(given[m]), number=True, bold=round(given[m], 2) == best(given), group=True)
+                TableCell(number(given[m]), number=True, bold=round(given[m], 2) == best(given), group=True)
             )
             cells.append(_traced(run, rule, place, m, got))
-            cells.append(Cell(number(got[m] - given[m], sign=True), number=True))
-        rows.append(Row(tuple(cells), strong=place is None))
-    return Table(heads, tuple(rows))
+            cells.append(TableCell(number(got[m] - given[m], sign=True), number=True))
+        rows.append(TableRow(tuple(cells), strong=place is None))
+    return ReportTable(heads, tuple(rows))
 
 
 def further(run: Run) -> list[Any]:
@@ -377,11 +385,11 @@ def further(run: Run) -> list[Any]:
         rows = []
         for first, second, place, (level, value) in _lines(run):
             got = ours[place] if place else average(table, _level(common, level, value) if level else common)
-            cells = [Cell(first), Cell(second, number=True)]
+            cells = [TableCell(first), TableCell(second, number=True)]
             cells += [_traced(run, rule, place, m, got) for m in run.titles]
-            rows.append(Row(tuple(cells), strong=place is None))
+            rows.append(TableRow(tuple(cells), strong=place is None))
         heads = (_head("set", "% flipped", *run.titles.values(), numbers=1),)
-        blocks += [Heading(RULE_TITLES[rule].capitalize(), 3, f"all-{rule}"), Table(heads, tuple(rows))]
+        blocks += [Heading(RULE_TITLES[rule].capitalize(), 3, f"all-{rule}"), ReportTable(heads, tuple(rows))]
     return blocks
 
 
@@ -405,14 +413,14 @@ def ranking(run: Run) -> list[Any]:
         blocks += [Heading(title, 3, f"ranks-{what}"), Text(_ranks_text(ranks, run.titles))]
         blocks.append(_Later(lambda w=what, r=ranks: pictures.rank_picture(f"ranks-{w}", r, run.titles)))
         rows = [
-            Row(
+            TableRow(
                 (
-                    Cell(run.titles[line["first"]]),
-                    Cell(run.titles[line["second"]]),
-                    Cell(f"{line['won']} / {line['tied']} / {line['lost']}", number=True),
-                    Cell(number(line["median"], sign=True), number=True),
-                    Cell(p_text(line["p"]), number=True),
-                    Cell(p_text(line["p_holm"]), number=True),
+                    TableCell(run.titles[line["first"]]),
+                    TableCell(run.titles[line["second"]]),
+                    TableCell(f"{line['won']} / {line['tied']} / {line['lost']}", number=True),
+                    TableCell(number(line["median"], sign=True), number=True),
+                    TableCell(p_text(line["p"]), number=True),
+                    TableCell(p_text(line["p_holm"]), number=True),
                 )
             )
             for line in ranks.pairs.to_dict("records")
@@ -422,7 +430,7 @@ def ranking(run: Run) -> list[Any]:
                 "method", "against", "won / tied / lost", "median difference", "p", "p after Holm", numbers=2
             ),
         )
-        blocks.append(Table(heads, tuple(rows), "Pairs"))
+        blocks.append(ReportTable(heads, tuple(rows), "Pairs"))
     return blocks if len(blocks) > 2 else [*blocks[:1], Text("There are not enough figures to rank.")]
 
 
@@ -474,12 +482,15 @@ def relabelling(run: Run) -> list[Any]:
         if table.empty:
             continue
         rows = [
-            Row(
+            TableRow(
                 (
-                    Cell(run.titles[r["method"]]),
-                    Cell(percent(r["noise"]), number=True),
-                    *(Cell(f"{r[k]:.0f}", number=True) for k in ("n_train", "flipped", "relabelled", "both")),
-                    *(Cell(number(100 * r[k], 1), number=True) for k in ("precision", "recall")),
+                    TableCell(run.titles[r["method"]]),
+                    TableCell(percent(r["noise"]), number=True),
+                    *(
+                        TableCell(f"{r[k]:.0f}", number=True)
+                        for k in ("n_train", "flipped", "relabelled", "both")
+                    ),
+                    *(TableCell(number(100 * r[k], 1), number=True) for k in ("precision", "recall")),
                 )
             )
             for r in table.to_dict("records")
@@ -500,7 +511,7 @@ def relabelling(run: Run) -> list[Any]:
         titles = {m: t for m, t in run.titles.items() if m in set(table["method"])}
         blocks += [
             Heading(RULE_TITLES[rule].capitalize(), 3, f"relabelling-{rule}"),
-            Table(heads, tuple(rows)),
+            ReportTable(heads, tuple(rows)),
             _Later(
                 lambda r=rule, t=table, n=titles: pictures.relabelling_picture(
                     f"relabelling-{r}", t, n, run.order
@@ -527,24 +538,21 @@ def effort(run: Run) -> list[Any]:
     seconds = {m: cells.loc[cells["method"] == m, "seconds"].dropna().to_numpy(float) for m in titles}
     gaps = gap(cells)
     gap_of = {m: gaps[cells["method"] == m].dropna().to_numpy(float) for m in titles}
-    at = list(QUANTILES.values())
-    rows = []
-    for m, title in titles.items():
-        s, g = seconds[m], gap_of[m]
-        times = [f"{v:.3g}" for v in np.quantile(s, at)] if len(s) else ["–"] * 4
-        shares = [number(100 * v, 1) for v in np.quantile(g, at)] if len(g) else ["–"] * 4
-        told = [str(int((cells["method"] == m).sum())), *times, number(float(s.sum()) / 3600)]
-        told += [str(len(g)), str(int((g <= PROVED).sum())) if len(g) else "–", *shares]
-        # The second and the seventh of them begin a group.
-        rows.append(
-            Row((Cell(title), *(Cell(t, number=True, group=k in (1, 6)) for k, t in enumerate(told))))
-        )
+    rows = [
+        _effort_row(title, int((cells["method"] == m).sum()), seconds[m], gap_of[m])
+        for m, title in titles.items()
+    ]
     heads = (
-        (Cell(""), Cell(""), Cell("seconds", span=5, group=True), Cell("gap, %", span=6, group=True)),
         (
-            Cell("method"),
+            TableCell(""),
+            TableCell(""),
+            TableCell("seconds", span=5, group=True),
+            TableCell("gap, %", span=6, group=True),
+        ),
+        (
+            TableCell("method"),
             *(
-                Cell(t, number=True, group=k in (1, 6))
+                TableCell(t, number=True, group=k in (1, 6))
                 for k, t in enumerate(["fits", *QUANTILES, "hours", "with bound", "proved", *QUANTILES])
             ),
         ),
@@ -555,7 +563,7 @@ def effort(run: Run) -> list[Any]:
             "Fits on whole training parts, over all grid points. A gap is (objective - bound) / objective; it is known where the "
             "bound is finite. Seconds are those of the machine below, and of how busy it was."
         ),
-        Table(heads, tuple(rows)),
+        ReportTable(heads, tuple(rows)),
         _Later(
             lambda: pictures.distribution_picture(
                 "seconds", seconds, titles, run.order, "seconds of a fit", True
@@ -571,6 +579,17 @@ def effort(run: Run) -> list[Any]:
     return blocks
 
 
+def _effort_row(title: str, fits: int, seconds: NDArray[np.float64], gaps: NDArray[np.float64]) -> TableRow:
+    at = list(QUANTILES.values())
+    times = [f"{v:.3g}" for v in np.quantile(seconds, at)] if len(seconds) else ["–"] * 4
+    shares = [number(100 * v, 1) for v in np.quantile(gaps, at)] if len(gaps) else ["–"] * 4
+    told = [str(fits), *times, number(float(seconds.sum()) / 3600)]
+    told += [str(len(gaps)), str(int((gaps <= PROVED).sum())) if len(gaps) else "–", *shares]
+    # The second and the seventh of them begin a group.
+    figures = (TableCell(t, number=True, group=k in (1, 6)) for k, t in enumerate(told))
+    return TableRow((TableCell(title), *figures))
+
+
 def gaps_in_the_run(run: Run) -> list[Any]:
     """What is not there, and what failed."""
     blocks: list[Any] = [Heading("Missing and failed")]
@@ -579,14 +598,14 @@ def gaps_in_the_run(run: Run) -> list[Any]:
     if len(missing):
         rules = [c for c in missing.columns if c.startswith("compared_")]
         rows = [
-            Row(
+            TableRow(
                 (
-                    Cell(line["set"]),
-                    Cell(percent(line["noise"]), number=True),
-                    Cell(titles[line["method"]]),
-                    Cell(str(line["expected"]), number=True),
-                    *(Cell(str(line[r]), number=True) for r in rules),
-                    Cell(line["why"]),
+                    TableCell(line["set"]),
+                    TableCell(percent(line["noise"]), number=True),
+                    TableCell(titles[line["method"]]),
+                    TableCell(str(line["expected"]), number=True),
+                    *(TableCell(str(line[r]), number=True) for r in rules),
+                    TableCell(line["why"]),
                 )
             )
             for line in missing.to_dict("records")
@@ -595,14 +614,14 @@ def gaps_in_the_run(run: Run) -> list[Any]:
         heads = (
             (
                 *_head("set"),
-                Cell("% flipped", number=True),
+                TableCell("% flipped", number=True),
                 *_head("method", numbers=1),
-                Cell("folds", number=True),
-                *(Cell(f"compared: {n}", number=True) for n in named),
-                Cell("why"),
+                TableCell("folds", number=True),
+                *(TableCell(f"compared: {n}", number=True) for n in named),
+                TableCell("why"),
             ),
         )
-        blocks.append(Table(heads, tuple(rows)))
+        blocks.append(ReportTable(heads, tuple(rows)))
     else:
         blocks.append(Text("All folds of all methods are complete."))
     bad = run.cells[failed(run.cells)]
@@ -612,17 +631,19 @@ def gaps_in_the_run(run: Run) -> list[Any]:
     for (m, error), group in bad.groupby(["method", "error"], sort=False):
         example = cell_key(group.iloc[0].to_dict())
         rows.append(
-            Row(
+            TableRow(
                 (
-                    Cell(titles.get(str(m), str(m))),
-                    Cell(str(len(group)), number=True),
-                    Cell(str(error)),
-                    Cell(example),
+                    TableCell(titles.get(str(m), str(m))),
+                    TableCell(str(len(group)), number=True),
+                    TableCell(str(error)),
+                    TableCell(example),
                 )
             )
         )
-    heads = ((Cell("method"), Cell("fits", number=True), Cell("error"), Cell("for example")),)
-    return [*blocks, Table(heads, tuple(rows), "Failed fits")]
+    heads = (
+        (TableCell("method"), TableCell("fits", number=True), TableCell("error"), TableCell("for example")),
+    )
+    return [*blocks, ReportTable(heads, tuple(rows), "Failed fits")]
 
 
 def _flat(meta: Mapping[str, Any], before: str = "") -> list[tuple[str, str]]:
@@ -646,7 +667,7 @@ def setting(run: Run) -> list[Any]:
     blocks: list[Any] = [Heading("How it was run")]
     if run.meta:
         rows = tuple(_pair(k, v) for k, v in _flat(run.meta))
-        blocks.append(Table(((Cell("versions and machine"), Cell("")),), rows))
+        blocks.append(ReportTable(((TableCell("versions and machine"), TableCell("")),), rows))
     p = run.protocol
     rows = (
         _pair("sets", ", ".join(p.sets)),
@@ -656,7 +677,7 @@ def setting(run: Run) -> list[Any]:
         _pair("held-out rows for the honest rule", f"{percent(1 - p.inner_share)} % of the training rows"),
         _pair("seed", p.seed),
     )
-    blocks.append(Table(((Cell("protocol"), Cell("")),), rows))
+    blocks.append(ReportTable(((TableCell("protocol"), TableCell("")),), rows))
     lines = []
     for m, spec in p.methods.items():
         limit = f"{spec.time_limit:g} s a fit" if spec.time_limit else ""
@@ -664,9 +685,9 @@ def setting(run: Run) -> list[Any]:
         grid = "; ".join(f"{k}: {', '.join(f'{v:g}' for v in values)}" for k, values in spec.grid.items())
         fixed = ", ".join(f"{k}={v}" for k, v in spec.fixed.items())
         texts = (spec.title, m, spec.kind, fixed, grid, ", ".join(t for t in (limit, work) if t))
-        lines.append(Row(tuple(Cell(t) for t in texts)))
-    heads = (tuple(Cell(t) for t in ("method", "name", "kind", "fixed", "grid", "limit")),)
-    return [*blocks, Table(heads, tuple(lines), "Methods")]
+        lines.append(TableRow(tuple(TableCell(t) for t in texts)))
+    heads = (tuple(TableCell(t) for t in ("method", "name", "kind", "fixed", "grid", "limit")),)
+    return [*blocks, ReportTable(heads, tuple(lines), "Methods")]
 
 
 def trace(run: Run) -> list[Any]:
@@ -678,7 +699,7 @@ def trace(run: Run) -> list[Any]:
             "line for each, with the key of its cell."
         ),
     ]
-    by_rule: dict[str, list[Row]] = {}
+    by_rule: dict[str, list[TableRow]] = {}
     for (rule, name, noise, method), group in run.by_place.items():
         parts = []
         for params, these in group.groupby("params", sort=False):
@@ -690,22 +711,24 @@ def trace(run: Run) -> list[Any]:
             )
             parts.append(f"{params_text(str(params))}: {folds}")
         cells = (
-            Cell(name, anchor=anchor(rule, name, noise, method)),
-            Cell(percent(noise), number=True),
-            Cell(run.titles[method]),
-            Cell(number(100 * float(group["accuracy"].mean())), number=True),
-            Cell("; ".join(parts)),
+            TableCell(name, anchor=anchor(rule, name, noise, method)),
+            TableCell(percent(noise), number=True),
+            TableCell(run.titles[method]),
+            TableCell(number(100 * float(group["accuracy"].mean())), number=True),
+            TableCell("; ".join(parts)),
         )
-        by_rule.setdefault(rule, []).append(Row(cells))
+        by_rule.setdefault(rule, []).append(TableRow(cells))
     heads = (
         (
-            Cell("set"),
-            Cell("% flipped", number=True),
-            Cell("method"),
-            Cell("mean", number=True),
-            Cell("folds"),
+            TableCell("set"),
+            TableCell("% flipped", number=True),
+            TableCell("method"),
+            TableCell("mean", number=True),
+            TableCell("folds"),
         ),
     )
     for rule, rows in by_rule.items():
-        blocks.append(Table(heads, tuple(rows), RULE_TITLES[rule].capitalize(), folded=True, html_only=True))
+        blocks.append(
+            ReportTable(heads, tuple(rows), RULE_TITLES[rule].capitalize(), folded=True, html_only=True)
+        )
     return blocks

@@ -1,4 +1,4 @@
-"""The way of a row through a tree as it is drawn: from the root to the leaf where nothing splits any more."""
+"""The decision path of a row through a tree as it is drawn: from the root to the leaf where nothing splits any more."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def levels(tree: Tree) -> int:
     return tree.depth + (2 if isinstance(tree, MarginTree) else 1)
 
 
-def ways(tree: Tree, X: Any) -> IntArray:
+def decision_paths(tree: Tree, X: Any) -> IntArray:
     """Heap numbers of the nodes that each row of ``X (m, p)`` visits (m, levels), 0 behind its leaf."""
     M = tree._matrix(X)
     path = tree._route(M)
@@ -33,7 +33,7 @@ def ways(tree: Tree, X: Any) -> IntArray:
 
 
 def leaf_scores(tree: MarginTree, X: Any, leaf: IntArray) -> FloatArray:
-    """Score (m,) at the split that decides on each row: the last one on its way to its ``leaf (m,)``."""
+    """Score (m,) at the split that decides on each row: the last one on its path to its ``leaf (m,)``."""
     M = tree._matrix(X)
     score = np.full(len(M), tree.omega0[0])
     for t in np.unique(leaf[leaf > 1] // 2):

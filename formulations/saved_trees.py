@@ -1,0 +1,180 @@
+"""JSON of fitted trees: what a saved tree holds, and every check that a file passes before it is a tree."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from .base import FloatArray, Scaling
+from .errors import InvalidData
+from .params import MAX_DEPTH
+
+if TYPE_CHECKING:
+    from .trees import Tree
+
+SCHEMA = "octsvm.tree"
+VERSION = 1
+
+
+class _SavedScaling(BaseModel):
+    model_config = ConfigDict(strict=True, allow_inf_nan=False)
+    low: list[float]
+    span: list[Annotated[float, Field(ge=0)]]
+
+
+class _Saved(BaseModel):
+    """What every saved tree holds; only these types are accepted."""
+
+    model_config = ConfigDict(strict=True, allow_inf_nan=False)
+    depth: Annotated[int, Field(ge=0, le=MAX_DEPTH)]
+    classes: Annotated[list[str | bool | int | float], Field(min_length=1)]
+    feature_names: list[str]
+    scaling: _SavedScaling
+
+    @field_validator("classes", "feature_names")
+    @classmethod
+    def _distinct(cls, values: list[Any]) -> list[Any]:
+        if len(set(values)) < len(values):
+            raise ValueError("names must differ")
+        return values
+
+
+class _SavedAxis(_Saved):
+    feature: list[int]
+    threshold: list[float]
+    label: list[int]
+
+
+class _SavedOblique(_Saved):
+    a: list[list[float]]
+    b: list[float]
+    split: list[bool]
+    label: list[int]
+
+
+class _SavedMargin(_Saved):
+    omega: list[list[float]]
+    omega0: list[float]
+    split: list[bool]
+    relabelled: list[tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=1)], float]]
+
+    @field_validator("relabelled", mode="before")
+    @classmethod
+    def _records(cls, values: Any) -> Any:
+        # JSON has no tuples
+        return (
+            [tuple(v) if isinstance(v, list) else v for v in values] if isinstance(values, list) else values
+        )
+
+
+# A kind's own fields, in the order they are written in, are those that its model adds to _Saved.
+_SAVED: dict[str, type[_Saved]] = {"axis": _SavedAxis, "oblique": _SavedOblique, "margin": _SavedMargin}
+_MATRICES = ("a", "omega")
+_TYPES: dict[str, type] = {"feature": np.int64, "label": np.int64, "split": np.bool_}
+
+
+def _own_fields(kind: str) -> list[str]:
+    return [name for name in _SAVED[kind].model_fields if name not in _Saved.model_fields]
+
+
+def to_dict(tree: Tree) -> dict[str, Any]:
+    """``tree`` as plain Python data, fit for JSON."""
+
+    def plain(values: Any) -> list[Any]:
+        return values.tolist() if isinstance(values, np.ndarray) else [list(record) for record in values]
+
+    return {
+        "schema": SCHEMA,
+        "version": VERSION,
+        "kind": tree.kind,
+        "depth": tree.depth,
+        "classes": list(tree.classes),
+        "feature_names": list(tree.feature_names),
+        "scaling": {"low": tree.scaling.low.tolist(), "span": tree.scaling.span.tolist()},
+    } | {name: plain(getattr(tree, name)) for name in _own_fields(tree.kind)}
+
+
+def from_dict(data: Any) -> tuple[str, dict[str, Any]]:
+    """Kind of the tree that :func:`to_dict` wrote, and the values of its fields; nothing of the file is executed.
+
+    Raises
+    ------
+    InvalidData
+        Not a tree, a newer schema, or arrays that do not fit together.
+    """
+    if isinstance(data, Mapping) and data.get("schema") == "octsvm.result":
+        data = data.get("tree") or {}  # a saved result holds its tree
+    if not isinstance(data, Mapping) or data.get("schema") != SCHEMA:
+        raise InvalidData(f'This is not a saved tree: it lacks "schema": "{SCHEMA}".')
+    _require_version(data.get("version"))
+    kind = data.get("kind")
+    if not isinstance(kind, str) or kind not in _SAVED:
+        raise InvalidData(f"The saved tree is of the unknown kind {kind!r}; known: {', '.join(_SAVED)}.")
+    try:
+        saved = _SAVED[kind].model_validate(dict(data))
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise InvalidData(f"The saved tree is damaged: {where}: {first['msg']}.") from None
+    values: dict[str, Any] = {
+        "depth": saved.depth,
+        "classes": tuple(saved.classes),
+        "feature_names": tuple(saved.feature_names),
+        "scaling": Scaling(np.array(saved.scaling.low), np.array(saved.scaling.span)),
+    }
+    for name in _own_fields(kind):
+        values[name] = _field(name, getattr(saved, name), len(saved.feature_names))
+    return kind, values
+
+
+def to_json(tree: Tree) -> str:
+    """``tree`` as JSON text."""
+    return json.dumps(tree.to_dict(), indent=1, allow_nan=False)
+
+
+def parse(source: str | Path) -> Any:
+    """Content of JSON text, or of the file at a path.
+
+    Raises
+    ------
+    InvalidData
+        The file cannot be read, or the text is no JSON.
+    """
+    text = source
+    if isinstance(source, Path) or not source.lstrip().startswith("{"):
+        try:
+            text = Path(source).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError, ValueError) as error:
+            raise InvalidData(f"The saved tree {str(source)!r} cannot be read: {error}.") from None
+    try:
+        return json.loads(str(text))
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise InvalidData(f"The saved tree is not JSON: {error}.") from None
+
+
+def _require_version(version: Any) -> None:
+    if type(version) is not int or version < 1:
+        raise InvalidData(f"The saved tree has version {version!r}, which is no version of this format.")
+    if version > VERSION:
+        raise InvalidData(
+            f"The saved tree has format version {version}, and this octsvm reads up to {VERSION}. Upgrade octsvm."
+        )
+
+
+def _field(name: str, values: list[Any], p: int) -> Any:
+    if name in _MATRICES:
+        return _matrix(values, p)
+    if name == "relabelled":
+        return tuple(values)
+    return np.array(values, dtype=_TYPES.get(name, float))
+
+
+def _matrix(rows: list[list[float]], p: int) -> FloatArray:
+    if any(len(row) != p for row in rows):
+        raise InvalidData(f"The tree's arrays do not fit together: rows of {p} weights were expected.")
+    return np.array(rows, dtype=float).reshape(len(rows), p)

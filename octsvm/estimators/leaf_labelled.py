@@ -1,0 +1,246 @@
+"""OCT and OCT-H as classifiers: any number of classes, probabilities from the training rows of a leaf."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+
+from ..api import Strategy
+from ..formulations.base import FloatArray
+from ..formulations.heap import upwards
+from ._base import TreeClassifier
+from ._decision_paths import decision_paths
+
+
+class LeafLabelledClassifier(TreeClassifier):
+    """What OCT and OCT-H share."""
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Share of each class (m, K) in the training weight of each row's leaf, columns in the order of ``classes_``.
+
+        These are frequencies among the given labels, as in other trees: with few rows in a leaf they are 0 or 1.
+        Where a leaf got no training row, those of the nearest node above count. The predicted class is never below
+        another one: it wins a tie by the last bit, and an unproved tree's leaf may have to be lifted to one.
+        """
+        M = self._rows_of(X)
+        leaf = decision_paths(self.tree_, M).max(axis=1)
+        share = np.zeros((len(leaf), len(self.classes_)))
+        for t in np.unique(leaf):
+            share[leaf == t] = self._shares(int(t))
+        return share
+
+    def _shares(self, leaf: int) -> FloatArray:
+        t = next(t for t in upwards(leaf) if self.node_weights_[t - 1].any())
+        share: FloatArray = self.node_weights_[t - 1] / self.node_weights_[t - 1].sum()
+        chosen = int(self._positions()[self.tree_._class_below(leaf, None)])
+        others = np.delete(share, chosen)
+        if others.size and share[chosen] <= others.max():
+            share = share.copy()
+            share[chosen] = others.max()
+            share /= share.sum()
+            share[chosen] = np.nextafter(np.delete(share, chosen).max(), 2)
+        return share
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Two classes: share of the second less that of the first (m,); else the shares (m, K)."""
+        share = self.predict_proba(X)
+        if share.shape[1] == 2:
+            return np.asarray(share[:, 1] - share[:, 0])
+        return share[:, 0] if share.shape[1] == 1 else share
+
+
+class OCTClassifier(LeafLabelledClassifier):
+    """Optimal classification tree with one feature a split (OCT; Bertsimas & Dunn 2017), any number of classes.
+
+    Parameters
+    ----------
+    max_depth : int
+        D, the levels of splits.
+    alpha : float
+        Cost of a split, in errors.
+    min_samples_leaf : int or float
+        N_min, rows in every leaf in use: a count, or a share of the rows (rounded up).
+    complexity : "splits" or "features"
+        What alpha is paid for; the same for these trees.
+    error_scale : "count" or "baseline"
+        Errors as counted, or divided by those of the majority class.
+    variant : None, "flow", "rank" or "bd"
+        None is "flow"; see the page on the model.
+    strategy : "balanced", "exact" or "heuristic"
+        Look for a good tree first, leave all time to the solver, or search without a proof.
+    solver : str
+        A name of the solver table.
+    time_limit : float
+        Seconds for a fit, building the model included.
+    work_limit : int or mapping, optional
+        Branch-and-bound nodes, or ``{"nodes": ..., "rounds": ...}``: a limit that can be repeated.
+    gap : float
+        Relative gap at which a tree counts as optimal.
+    threads : int
+        Threads of the solver; keep 1 where fits run side by side.
+    random_state : int, RandomState or None
+        Seed of the solver and the heuristic; None is 0, so that fits can be repeated.
+    warm_start : bool
+        Hand the former tree to the next fit as its start: the new one is never worse. Where it is no start, a
+        warning says why.
+    verbose : bool
+        Show the solver's log.
+    class_weight : None, "balanced" or dict
+        Weight of the errors of each class; "balanced" gives all classes the same total.
+
+    Attributes
+    ----------
+    tree_ : AxisTree
+        The fitted tree.
+    result_ : Result
+        How it was found: status, objective, bound, notes.
+    bound_, gap_ : float
+        No tree of the model is better than the bound; the relative gap to it.
+    classes_ : ndarray of shape (K,)
+        The labels in order.
+    n_features_in_ : int
+        p.
+    feature_names_in_ : ndarray of shape (p,)
+        Only where X had names.
+    node_weights_ : ndarray of shape (nodes, K)
+        Training weight of each class at each node, in heap order.
+    relabelled_ : DataFrame
+        Empty: OCT gives up no label.
+
+    Examples
+    --------
+    >>> from octsvm import OCTClassifier
+    >>> OCTClassifier(max_depth=1).fit([[0], [1], [2], [3]], list("aabb")).predict([[0.5], [2.5]]).tolist()
+    ['a', 'b']
+    """
+
+    formulation = "oct"
+
+    def __init__(
+        self,
+        *,
+        max_depth: int = 2,
+        alpha: float = 1.0,
+        min_samples_leaf: int | float = 1,
+        complexity: Literal["splits", "features"] = "splits",
+        error_scale: Literal["count", "baseline"] = "count",
+        variant: Literal["rank", "bd"] | None = None,
+        strategy: Strategy = "balanced",
+        solver: str = "highs",
+        time_limit: float = 60,
+        work_limit: int | Mapping[str, int] | None = None,
+        gap: float = 1e-4,
+        threads: int = 1,
+        random_state: Any = None,
+        warm_start: bool = False,
+        verbose: bool = False,
+        class_weight: Any = None,
+    ) -> None:
+        self.max_depth = max_depth
+        self.alpha = alpha
+        self.min_samples_leaf = min_samples_leaf
+        self.complexity = complexity
+        self.error_scale = error_scale
+        self.variant = variant
+        self.strategy = strategy
+        self.solver = solver
+        self.time_limit = time_limit
+        self.work_limit = work_limit
+        self.gap = gap
+        self.threads = threads
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.class_weight = class_weight
+
+
+class OCTHClassifier(LeafLabelledClassifier):
+    """Optimal classification tree with oblique splits (OCT-H; Bertsimas & Dunn 2017), any number of classes.
+
+    Parameters
+    ----------
+    max_depth : int
+        D, the levels of splits.
+    alpha : float
+        Cost of a split (or of a used feature), in errors.
+    min_samples_leaf : int or float
+        N_min, rows in every leaf in use: a count, or a share of the rows (rounded up).
+    complexity : "splits" or "features"
+        What alpha is paid for.
+    error_scale : "count" or "baseline"
+        Errors as counted, or divided by those of the majority class.
+    mu : float
+        How far a training row that goes left stays below the threshold, in scaled units.
+    variant : None or "bd"
+        There is one.
+    strategy, solver, time_limit, work_limit, gap, threads, random_state, warm_start, verbose, class_weight
+        As for :class:`OCTClassifier`.
+
+    Attributes
+    ----------
+    tree_ : ObliqueTree
+        The fitted tree.
+    result_ : Result
+        How it was found: status, objective, bound, notes.
+    bound_, gap_ : float
+        No tree of the model is better than the bound; the relative gap to it.
+    classes_ : ndarray of shape (K,)
+        The labels in order.
+    n_features_in_ : int
+        p.
+    feature_names_in_ : ndarray of shape (p,)
+        Only where X had names.
+    node_weights_ : ndarray of shape (nodes, K)
+        Training weight of each class at each node, in heap order.
+    relabelled_ : DataFrame
+        Empty: OCT-H gives up no label.
+
+    Examples
+    --------
+    >>> from octsvm import OCTHClassifier
+    >>> OCTHClassifier(max_depth=1).fit([[0, 1], [1, 2], [1, 0], [2, 1]], [0, 0, 1, 1]).predict([[0, 3]]).tolist()
+    [0]
+    """
+
+    formulation = "oct_h"
+
+    def __init__(
+        self,
+        *,
+        max_depth: int = 2,
+        alpha: float = 1.0,
+        min_samples_leaf: int | float = 1,
+        complexity: Literal["splits", "features"] = "splits",
+        error_scale: Literal["count", "baseline"] = "count",
+        mu: float = 0.005,
+        variant: Literal["bd"] | None = None,
+        strategy: Strategy = "balanced",
+        solver: str = "highs",
+        time_limit: float = 60,
+        work_limit: int | Mapping[str, int] | None = None,
+        gap: float = 1e-4,
+        threads: int = 1,
+        random_state: Any = None,
+        warm_start: bool = False,
+        verbose: bool = False,
+        class_weight: Any = None,
+    ) -> None:
+        self.max_depth = max_depth
+        self.alpha = alpha
+        self.min_samples_leaf = min_samples_leaf
+        self.complexity = complexity
+        self.error_scale = error_scale
+        self.mu = mu
+        self.variant = variant
+        self.strategy = strategy
+        self.solver = solver
+        self.time_limit = time_limit
+        self.work_limit = work_limit
+        self.gap = gap
+        self.threads = threads
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.class_weight = class_weight
