@@ -28,15 +28,14 @@ class NormCuts(OuterApproximation):
 
     name = "norm_cuts"
 
-    def apply(self, model: Any, problem: Any) -> None:
+    def rewrite(self, model: Any, problem: Any) -> None:
         import pyomo.environ as pyo
 
-        self._model, self._cones, self._squares = model, list(problem.cones), []
-        block = pyo.Block(concrete=True)
-        model.add_component(outer_approximation.BLOCK, block)
+        self._cones = list(problem.cones)
+        block = self.add_block(model, outer_approximation.BLOCK)
         block.cuts = pyo.ConstraintList()
         for cone in self._cones:
-            cone.row.deactivate()
+            self.deactivate(cone.row)
             for v in cone.vector:
                 for sign in (1.0, -1.0):
                     block.cuts.add((None, linear([sign, -cone.factor], [v, cone.rhs]), 0.0))
@@ -69,7 +68,7 @@ class NormCuts(OuterApproximation):
 def bridge(kind: type[OuterApproximation]) -> Iterator[None]:
     """Let every solve use ``kind``."""
     kept = dispatch.leading_to
-    dispatch.leading_to = lambda problem, classes: kind() if kept(problem, classes) is not None else None
+    dispatch.leading_to = lambda *asked: kind() if kept(*asked) is not None else None
     try:
         yield
     finally:

@@ -17,6 +17,7 @@ cannot rise and the norm is exceeded, the point is refused.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -28,6 +29,7 @@ from ..backends.matrix_program import Array, LinearProgram, QuadraticForm, Quadr
 from ..errors import UnsupportedProblem
 from ..formulations.blocks.rows import linear
 from ..problem_class import ProblemClass
+from . import Bridge
 
 BLOCK = "outer_approximation"
 VIOLATION = 1e-9
@@ -35,39 +37,39 @@ VIOLATION = 1e-9
 FIRST_SLOPES = (1.0, 0.5, 0.2)
 
 
-class OuterApproximation:
+class OuterApproximation(Bridge):
     """See the module's text."""
 
     name = "outer_approximation"
     exactness = "converges"
+    takes = "models whose quadratic parts are all marked, cones and squared norms,"
+    classes = ("LP", "MILP")
 
     def __init__(self) -> None:
-        self._model: pyo.ConcreteModel | None = None
+        super().__init__()
+        self._block: Any = None
         self._cones: list[Any] = []
         self._squares: list[Any] = []
-        self._expressions: list[Any] = []
         self._own: list[Any] = []
+        # Columns of the program: of cones whose u can rise, of the others, and of squared norms.
+        self._lifted: list[Any] = []
+        self._plain: list[Any] = []
+        self._squares_at: list[Any] = []
 
-    @staticmethod
-    def gives(problem: ProblemClass) -> str | None:
+    @classmethod
+    def gives(cls, problem: ProblemClass) -> str | None:
         """A linear class where every quadratic part of the problem is marked, otherwise None."""
         if problem.unmarked or not (problem.cones or problem.squared_norms):
             return None
         return "MILP" if problem.binaries or problem.integers else "LP"
 
-    def apply(self, model: pyo.ConcreteModel, problem: ProblemClass) -> None:
+    def rewrite(self, model: pyo.ConcreteModel, problem: ProblemClass) -> None:
         """Deactivate the quadratic rows and add ``model.outer_approximation`` with the lifted variables."""
-        self._model, self._cones, self._squares = model, list(problem.cones), list(problem.squared_norms)
-        block = pyo.Block(concrete=True)
-        model.add_component(BLOCK, block)
+        self._cones, self._squares = list(problem.cones), list(problem.squared_norms)
+        block = self._block = self.add_block(model, BLOCK)
+        lifted = [(k, c) for k, c in enumerate(self._cones) if c.rhs.is_continuous()]
         block.r = pyo.Var(
-            [
-                (k, j)
-                for k, c in enumerate(self._cones)
-                if c.rhs.is_continuous()
-                for j in range(len(c.vector))
-            ],
-            domain=pyo.NonNegativeReals,
+            [(k, j) for k, c in lifted for j in range(len(c.vector))], domain=pyo.NonNegativeReals
         )
         block.q = pyo.Var(
             [(k, j) for k, s in enumerate(self._squares) for j in range(len(s.vector))],
@@ -77,47 +79,30 @@ class OuterApproximation:
         block.cuts = pyo.ConstraintList()
         block.sum = pyo.ConstraintList()
         for k, cone in enumerate(self._cones):
-            cone.row.deactivate()
-            if not cone.rhs.is_continuous():
+            self.deactivate(cone.row)
+            if cone.rhs.is_continuous():
+                self._lift_cone(block, cone, [block.r[k, j] for j in range(len(cone.vector))])
+            else:
                 for v in cone.vector:
-                    block.cuts.add((None, linear([1.0, -cone.factor], [v, cone.rhs]), 0.0))
-                    block.cuts.add((None, linear([-1.0, -cone.factor], [v, cone.rhs]), 0.0))
-                continue
-            J = range(len(cone.vector))
-            terms = linear([1.0] * len(J) + [-(cone.factor**2)], [*(block.r[k, j] for j in J), cone.rhs])
-            block.sum.add((None, terms, 0.0))
-            for j in J:
-                for share in FIRST_SLOPES:
-                    for w in (share * cone.factor, -share * cone.factor):
-                        block.cuts.add(
-                            (
-                                0.0,
-                                linear([1.0, -2 * w, w * w], [block.r[k, j], cone.vector[j], cone.rhs]),
-                                None,
-                            )
-                        )
+                    for sign in (1.0, -1.0):
+                        block.cuts.add((None, linear([sign, -cone.factor], [v, cone.rhs]), 0.0))
         for k, square in enumerate(self._squares):
-            J = range(len(square.vector))
-            self._expressions.append((square.expression, square.expression.expr))
-            square.expression.set_value(linear([1.0] * len(J), [block.q[k, j] for j in J]))
-            for j in J:
-                steepest = square.vector[j].ub
-                for share in FIRST_SLOPES:
-                    for w in (share * steepest, -share * steepest):
-                        block.cuts.add(
-                            (-0.5 * w * w, linear([1.0, -w], [block.q[k, j], square.vector[j]]), None)
-                        )
+            self._lift_square(block, square, [block.q[k, j] for j in range(len(square.vector))])
 
-    def undo(self) -> None:
-        """Remove the block and restore the quadratic rows and terms; may be called twice."""
-        if self._model is None:
-            return
-        for cone in self._cones:
-            cone.row.activate()
-        for expression, original in self._expressions:
-            expression.set_value(original)
-        self._model.del_component(BLOCK)
-        self._model = None
+    @staticmethod
+    def _lift_cone(block: Any, cone: Any, r: list[Any]) -> None:
+        """Σ r <= κ²u, and the first rows r_j >= 2wv_j - w²u."""
+        block.sum.add((None, linear([1.0] * len(r) + [-(cone.factor**2)], [*r, cone.rhs]), 0.0))
+        for r_j, v in zip(r, cone.vector, strict=True):
+            for w in _first_slopes(cone.factor):
+                block.cuts.add((0.0, linear([1.0, -2 * w, w * w], [r_j, v, cone.rhs]), None))
+
+    def _lift_square(self, block: Any, square: Any, q: list[Any]) -> None:
+        """Σ q in the objective, and the first rows q_j >= wv_j - ½w²."""
+        self.replace(square.expression, linear([1.0] * len(q), q))
+        for q_j, v in zip(q, square.vector, strict=True):
+            for w in _first_slopes(v.ub):
+                block.cuts.add((-0.5 * w * w, linear([1.0, -w], [q_j, v]), None))
 
     def own_variables(self) -> list[Any]:
         """The lifted variables, whose values ``repair`` sets."""
@@ -125,8 +110,7 @@ class OuterApproximation:
 
     def attach(self, program: LinearProgram) -> None:
         """Look up the columns of the compiled model."""
-        assert self._model is not None
-        block, at = self._model.component(BLOCK), program.position
+        block, at = self._block, program.position
         if program.infeasible:
             return
         self._lifted, self._plain = [], []
@@ -157,9 +141,7 @@ class OuterApproximation:
         for v, q in self._squares_at:
             first.append(v)
             coef.append(0.5 * program.cost[q])
-        squares = None
-        if program.quadratic_cost is not None:
-            squares = program.quadratic_cost
+        squares = program.quadratic_cost
         if first:
             at, factors = np.concatenate(first), np.concatenate(coef)
             squares = (
@@ -214,6 +196,12 @@ class OuterApproximation:
         for v, q in self._squares_at:
             out[q] = 0.5 * out[v] ** 2
         return out
+
+
+def _first_slopes(steepest: float) -> Iterator[float]:
+    for share in FIRST_SLOPES:
+        yield share * steepest
+        yield -share * steepest
 
 
 def _has_column(var: Any, position: dict[int, int]) -> bool:

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from ..backends.matrix_program import Array, Limits, LinearProgram, Outcome
-from ..bridges import Bridge, relative_gap
+from ..bridges import Bridge
 from ..errors import EngineFailed, LicenseTooSmall
-from ..result import Progress, TracePoint
+from ..result import Progress, TracePoint, relative_gap
 from .engine import Engine, embedded
 
 POLISH_ROUNDS = 40

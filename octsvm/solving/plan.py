@@ -9,7 +9,7 @@ from typing import Any
 import pyomo.environ as pyo
 
 from .. import solvers
-from ..bridges import leading_to
+from ..bridges import LINEAR, leading_to
 from ..errors import LicenseTooSmall, SolverUnavailable, UnsupportedProblem
 from ..problem_class import ProblemClass, classify
 from ..solvers import INTERFACES, SolverSpec
@@ -193,7 +193,7 @@ def candidates(model: pyo.ConcreteModel, problem: ProblemClass, solver: str) -> 
 def _fit(problem: ProblemClass, spec: SolverSpec) -> tuple[bool | None, str]:
     """Whether the engine takes the model as it stands (None: not at all), and the ceiling that is in the way."""
     whole = problem.name in spec.classes and not (problem.cones and spec.cone_form == "none")
-    refined = leading_to(problem, spec.classes) is not None
+    refined = leading_to(problem, tuple(c for c in LINEAR if c in spec.classes)) is not None
     against = ""
     for native, possible in ((True, whole), (False, refined)):
         if possible:
