@@ -18,7 +18,7 @@ import numpy as np
 import octsvm
 from octsvm.backends.matrix_program import Array, LinearProgram, Row
 from octsvm.bridges import outer_approximation
-from octsvm.bridges.outer_approximation import OuterApproximation
+from octsvm.bridges.outer_approximation import OuterApproximation, PlainCone
 from octsvm.formulations.blocks.rows import linear
 from octsvm.solving import dispatch
 
@@ -45,22 +45,22 @@ class NormCuts(OuterApproximation):
         self._plain, self._squares_at, self._lifted = [], [], []
         for cone in self._cones:
             v = np.array([at[id(u)] for u in cone.vector if id(u) in at], dtype=np.int64)
-            self._plain.append((v, at[id(cone.rhs)], cone.factor))
+            self._plain.append(PlainCone(v, np.array([at[id(cone.rhs)]]), cone.factor))
 
     def cuts(self, x: Array, violated: bool = True) -> list[Row]:
         if violated:
             return super().cuts(x)
         rows = []
-        for v, u, factor in self._plain:
+        for v, u, factor, _ in self._plain:
             size = float(np.linalg.norm(x[v]))
             if size > 1e-9:
-                rows.append(Row((*v.tolist(), u), (*(-x[v] / size).tolist(), factor), 0.0))
+                rows.append(Row((*v.tolist(), *u.tolist()), (*(-x[v] / size).tolist(), factor), 0.0))
         return rows
 
     def repair(self, x: Array) -> Array | None:
         out = x.copy()
-        for v, u, factor in self._plain:
-            out[u] = max(out[u], float(np.linalg.norm(out[v])) / factor)
+        for v, u, factor, _ in self._plain:
+            out[u] = np.maximum(out[u], float(np.linalg.norm(out[v])) / factor)
         return out
 
 

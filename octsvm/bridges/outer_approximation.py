@@ -8,7 +8,7 @@ norm itself):
     square  ½‖v‖² -> Σ_j r_j    with r_j >= ½v_j²,  that is  r_j >= w v_j - ½w²      for every slope w = v_j
 
 Each row is a tangent of a convex function, so it cuts off no feasible point: the linear model is a relaxation and its
-bound holds. Where u is not free to rise (a binary), the cone is not lifted: the rows |v_j| <= κu say that v = 0 where
+bound holds. Where u is not free to rise (a binary, or fixed), the cone is not lifted: the rows |v_j| <= κu say that v = 0 where
 u = 0, and cuts on the norm itself do the rest.
 
 **Back**: ``repair`` raises u to max ‖v‖/κ and r to its true value, which is feasible for the original model; where u
@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyomo.environ as pyo
@@ -35,6 +35,19 @@ BLOCK = "outer_approximation"
 VIOLATION = 1e-9
 # Slopes that the first relaxation starts with, as multiples of the steepest one (for a cone, |v_j| <= κu).
 FIRST_SLOPES = (1.0, 0.5, 0.2)
+
+
+class PlainCone(NamedTuple):
+    """‖x[v]‖ <= factor·u, not lifted: ``u`` is one column, or none where u is ``fixed`` (0 otherwise)."""
+
+    v: NDArray[np.int64]
+    u: NDArray[np.int64]
+    factor: float
+    fixed: float = 0.0
+
+    def side(self, x: Array) -> float:
+        """factor·u at ``x``."""
+        return self.factor * (self.fixed + float(x[self.u].sum()))
 
 
 class OuterApproximation(Bridge):
@@ -53,7 +66,7 @@ class OuterApproximation(Bridge):
         self._own: list[Any] = []
         # Columns of the program: of cones whose u can rise, of the others, and of squared norms.
         self._lifted: list[Any] = []
-        self._plain: list[Any] = []
+        self._plain: list[PlainCone] = []
         self._squares_at: list[Any] = []
 
     @classmethod
@@ -67,7 +80,7 @@ class OuterApproximation(Bridge):
         """Deactivate the quadratic rows and add ``model.outer_approximation`` with the lifted variables."""
         self._cones, self._squares = list(problem.cones), list(problem.squared_norms)
         block = self._block = self.add_block(model, BLOCK)
-        lifted = [(k, c) for k, c in enumerate(self._cones) if c.rhs.is_continuous()]
+        lifted = [(k, c) for k, c in enumerate(self._cones) if _rises(c.rhs)]
         block.r = pyo.Var(
             [(k, j) for k, c in lifted for j in range(len(c.vector))], domain=pyo.NonNegativeReals
         )
@@ -80,7 +93,7 @@ class OuterApproximation(Bridge):
         block.sum = pyo.ConstraintList()
         for k, cone in enumerate(self._cones):
             self.deactivate(cone.row)
-            if cone.rhs.is_continuous():
+            if _rises(cone.rhs):
                 self._lift_cone(block, cone, [block.r[k, j] for j in range(len(cone.vector))])
             else:
                 for v in cone.vector:
@@ -117,11 +130,13 @@ class OuterApproximation(Bridge):
         for k, c in enumerate(self._cones):
             there = [j for j, v in enumerate(c.vector) if _has_column(v, at)]
             v = np.array([at[id(c.vector[j])] for j in there], dtype=np.int64)
-            if c.rhs.is_continuous():
+            if _rises(c.rhs):
                 r = np.array([at[id(block.r[k, j])] for j in there], dtype=np.int64)
                 self._lifted.append((v, r, at[id(c.rhs)], c.factor))
-            elif id(c.rhs) in at:
-                self._plain.append((v, at[id(c.rhs)], c.factor))
+            else:
+                u = [at[id(c.rhs)]] if id(c.rhs) in at else []
+                fixed = 0.0 if u else float(c.rhs.value or 0.0)
+                self._plain.append(PlainCone(v, np.array(u, dtype=np.int64), c.factor, fixed))
         # A coordinate whose bounds are 0 may stand in no row: it has no column, and is 0.
         self._squares_at = []
         for k, square in enumerate(self._squares):
@@ -134,10 +149,11 @@ class OuterApproximation(Bridge):
     def native(self, program: LinearProgram) -> tuple[LinearProgram, NDArray[np.int64]]:
         """The program as it stands without this bridge, with its cones and squares as quadratic parts; its columns."""
         rows, first, coef = [], [], []
-        for v, u, factor in [(v, u, f) for v, _, u, f in self._lifted] + self._plain:
-            at = np.append(v, u)
-            form = QuadraticForm(at, at, np.append(np.ones(len(v)), -(factor**2)))
-            rows.append(QuadraticRow(form, np.zeros(0, dtype=np.int64), np.zeros(0), -np.inf, 0.0))
+        none = np.zeros(0, dtype=np.int64)
+        for c in [PlainCone(v, np.array([u]), f) for v, _, u, f in self._lifted] + self._plain:
+            at = np.append(c.v, c.u)
+            form = QuadraticForm(at, at, np.append(np.ones(len(c.v)), np.full(len(c.u), -(c.factor**2))))
+            rows.append(QuadraticRow(form, none, np.zeros(0), -np.inf, (c.factor * c.fixed) ** 2))
         for v, q in self._squares_at:
             first.append(v)
             coef.append(0.5 * program.cost[q])
@@ -170,11 +186,12 @@ class OuterApproximation(Bridge):
             for j in np.flatnonzero((short > least * max(1.0, height)) & (np.abs(slopes) > 1e-4)):
                 w = float(slopes[j])
                 rows.append(Row((int(r[j]), int(v[j]), int(u)), (1.0, -2 * w, w * w), 0.0))
-        for v, u, factor in self._plain:
-            size = float(np.linalg.norm(x[v]))
-            if size > factor * x[u] + VIOLATION * max(1.0, size):
-                used = np.flatnonzero(np.abs(x[v]) > 1e-6 * size)
-                rows.append(Row((*v[used].tolist(), u), (*(-x[v[used]] / size).tolist(), factor), 0.0))
+        for c in self._plain:
+            size = float(np.linalg.norm(x[c.v]))
+            if size > c.side(x) + VIOLATION * max(1.0, size):
+                used = c.v[np.abs(x[c.v]) > 1e-6 * size]
+                slopes = (*(-x[used] / size).tolist(), *[c.factor] * len(c.u))
+                rows.append(Row((*used.tolist(), *c.u.tolist()), slopes, -c.factor * c.fixed))
         for v, q in self._squares_at:
             largest = float(np.abs(x[v]).max(initial=0.0))
             short = 0.5 * x[v] ** 2 - x[q]
@@ -188,14 +205,18 @@ class OuterApproximation(Bridge):
         out = x.copy()
         for v, _, u, factor in self._lifted:
             out[u] = max(out[u], float(np.linalg.norm(out[v])) / factor)
-        for v, u, factor in self._plain:
-            if float(np.linalg.norm(out[v])) > factor * out[u] + 1e-6:
-                return None
+        if any(float(np.linalg.norm(out[c.v])) > c.side(out) + 1e-6 for c in self._plain):
+            return None
         for v, r, u, _ in self._lifted:
             out[r] = out[v] ** 2 / out[u] if out[u] > 0 else 0.0
         for v, q in self._squares_at:
             out[q] = 0.5 * out[v] ** 2
         return out
+
+
+def _rises(rhs: Any) -> bool:
+    """Whether a side is free to rise."""
+    return bool(rhs.is_continuous() and not rhs.fixed)
 
 
 def _first_slopes(steepest: float) -> Iterator[float]:
