@@ -8,7 +8,7 @@ import engines
 import numpy as np
 import pyomo.environ as pyo
 import pytest
-from test_bridges import column_values, everything, points
+from cone_models import column_values, everything, points
 
 import octsvm
 from octsvm.bridges.outer_approximation import OuterApproximation

@@ -9,7 +9,7 @@ import numpy as np
 import oracles
 import pyomo.environ as pyo
 import pytest
-from test_bridges import everything
+from cone_models import everything
 
 from octsvm import solvers
 from octsvm.bridges import LINEAR, bridge, leading_to
