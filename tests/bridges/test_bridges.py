@@ -21,7 +21,7 @@ from octsvm import bridges, solvers
 from octsvm.bridges import LINEAR, Bridge, bridge, leading_to
 from octsvm.problem_class import CLASSES, ProblemClass, classify
 from octsvm.solving.compile import compile_program
-from octsvm.solving.cutting_planes import Rounds
+from octsvm.solving.cutting_planes import CuttingPlaneLoop
 from octsvm.solving.engine import Engine, embedded
 
 DIRECT = ("scip", "gurobi")  # take cones and squares as they stand
@@ -148,7 +148,7 @@ def optimum_through(way: Bridge, model: pyo.ConcreteModel) -> float:
     if way.gives(problem) in LINEAR:
         program = compile_program(model, problem, way)
         way.undo()
-        loop = Rounds(
+        loop = CuttingPlaneLoop(
             program,
             Engine(embedded(), program, way, native=False),
             way,
