@@ -134,7 +134,9 @@ def write_nl(
     Its cones are in ``form``: that of the bridge of this name, or as they stand where there is none.
     """
     path = folder / "model.nl"
-    bridge = bridges.bridge(form) if problem.cones and form in bridges.names() else None
+    bridge = bridges.bridge(form) if form in bridges.names() else None
+    if bridge is not None and bridge.gives(problem) is None:
+        bridge = None
     with (
         _scaled(_objective(model), scale),
         bridge.applied(model, problem) if bridge is not None else nullcontext(),

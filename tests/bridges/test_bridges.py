@@ -218,6 +218,38 @@ def test_names_lead_to_a_bridge_the_nearest_name_or_what_it_takes() -> None:
             leading_to(linear, CLASSES, name)
 
 
+def test_a_plan_goes_through_the_bridge_that_is_named() -> None:
+    engines.skip_absent(engines.Entry("scip"))
+    model = everything()
+    assert (octsvm.plan(model, "scip").native, octsvm.plan(model, "scip").bridge) == (True, None)
+    plan = octsvm.plan(model, "scip", bridge="outer_approximation")
+    assert (plan.native, plan.bridge) == (False, "outer_approximation")
+    assert "(outer approximation)" in plan.rewritten[0]
+    assert plan.reasons == ("you asked for scip", "you asked for the bridge outer_approximation")
+    unnamed, named = octsvm.plan(model, "highs"), octsvm.plan(model, "highs", "outer_approximation")
+    assert unnamed.bridge == named.bridge == "outer_approximation"
+    assert unnamed.rewritten == named.rewritten
+    auto = octsvm.plan(model, bridge="outer_approximation")
+    assert (auto.native, auto.bridge) == (False, "outer_approximation")
+    with pytest.raises(
+        octsvm.UnsupportedProblem, match="scip cannot take this model through the bridge norm"
+    ):
+        octsvm.plan(model, "scip", "norm")
+    with pytest.raises(octsvm.InvalidParameter, match=r"'nrom' is not a bridge\. Did you mean 'norm'"):
+        octsvm.plan(model, "scip", "nrom")
+    with pytest.raises(octsvm.UnsupportedProblem, match="takes models with marked cones"):
+        octsvm.plan(engines.tree_model(1, 5, 1, norm="l1"), bridge="norm")
+
+
+@pytest.mark.parametrize("name", ["perspective", "norm"])
+def test_a_plan_writes_cones_in_the_form_that_is_named(name: str) -> None:
+    engines.skip_absent(engines.Entry(NL))
+    assert octsvm.plan(tree(), NL).spec.cone_form == "perspective"
+    plan = octsvm.plan(tree(), NL, bridge=name)
+    assert (plan.native, plan.bridge, plan.spec.cone_form) == (True, None, name)
+    assert {"perspective": "perspective form", "norm": "smoothed norms"}[name] in plan.rewritten[0]
+
+
 def test_a_bridge_of_ones_own_is_tried_behind_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     class Mine(Bridge):
         name, exactness, takes, classes = "mine", "exact", "all models", ("QP", "MILP")
