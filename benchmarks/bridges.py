@@ -18,7 +18,7 @@ import numpy as np
 import octsvm
 from octsvm.backends.matrix_program import Array, LinearProgram, Row
 from octsvm.bridges import outer_approximation
-from octsvm.bridges.outer_approximation import OuterApproximation
+from octsvm.bridges.outer_approximation import OuterApproximation, PlainCone
 from octsvm.formulations.blocks.rows import linear
 from octsvm.solving import dispatch
 
@@ -28,15 +28,14 @@ class NormCuts(OuterApproximation):
 
     name = "norm_cuts"
 
-    def apply(self, model: Any, problem: Any) -> None:
+    def rewrite(self, model: Any, problem: Any) -> None:
         import pyomo.environ as pyo
 
-        self._model, self._cones, self._squares = model, list(problem.cones), []
-        block = pyo.Block(concrete=True)
-        model.add_component(outer_approximation.BLOCK, block)
+        self._cones = list(problem.cones)
+        block = self.add_block(model, outer_approximation.BLOCK)
         block.cuts = pyo.ConstraintList()
         for cone in self._cones:
-            cone.row.deactivate()
+            self.deactivate(cone.row)
             for v in cone.vector:
                 for sign in (1.0, -1.0):
                     block.cuts.add((None, linear([sign, -cone.factor], [v, cone.rhs]), 0.0))
@@ -46,22 +45,22 @@ class NormCuts(OuterApproximation):
         self._plain, self._squares_at, self._lifted = [], [], []
         for cone in self._cones:
             v = np.array([at[id(u)] for u in cone.vector if id(u) in at], dtype=np.int64)
-            self._plain.append((v, at[id(cone.rhs)], cone.factor))
+            self._plain.append(PlainCone(v, np.array([at[id(cone.rhs)]]), cone.factor))
 
     def cuts(self, x: Array, violated: bool = True) -> list[Row]:
         if violated:
             return super().cuts(x)
         rows = []
-        for v, u, factor in self._plain:
+        for v, u, factor, _ in self._plain:
             size = float(np.linalg.norm(x[v]))
             if size > 1e-9:
-                rows.append(Row((*v.tolist(), u), (*(-x[v] / size).tolist(), factor), 0.0))
+                rows.append(Row((*v.tolist(), *u.tolist()), (*(-x[v] / size).tolist(), factor), 0.0))
         return rows
 
     def repair(self, x: Array) -> Array | None:
         out = x.copy()
-        for v, u, factor in self._plain:
-            out[u] = max(out[u], float(np.linalg.norm(out[v])) / factor)
+        for v, u, factor, _ in self._plain:
+            out[u] = np.maximum(out[u], float(np.linalg.norm(out[v])) / factor)
         return out
 
 
@@ -69,7 +68,7 @@ class NormCuts(OuterApproximation):
 def bridge(kind: type[OuterApproximation]) -> Iterator[None]:
     """Let every solve use ``kind``."""
     kept = dispatch.leading_to
-    dispatch.leading_to = lambda problem, classes: kind() if kept(problem, classes) is not None else None
+    dispatch.leading_to = lambda *asked: kind() if kept(*asked) is not None else None
     try:
         yield
     finally:

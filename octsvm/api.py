@@ -14,7 +14,6 @@ import numpy as np
 import pyomo.environ as pyo
 
 from . import solvers
-from .bridges import relative_gap
 from .data import prepare, read_labels, read_weights
 from .errors import InvalidData, InvalidParameter, TreeNotAdmitted
 from .formulations.base import Data, Evaluation, Formulation, ModelInfo
@@ -23,7 +22,7 @@ from .formulations.params import Params
 from .formulations.read_matrix import read_matrix
 from .formulations.registry import formulation as find_formulation
 from .formulations.trees import Tree
-from .result import Progress, Result, TracePoint, versions
+from .result import Progress, Result, TracePoint, relative_gap, versions
 from .solving import certificate as certification
 from .solving.dispatch import OnMismatch, check_log, check_options, solve, solve_from
 

@@ -56,6 +56,19 @@ class TracePoint(NamedTuple):
     bound: float
 
 
+def relative_gap(objective: float, bound: float, size: float = 1.0) -> float:
+    """(objective - bound)/|objective|: 0 where they meet, infinite without an objective.
+
+    They meet within 2e-9 of ``size``, about how large objectives are (1 at most).
+    """
+    if not math.isfinite(objective):
+        return math.inf
+    difference = max(0.0, objective - bound)
+    if difference <= 2e-9 * min(1.0, size):
+        return 0.0
+    return difference / max(abs(objective), difference)
+
+
 @dataclass(frozen=True)
 class Progress:
     """What a callback is handed while a solve runs; it may return True to stop the solve.

@@ -22,6 +22,11 @@ from places import FAKE_SOLVERS
 
 import octsvm
 from octsvm import solvers
+from octsvm.backends.matrix_program import Limits
+from octsvm.bridges import leading_to
+from octsvm.problem_class import classify
+from octsvm.solving.compile import compile_program
+from octsvm.solving.engine import Engine
 
 STOOD_IN = ("couenne", "bonmin")  # programs whose AMPL protocol the stand-in speaks
 REAL = {name: shutil.which(name) for name in STOOD_IN}
@@ -108,6 +113,21 @@ def solve(entry: Entry | str, model: pyo.ConcreteModel, **options: Any) -> octsv
         return octsvm.solve(model, solver=entry if isinstance(entry, str) else entry.name, **options)
     finally:
         assert fingerprint(model) == before, "the model was changed"
+
+
+def raw(spec: solvers.SolverSpec, model: pyo.ConcreteModel, size: float, options: dict[str, Any]) -> Any:
+    """What the engine of an entry answers by itself: without a start, polishing or a second try."""
+    problem = classify(model)
+    bridge = leading_to(problem, ("LP", "MILP"))
+    program = compile_program(model, problem, bridge)
+    if bridge is not None:
+        bridge.undo()
+    engine = Engine(spec, program, bridge, native=True)
+    engine.write_file(model, problem, size)
+    try:
+        return engine.solve(Limits(30, 1e-4, None, 1, 0, 1e-6, size, options=options))
+    finally:
+        engine.close()
 
 
 def data(seed: int, n: int, p: int) -> tuple[np.ndarray, np.ndarray]:

@@ -2,63 +2,168 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+import difflib
+import importlib
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pyomo.environ as pyo
 from numpy.typing import NDArray
 
 from ..backends.matrix_program import Array, LinearProgram, Row
+from ..errors import InvalidParameter, UnsupportedProblem
 from ..problem_class import ProblemClass
 
 
-class Bridge(Protocol):
-    """One rewrite.
+class Bridge(ABC):
+    """One rewrite, for one solve: a new object each time. A subclass writes ``gives`` and ``rewrite``.
 
-    ``gives(problem)`` is the class it turns a problem into, or None where it does not apply. ``apply`` changes the
-    model, ``undo`` restores it exactly. ``cuts`` are rows that a point violates and every feasible point obeys;
-    ``repair`` turns a point of the rewritten model into one of the original.
+    Attributes
+    ----------
+    name : str
+        Under which it is registered.
+    exactness : str
+        "exact" (the same solutions), "converges" (a relaxation that ``cuts`` refine) or "relaxes" (it stays one).
+    takes : str
+        The models that it takes, in words.
+    classes : tuple of str
+        The classes of problem that it may give.
     """
 
-    name: str
-    exactness: str
+    name: ClassVar[str]
+    exactness: ClassVar[Literal["exact", "converges", "relaxes"]]
+    takes: ClassVar[str]
+    classes: ClassVar[tuple[str, ...]]
 
-    @staticmethod
-    def gives(problem: ProblemClass) -> str | None: ...
+    def __init__(self) -> None:
+        self._changes = ExitStack()
 
-    def apply(self, model: pyo.ConcreteModel, problem: ProblemClass) -> None: ...
+    @classmethod
+    @abstractmethod
+    def gives(cls, problem: ProblemClass) -> str | None:
+        """The class that it turns ``problem`` into, None where it does not apply."""
 
-    def undo(self) -> None: ...
+    @abstractmethod
+    def rewrite(self, model: pyo.ConcreteModel, problem: ProblemClass) -> None:
+        """Change ``model`` by ``add_block``, ``deactivate`` and ``replace``, which ``undo`` takes back."""
 
-    def own_variables(self) -> list[Any]: ...
+    def apply(self, model: pyo.ConcreteModel, problem: ProblemClass) -> None:
+        """Rewrite ``model``; an error on the way leaves it as it was."""
+        try:
+            self.rewrite(model, problem)
+        except BaseException:
+            self.undo()
+            raise
 
-    def attach(self, program: LinearProgram) -> None: ...
+    def undo(self) -> None:
+        """Restore the model exactly; may be called twice."""
+        self._changes.close()
 
-    def native(self, program: LinearProgram) -> tuple[LinearProgram, NDArray[np.int64]]: ...
+    @contextmanager
+    def applied(self, model: pyo.ConcreteModel, problem: ProblemClass) -> Iterator[None]:
+        """Apply it for the time of a ``with``."""
+        try:
+            self.apply(model, problem)
+            yield
+        finally:
+            self.undo()
 
-    def cuts(self, x: Array, violated: bool = True) -> list[Row]: ...
+    def add_block(self, model: pyo.ConcreteModel, name: str) -> Any:
+        """A new block of ``model``, until ``undo``."""
+        block = pyo.Block(concrete=True)
+        model.add_component(name, block)
+        self._changes.callback(model.del_component, name)
+        return block
 
-    def repair(self, x: Array) -> Array | None: ...
+    def deactivate(self, row: Any) -> None:
+        """Take an active row out of the model, until ``undo``."""
+        row.deactivate()
+        self._changes.callback(row.activate)
+
+    def replace(self, expression: Any, new: Any) -> None:
+        """Let a named expression be ``new``, until ``undo``."""
+        self._changes.callback(expression.set_value, expression.expr)
+        expression.set_value(new)
+
+    def own_variables(self) -> list[Any]:
+        """Variables that it adds to the model, whose values ``repair`` sets."""
+        return []
+
+    def attach(self, program: LinearProgram) -> None:  # noqa: B027 - a bridge without columns has none to look up
+        """Look up the columns of the rewritten model, before any of the methods below."""
+
+    def native(self, program: LinearProgram) -> tuple[LinearProgram, NDArray[np.int64]]:
+        """The program as it stands without this bridge, and which columns it keeps."""
+        return program, np.arange(program.n)
+
+    def cuts(self, x: Array, violated: bool = True) -> list[Row]:
+        """Rows that every feasible point obeys: those that ``x (n,)`` violates, or all that are known of it."""
+        return []
+
+    def repair(self, x: Array) -> Array | None:
+        """A point of the original model made from the point ``x (n,)`` of the rewritten one, None where there is none."""
+        return x
 
 
-def leading_to(problem: ProblemClass, classes: tuple[str, ...]) -> Bridge | None:
-    """A bridge from ``problem`` into one of ``classes``, None where there is none."""
-    from .outer_approximation import OuterApproximation
+LINEAR = ("LP", "MILP")
+"""Classes that are solved in rounds: what a bridge refines by its cuts."""
 
-    for bridge in (OuterApproximation,):
-        if bridge.gives(problem) in classes:
-            return bridge()
-    return None
+_kinds: dict[str, type[Bridge] | str] = {}
 
 
-def relative_gap(objective: float, bound: float, size: float = 1.0) -> float:
-    """(objective - bound)/|objective|: 0 where they meet, infinite without an objective.
+def register(name: str, kind: type[Bridge] | str) -> None:
+    """Add a bridge behind those that are there: its class, or "module:class", which is imported when it is needed."""
+    _kinds[name] = kind
 
-    They meet within 2e-9 of ``size``, about how large objectives are (1 at most).
+
+register("outer_approximation", "octsvm.bridges.outer_approximation:OuterApproximation")
+register("perspective", "octsvm.bridges.perspective:Perspective")
+register("norm", "octsvm.bridges.perspective:Norm")
+
+
+def names() -> list[str]:
+    """Names of the bridges, in the order in which they are tried."""
+    return list(_kinds)
+
+
+def bridge(name: str) -> Bridge:
+    """A new bridge called ``name``.
+
+    Raises
+    ------
+    InvalidParameter
+        With the nearest name.
     """
-    if not np.isfinite(objective):
-        return float("inf")
-    difference = max(0.0, objective - bound)
-    if difference <= 2e-9 * min(1.0, size):
-        return 0.0
-    return difference / max(abs(objective), difference)
+    if name not in _kinds:
+        close = difflib.get_close_matches(str(name).lower().replace("-", "_"), _kinds, n=1, cutoff=0.4)
+        hint = f" Did you mean {close[0]!r}?" if close else ""
+        raise InvalidParameter(f"{name!r} is not a bridge.{hint} There are: {', '.join(_kinds)}.")
+    kind = _kinds[name]
+    if isinstance(kind, str):
+        module, _, attribute = kind.partition(":")
+        kind = _kinds[name] = getattr(importlib.import_module(module), attribute)
+    return kind()
+
+
+def leading_to(problem: ProblemClass, classes: tuple[str, ...], name: str | None = None) -> Bridge | None:
+    """The first bridge from ``problem`` into one of ``classes``, None where there is none; with ``name`` only that one.
+
+    Raises
+    ------
+    InvalidParameter
+        Where no bridge is called ``name``.
+    UnsupportedProblem
+        Where the bridge called ``name`` does not lead there.
+    """
+    for candidate in map(bridge, names() if name is None else [name]):
+        if candidate.gives(problem) in classes:
+            return candidate
+    if name is None:
+        return None
+    raise UnsupportedProblem(
+        f"The bridge {name} does not lead from this model to {', '.join(classes) or 'any class'}: it takes "
+        f"{candidate.takes} and gives {' or '.join(candidate.classes)}, and this is a {problem}."
+    )

@@ -8,7 +8,7 @@ norm itself):
     square  ½‖v‖² -> Σ_j r_j    with r_j >= ½v_j²,  that is  r_j >= w v_j - ½w²      for every slope w = v_j
 
 Each row is a tangent of a convex function, so it cuts off no feasible point: the linear model is a relaxation and its
-bound holds. Where u is not free to rise (a binary), the cone is not lifted: the rows |v_j| <= κu say that v = 0 where
+bound holds. Where u is not free to rise (a binary, or fixed), the cone is not lifted: the rows |v_j| <= κu say that v = 0 where
 u = 0, and cuts on the norm itself do the rest.
 
 **Back**: ``repair`` raises u to max ‖v‖/κ and r to its true value, which is feasible for the original model; where u
@@ -17,8 +17,9 @@ cannot rise and the norm is exceeded, the point is refused.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyomo.environ as pyo
@@ -28,6 +29,7 @@ from ..backends.matrix_program import Array, LinearProgram, QuadraticForm, Quadr
 from ..errors import UnsupportedProblem
 from ..formulations.blocks.rows import linear
 from ..problem_class import ProblemClass
+from . import Bridge
 
 BLOCK = "outer_approximation"
 VIOLATION = 1e-9
@@ -35,39 +37,52 @@ VIOLATION = 1e-9
 FIRST_SLOPES = (1.0, 0.5, 0.2)
 
 
-class OuterApproximation:
+class PlainCone(NamedTuple):
+    """‖x[v]‖ <= factor·u, not lifted: ``u`` is one column, or none where u is ``fixed`` (0 otherwise)."""
+
+    v: NDArray[np.int64]
+    u: NDArray[np.int64]
+    factor: float
+    fixed: float = 0.0
+
+    def side(self, x: Array) -> float:
+        """factor·u at ``x``."""
+        return self.factor * (self.fixed + float(x[self.u].sum()))
+
+
+class OuterApproximation(Bridge):
     """See the module's text."""
 
     name = "outer_approximation"
     exactness = "converges"
+    takes = "models whose quadratic parts are all marked, cones and squared norms,"
+    classes = ("LP", "MILP")
 
     def __init__(self) -> None:
-        self._model: pyo.ConcreteModel | None = None
+        super().__init__()
+        self._block: Any = None
         self._cones: list[Any] = []
         self._squares: list[Any] = []
-        self._expressions: list[Any] = []
         self._own: list[Any] = []
+        # Columns of the program: of cones whose u can rise, of the others, and of squared norms.
+        self._lifted: list[Any] = []
+        self._plain: list[PlainCone] = []
+        self._squares_at: list[Any] = []
 
-    @staticmethod
-    def gives(problem: ProblemClass) -> str | None:
+    @classmethod
+    def gives(cls, problem: ProblemClass) -> str | None:
         """A linear class where every quadratic part of the problem is marked, otherwise None."""
         if problem.unmarked or not (problem.cones or problem.squared_norms):
             return None
         return "MILP" if problem.binaries or problem.integers else "LP"
 
-    def apply(self, model: pyo.ConcreteModel, problem: ProblemClass) -> None:
+    def rewrite(self, model: pyo.ConcreteModel, problem: ProblemClass) -> None:
         """Deactivate the quadratic rows and add ``model.outer_approximation`` with the lifted variables."""
-        self._model, self._cones, self._squares = model, list(problem.cones), list(problem.squared_norms)
-        block = pyo.Block(concrete=True)
-        model.add_component(BLOCK, block)
+        self._cones, self._squares = list(problem.cones), list(problem.squared_norms)
+        block = self._block = self.add_block(model, BLOCK)
+        lifted = [(k, c) for k, c in enumerate(self._cones) if _rises(c.rhs)]
         block.r = pyo.Var(
-            [
-                (k, j)
-                for k, c in enumerate(self._cones)
-                if c.rhs.is_continuous()
-                for j in range(len(c.vector))
-            ],
-            domain=pyo.NonNegativeReals,
+            [(k, j) for k, c in lifted for j in range(len(c.vector))], domain=pyo.NonNegativeReals
         )
         block.q = pyo.Var(
             [(k, j) for k, s in enumerate(self._squares) for j in range(len(s.vector))],
@@ -77,47 +92,30 @@ class OuterApproximation:
         block.cuts = pyo.ConstraintList()
         block.sum = pyo.ConstraintList()
         for k, cone in enumerate(self._cones):
-            cone.row.deactivate()
-            if not cone.rhs.is_continuous():
+            self.deactivate(cone.row)
+            if _rises(cone.rhs):
+                self._lift_cone(block, cone, [block.r[k, j] for j in range(len(cone.vector))])
+            else:
                 for v in cone.vector:
-                    block.cuts.add((None, linear([1.0, -cone.factor], [v, cone.rhs]), 0.0))
-                    block.cuts.add((None, linear([-1.0, -cone.factor], [v, cone.rhs]), 0.0))
-                continue
-            J = range(len(cone.vector))
-            terms = linear([1.0] * len(J) + [-(cone.factor**2)], [*(block.r[k, j] for j in J), cone.rhs])
-            block.sum.add((None, terms, 0.0))
-            for j in J:
-                for share in FIRST_SLOPES:
-                    for w in (share * cone.factor, -share * cone.factor):
-                        block.cuts.add(
-                            (
-                                0.0,
-                                linear([1.0, -2 * w, w * w], [block.r[k, j], cone.vector[j], cone.rhs]),
-                                None,
-                            )
-                        )
+                    for sign in (1.0, -1.0):
+                        block.cuts.add((None, linear([sign, -cone.factor], [v, cone.rhs]), 0.0))
         for k, square in enumerate(self._squares):
-            J = range(len(square.vector))
-            self._expressions.append((square.expression, square.expression.expr))
-            square.expression.set_value(linear([1.0] * len(J), [block.q[k, j] for j in J]))
-            for j in J:
-                steepest = square.vector[j].ub
-                for share in FIRST_SLOPES:
-                    for w in (share * steepest, -share * steepest):
-                        block.cuts.add(
-                            (-0.5 * w * w, linear([1.0, -w], [block.q[k, j], square.vector[j]]), None)
-                        )
+            self._lift_square(block, square, [block.q[k, j] for j in range(len(square.vector))])
 
-    def undo(self) -> None:
-        """Remove the block and restore the quadratic rows and terms; may be called twice."""
-        if self._model is None:
-            return
-        for cone in self._cones:
-            cone.row.activate()
-        for expression, original in self._expressions:
-            expression.set_value(original)
-        self._model.del_component(BLOCK)
-        self._model = None
+    @staticmethod
+    def _lift_cone(block: Any, cone: Any, r: list[Any]) -> None:
+        """Σ r <= κ²u, and the first rows r_j >= 2wv_j - w²u."""
+        block.sum.add((None, linear([1.0] * len(r) + [-(cone.factor**2)], [*r, cone.rhs]), 0.0))
+        for r_j, v in zip(r, cone.vector, strict=True):
+            for w in _first_slopes(cone.factor):
+                block.cuts.add((0.0, linear([1.0, -2 * w, w * w], [r_j, v, cone.rhs]), None))
+
+    def _lift_square(self, block: Any, square: Any, q: list[Any]) -> None:
+        """Σ q in the objective, and the first rows q_j >= wv_j - ½w²."""
+        self.replace(square.expression, linear([1.0] * len(q), q))
+        for q_j, v in zip(q, square.vector, strict=True):
+            for w in _first_slopes(v.ub):
+                block.cuts.add((-0.5 * w * w, linear([1.0, -w], [q_j, v]), None))
 
     def own_variables(self) -> list[Any]:
         """The lifted variables, whose values ``repair`` sets."""
@@ -125,19 +123,20 @@ class OuterApproximation:
 
     def attach(self, program: LinearProgram) -> None:
         """Look up the columns of the compiled model."""
-        assert self._model is not None
-        block, at = self._model.component(BLOCK), program.position
+        block, at = self._block, program.position
         if program.infeasible:
             return
         self._lifted, self._plain = [], []
         for k, c in enumerate(self._cones):
             there = [j for j, v in enumerate(c.vector) if _has_column(v, at)]
             v = np.array([at[id(c.vector[j])] for j in there], dtype=np.int64)
-            if c.rhs.is_continuous():
+            if _rises(c.rhs):
                 r = np.array([at[id(block.r[k, j])] for j in there], dtype=np.int64)
                 self._lifted.append((v, r, at[id(c.rhs)], c.factor))
-            elif id(c.rhs) in at:
-                self._plain.append((v, at[id(c.rhs)], c.factor))
+            else:
+                u = [at[id(c.rhs)]] if id(c.rhs) in at else []
+                fixed = 0.0 if u else float(c.rhs.value or 0.0)
+                self._plain.append(PlainCone(v, np.array(u, dtype=np.int64), c.factor, fixed))
         # A coordinate whose bounds are 0 may stand in no row: it has no column, and is 0.
         self._squares_at = []
         for k, square in enumerate(self._squares):
@@ -150,16 +149,15 @@ class OuterApproximation:
     def native(self, program: LinearProgram) -> tuple[LinearProgram, NDArray[np.int64]]:
         """The program as it stands without this bridge, with its cones and squares as quadratic parts; its columns."""
         rows, first, coef = [], [], []
-        for v, u, factor in [(v, u, f) for v, _, u, f in self._lifted] + self._plain:
-            at = np.append(v, u)
-            form = QuadraticForm(at, at, np.append(np.ones(len(v)), -(factor**2)))
-            rows.append(QuadraticRow(form, np.zeros(0, dtype=np.int64), np.zeros(0), -np.inf, 0.0))
+        none = np.zeros(0, dtype=np.int64)
+        for c in [PlainCone(v, np.array([u]), f) for v, _, u, f in self._lifted] + self._plain:
+            at = np.append(c.v, c.u)
+            form = QuadraticForm(at, at, np.append(np.ones(len(c.v)), np.full(len(c.u), -(c.factor**2))))
+            rows.append(QuadraticRow(form, none, np.zeros(0), -np.inf, (c.factor * c.fixed) ** 2))
         for v, q in self._squares_at:
             first.append(v)
             coef.append(0.5 * program.cost[q])
-        squares = None
-        if program.quadratic_cost is not None:
-            squares = program.quadratic_cost
+        squares = program.quadratic_cost
         if first:
             at, factors = np.concatenate(first), np.concatenate(coef)
             squares = (
@@ -188,11 +186,12 @@ class OuterApproximation:
             for j in np.flatnonzero((short > least * max(1.0, height)) & (np.abs(slopes) > 1e-4)):
                 w = float(slopes[j])
                 rows.append(Row((int(r[j]), int(v[j]), int(u)), (1.0, -2 * w, w * w), 0.0))
-        for v, u, factor in self._plain:
-            size = float(np.linalg.norm(x[v]))
-            if size > factor * x[u] + VIOLATION * max(1.0, size):
-                used = np.flatnonzero(np.abs(x[v]) > 1e-6 * size)
-                rows.append(Row((*v[used].tolist(), u), (*(-x[v[used]] / size).tolist(), factor), 0.0))
+        for c in self._plain:
+            size = float(np.linalg.norm(x[c.v]))
+            if size > c.side(x) + VIOLATION * max(1.0, size):
+                used = c.v[np.abs(x[c.v]) > 1e-6 * size]
+                slopes = (*(-x[used] / size).tolist(), *[c.factor] * len(c.u))
+                rows.append(Row((*used.tolist(), *c.u.tolist()), slopes, -c.factor * c.fixed))
         for v, q in self._squares_at:
             largest = float(np.abs(x[v]).max(initial=0.0))
             short = 0.5 * x[v] ** 2 - x[q]
@@ -206,14 +205,24 @@ class OuterApproximation:
         out = x.copy()
         for v, _, u, factor in self._lifted:
             out[u] = max(out[u], float(np.linalg.norm(out[v])) / factor)
-        for v, u, factor in self._plain:
-            if float(np.linalg.norm(out[v])) > factor * out[u] + 1e-6:
-                return None
+        if any(float(np.linalg.norm(out[c.v])) > c.side(out) + 1e-6 for c in self._plain):
+            return None
         for v, r, u, _ in self._lifted:
             out[r] = out[v] ** 2 / out[u] if out[u] > 0 else 0.0
         for v, q in self._squares_at:
             out[q] = 0.5 * out[v] ** 2
         return out
+
+
+def _rises(rhs: Any) -> bool:
+    """Whether a side is free to rise."""
+    return bool(rhs.is_continuous() and not rhs.fixed)
+
+
+def _first_slopes(steepest: float) -> Iterator[float]:
+    for share in FIRST_SLOPES:
+        yield share * steepest
+        yield -share * steepest
 
 
 def _has_column(var: Any, position: dict[int, int]) -> bool:

@@ -52,7 +52,7 @@ class SolveProgress:
         p = self.last
         if p is None:
             return f"{self.label}{seconds:7.1f} s  building the model"
-        from ..bridges import relative_gap
+        from ..result import relative_gap
 
         if math.isfinite(p.incumbent):
             tree = f"incumbent {p.incumbent:.6g}"

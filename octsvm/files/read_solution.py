@@ -16,12 +16,11 @@ from pyomo.core.expr.visitor import identify_variables
 
 from ..backends import solution_formats
 from ..backends.solution_formats import SolutionFile
-from ..bridges import relative_gap
 from ..errors import CertificateMismatch, InvalidParameter, InvalidSolutionFile, OctsvmError, TreeNotAdmitted
 from ..formulations.base import FEASIBILITY, Evaluation, Formulation, ModelInfo
 from ..formulations.registry import formulation as find_formulation
 from ..formulations.trees import MarginTree
-from ..result import Result, versions
+from ..result import Result, relative_gap, versions
 from ..solving import certificate as certification
 from ..solving.certificate import Certificate
 from ..solving.dispatch import OnMismatch, polish_tree

@@ -7,6 +7,8 @@ read .nl files, and the program is then ``partial``.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,9 +20,9 @@ from pyomo.core.expr.visitor import identify_variables
 from pyomo.repn import generate_standard_repn
 from pyomo.repn.plugins.nl_writer import NLWriter
 
+from .. import bridges
 from ..backends.matrix_program import LinearProgram, QuadraticForm, QuadraticRow
-from ..bridges import Bridge
-from ..bridges.perspective import written_as
+from ..bridges import LINEAR, Bridge
 from ..problem_class import ProblemClass, degree
 
 
@@ -28,12 +30,12 @@ def compile_program(model: pyo.ConcreteModel, problem: ProblemClass, bridge: Bri
     """Translate ``model``; the bridge is applied and stays so (its ``undo`` is the caller's)."""
     if bridge is not None:
         bridge.apply(model, problem)
-    if not problem.unmarked:
+    if not problem.unmarked and (bridge is None or bridge.gives(problem) in LINEAR):
         program = LinearProgram.compile(model)
         if bridge is not None:
             bridge.attach(program)
         return program
-    objective = next(model.component_data_objects(pyo.Objective, active=True, descend_into=True))
+    objective = _objective(model)
     curved = [
         row
         for row in model.component_data_objects(pyo.Constraint, active=True, descend_into=True)
@@ -76,6 +78,10 @@ def compile_program(model: pyo.ConcreteModel, problem: ProblemClass, bridge: Bri
     return program
 
 
+def _objective(model: pyo.ConcreteModel) -> Any:
+    return next(model.component_data_objects(pyo.Objective, active=True, descend_into=True))
+
+
 def _form(repn: Any, position: dict[int, int]) -> QuadraticForm:
     pairs = [(position[id(a)], position[id(b)]) for a, b in repn.quadratic_vars]
     first, second = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
@@ -95,6 +101,18 @@ def _quadratic_row(repn: Any, row: Any, position: dict[int, int]) -> QuadraticRo
     )
 
 
+@contextmanager
+def _scaled(objective: Any, scale: float) -> Iterator[None]:
+    expression = objective.expr
+    try:
+        if scale != 1.0:
+            objective.set_value(scale * expression)
+        yield
+    finally:
+        if scale != 1.0:
+            objective.set_value(expression)
+
+
 @dataclass(frozen=True)
 class Written:
     """An .nl file and where its variables stand among a program's columns."""
@@ -111,9 +129,19 @@ def write_nl(
     scale: float,
     folder: Path,
 ) -> Written:
-    """Write ``model`` (no bridge applied) with its cones in ``form`` into ``folder``."""
+    """Write ``model`` (no bridge applied) into ``folder``, its objective multiplied by ``scale``.
+
+    Its cones are in ``form``: that of the bridge of this name, or as they stand where there is none.
+    """
     path = folder / "model.nl"
-    with written_as(form, model, problem, scale), path.open("w", newline="") as out:
+    bridge = bridges.bridge(form) if form in bridges.names() else None
+    if bridge is not None and bridge.gives(problem) is None:
+        bridge = None
+    with (
+        _scaled(_objective(model), scale),
+        bridge.applied(model, problem) if bridge is not None else nullcontext(),
+        path.open("w", newline="") as out,
+    ):
         info = NLWriter().write(
             model, out, linear_presolve=False, scale_model=False, export_defined_variables=False
         )

@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..backends.matrix_program import Array, Limits, LinearProgram, Outcome
-from ..bridges import Bridge, relative_gap
+from ..bridges import Bridge
 from ..errors import EngineFailed, LicenseTooSmall
-from ..result import Progress, TracePoint
+from ..result import Progress, TracePoint, relative_gap
 from .engine import Engine, embedded
 
 POLISH_ROUNDS = 40
@@ -29,8 +30,39 @@ LEAST_GAP = 1e-9  # relative, of a single round
 STARTS_WITHIN = 2e-6  # violation of a row that a start may have: twice the feasibility tolerance
 
 
-class Rounds:
-    """State of one solve.
+@dataclass(frozen=True)
+class LoopOptions:
+    """What a caller asks of a solve, in the loop's terms."""
+
+    deadline: float  # a reading of time.monotonic, as is ``began``
+    began: float
+    gap: float
+    threads: int
+    seed: int
+    node_limit: int | None
+    round_limit: int | None
+    size: float  # about how large the objective is
+    log: Any
+    callback: Callable[[Progress], Any] | None
+    work: float | None = None  # in the engine's own deterministic units
+    options: Mapping[str, Any] | None = None  # the engine's own, by its names
+
+
+class Round(NamedTuple):
+    """How things stood when the engine was asked: what it is to reach, and what it is handed."""
+
+    exact: bool  # whether its claim holds for the model itself
+    tight: float  # the least gap that is asked of it
+    target: float  # the gap that is asked of it now
+    best: Array | None
+    objective: float
+    bound: float
+    own: bool
+    start: Array | None
+
+
+class CuttingPlaneLoop:
+    """State of one solve: constructed with the fields of :class:`LoopOptions` as keywords.
 
     Attributes
     ----------
@@ -53,33 +85,16 @@ class Rounds:
         engine: Engine,
         bridge: Bridge | None,
         *,
-        deadline: float,
-        began: float,
-        gap: float,
-        threads: int,
-        seed: int,
-        node_limit: int | None,
-        round_limit: int | None,
         floor: float,
-        size: float,
-        log: Any,
-        callback: Callable[[Progress], Any] | None,
         settle: Callable[[Array], Array | None] | None = None,
-        work: float | None = None,
-        options: Mapping[str, Any] | None = None,
         small: bool = False,
         searched: bool = False,
+        **asked: Any,
     ) -> None:
-        self.program, self.engine, self.bridge = program, engine, bridge
+        self.program, self.engine, self.bridge, self.settle = program, engine, bridge, settle
         self.spec, self._polisher = engine.spec, embedded()
-        # Our own search has been where the engine's heuristics would look; on a small model they take most of the time.
-        for_small = self.spec.small if small and searched else {}
         self.small = small  # then a round is short, and is not ended early for better tangents
-        self.work, self.options = work, {**for_small, **(options or {})}
-        self.deadline, self.began, self.gap = deadline, began, gap
-        self.threads, self.seed, self.log, self.callback = threads, seed, log, callback
-        self.node_limit, self.round_limit = node_limit, round_limit
-        self.size, self.settle = size, settle
+        self._take_options(LoopOptions(**asked), searched)
         self.integrality = self.spec.tolerances.integrality
         self.last: Outcome | None = None
         self.start, self.startup = "", 0.0
@@ -92,6 +107,16 @@ class Rounds:
         self._asked_to_stop = False
         self._hand_over = True  # the incumbent, to the engine, as its start
         self._met = False  # a point seen on the way closed the gap, and the engine was told to stop
+        self._stalled = False  # a round with a loose target brought nothing
+
+    def _take_options(self, asked: LoopOptions, searched: bool) -> None:
+        self.deadline, self.began, self.gap = asked.deadline, asked.began, asked.gap
+        self.threads, self.seed, self.work = asked.threads, asked.seed, asked.work
+        self.node_limit, self.round_limit, self.size = asked.node_limit, asked.round_limit, asked.size
+        self.log, self.callback = asked.log, asked.callback
+        # Our own search has been where the engine's heuristics would look; on a small model they take most of the time.
+        for_small = self.spec.small if self.small and searched else {}
+        self.options: dict[str, Any] = {**for_small, **(asked.options or {})}
 
     # -- bookkeeping ----------------------------------------------------------------------------------------
 
@@ -129,11 +154,25 @@ class Rounds:
             self.bound = max(self.bound, bound)
         if point is not None:
             self._take(point, own=True)
-        self._met = relative_gap(self.objective, self.bound, self.size) <= self.gap
+        self._met = self._closed()
         return self._report(nodes) or self._met
 
+    def _distance(self) -> float:
+        return relative_gap(self.objective, self.bound, self.size)
+
+    def _closed(self) -> bool:
+        return self._distance() <= self.gap
+
+    def _repaired(self, point: Array) -> Array | None:
+        return point if self.bridge is None else self.bridge.repair(point)
+
+    def _admitted(self, point: Array | None) -> Array | None:
+        """A point as one of the program, None where it breaks a row."""
+        repaired = None if point is None else self._repaired(point)
+        return None if repaired is None or self.program.violation(repaired) > STARTS_WITHIN else repaired
+
     def _take(self, point: Array, own: bool) -> bool:
-        repaired = point if self.bridge is None else self.bridge.repair(point)
+        repaired = self._repaired(point)
         if repaired is None:
             return False
         objective = self.program.objective(repaired)
@@ -160,7 +199,7 @@ class Rounds:
             stop, point, bound = rest.solve(seconds)
             if point is None:
                 break
-            repaired = point if self.bridge is None else self.bridge.repair(point)
+            repaired = self._repaired(point)
             if repaired is not None and self.program.objective(repaired) < value:
                 best, value = repaired, self.program.objective(repaired)
             if self.bridge is None or value - bound <= POLISH_GAP * max(abs(value), 1e-3):
@@ -176,9 +215,8 @@ class Rounds:
             if self.bridge is not None:
                 self.program.add_rows(self.bridge.cuts(best, violated=False))
         elif stop not in ("infeasible", "inf_or_unbd"):
-            self._take(
-                x, own
-            )  # no time to polish; a point that only integrality slack makes feasible is dropped
+            # No time to polish; a point that only integrality slack makes feasible is dropped.
+            self._take(x, own)
         if self.bridge is not None:
             self.program.add_rows(self.bridge.cuts(x))
 
@@ -187,9 +225,8 @@ class Rounds:
         for _ in range(REFINE_ROUNDS):
             if self.settle is None or self.best is None or self._left() <= 0:
                 return
-            point = self.settle(self.best)
-            repaired = point if point is None or self.bridge is None else self.bridge.repair(point)
-            if repaired is None or self.program.violation(repaired) > STARTS_WITHIN:
+            repaired = self._admitted(self.settle(self.best))
+            if repaired is None:
                 return
             before = self.objective
             if self.program.objective(repaired) >= before - 1e-9 * max(1.0, abs(before)):
@@ -237,8 +274,8 @@ class Rounds:
                 )
                 return
             start = out.x
-        repaired = start if self.bridge is None else self.bridge.repair(start)
-        if repaired is None or self.program.violation(repaired) > STARTS_WITHIN:
+        repaired = self._admitted(start)
+        if repaired is None:
             self.notes.append("the start is no point of the model with your own rows, and was not used")
             return
         self._take(repaired, own=False)
@@ -249,11 +286,8 @@ class Rounds:
     def adopt(self, x: Array) -> bool:
         """Take a point that was found elsewhere, read as a tree and polished; whether it is better than the incumbent."""
         before = self.objective
-        point = x if self.settle is None else self.settle(x)
-        repaired = point if point is None or self.bridge is None else self.bridge.repair(point)
-        if repaired is None or self.program.violation(repaired) > STARTS_WITHIN:
-            return False
-        if not self._take(repaired, own=True):
+        repaired = self._admitted(x if self.settle is None else self.settle(x))
+        if repaired is None or not self._take(repaired, own=True):
             return False
         self.polish(repaired, own=True)
         self.refine()
@@ -265,99 +299,135 @@ class Rounds:
         return self._report(0)
 
     def _loop(self) -> str:
-        stalled = False
         while True:
-            if relative_gap(self.objective, self.bound, self.size) <= self.gap:
-                return "optimal"
-            if self._asked_to_stop:
-                return "interrupted"
-            if self._left() <= 0:
-                return "time_limit"
-            if self.round_limit is not None and self.rounds >= self.round_limit:
-                return "work_limit"
-            if self.node_limit is not None and self.rounds and self.nodes >= self.node_limit:
-                return "work_limit"
-            # Polishing may move a point by the engine's tolerances: a little less than the gap is asked of it.
-            exact = self.bridge is None or self.engine.native
-            share = 0.25 if not exact else 1.0 if self.bridge is None and self.spec.trusted else 0.9
-            tight = max(self.gap * share, LEAST_GAP) if share < 1.0 else self.gap
-            now = relative_gap(self.objective, self.bound, self.size)
-            target = tight if exact or stalled or self.small else max(tight, min(1e-2, now / 10))
-            before = self.objective, self.bound
-            checked = self.best, self.objective, self.own
-            given = self.best if self._hand_over else None
-            self._met = False
+            reason = self._limit_reached() or self._round()
+            if reason:
+                return reason
+
+    def _limit_reached(self) -> str:
+        """Why no further round is begun; empty where one is."""
+        if self._closed():
+            return "optimal"
+        if self._asked_to_stop:
+            return "interrupted"
+        if self._left() <= 0:
+            return "time_limit"
+        if self.round_limit is not None and self.rounds >= self.round_limit:
+            return "work_limit"
+        if self.node_limit is not None and self.rounds and self.nodes >= self.node_limit:
+            return "work_limit"
+        return ""
+
+    def _round(self) -> str:
+        """Ask the engine once and keep what comes of it: why the loop ends with that, empty where it goes on."""
+        begun = self._begin_round()
+        try:
+            out = self.engine.solve(self._limits(begun.target), begun.start, self._watch)
+        except LicenseTooSmall as error:
+            if not self.rounds:
+                raise
+            self.notes.append(f"refinement had to end: {error}")
+            return "licence"
+        self._count(out)
+        # Points seen on the way use the engine's tolerances; only polished ones stand.
+        seen, claim = self.best, self.objective
+        self.best, self.objective, self.own = begun.best, begun.objective, begun.own
+        if out.stop in ("unbounded", "inf_or_unbd", "infeasible"):
+            return self._without_solution(out.stop)
+        self._keep(out, seen, claim)
+        return self._end_of_round(out) or self._refined(begun)
+
+    def _begin_round(self) -> Round:
+        """What is asked of the engine: early rounds, which only place tangents, are content with a wider gap."""
+        exact = self.bridge is None or self.engine.native
+        # Polishing may move a point by the engine's tolerances: a little less than the gap is asked of it.
+        share = 0.25 if not exact else 1.0 if self.bridge is None and self.spec.trusted else 0.9
+        tight = max(self.gap * share, LEAST_GAP) if share < 1.0 else self.gap
+        wide = max(tight, min(1e-2, self._distance() / 10))
+        self._met = False
+        return Round(
+            exact=exact,
+            tight=tight,
+            target=tight if exact or self._stalled or self.small else wide,
+            best=self.best,
+            objective=self.objective,
+            bound=self.bound,
+            own=self.own,
+            start=self.best if self._hand_over else None,
+        )
+
+    def _count(self, out: Outcome) -> None:
+        self.last = out
+        self.start = self.start or out.start
+        self.startup += out.startup
+        self.rounds += 1
+        self.nodes += out.nodes
+        if out.failure:
+            self.notes.append(out.failure)
+
+    def _without_solution(self, stop: str) -> str:
+        """Why the loop ends where the engine says that the model has no optimum."""
+        if stop != "infeasible":
+            return stop  # a point of an unbounded model is worth nothing
+        if self.best is None:
+            return "infeasible"
+        self.notes.append("the engine called the refined model infeasible although a solution is known")
+        return "numeric"
+
+    def _keep(self, out: Outcome, seen: Array | None, claim: float) -> None:
+        """The bound and the polished points of a round: the engine's answer, and what it had ``seen`` at cost ``claim``."""
+        if np.isfinite(out.bound):
+            self.bound = max(self.bound, out.bound)
+        if out.x is not None:
             try:
-                out = self.engine.solve(self._limits(target), given, self._watch)
-            except LicenseTooSmall as error:
-                if not self.rounds:
-                    raise
-                self.notes.append(f"refinement had to end: {error}")
-                return "licence"
-            self.last = out
-            self.start = self.start or out.start
-            self.startup += out.startup
-            self.rounds += 1
-            if out.failure:
-                self.notes.append(out.failure)
-            self.nodes += out.nodes
-            # Points seen on the way use the engine's tolerances; only polished ones stand.
-            seen, claim, _ = self.best, self.objective, self.own
-            self.best, self.objective, self.own = checked
-            if out.stop in ("unbounded", "inf_or_unbd"):
-                return out.stop  # a point of an unbounded model is worth nothing
-            if out.stop == "infeasible":
-                if self.best is None:
-                    return "infeasible"
-                self.notes.append(
-                    "the engine called the refined model infeasible although a solution is known"
+                self.polish(out.x, own=True)
+            except KeyboardInterrupt:
+                self._take(out.x, own=True)
+                raise
+            self.refine()
+        if seen is not None and claim < self.objective - 1e-3 * abs(claim):
+            self.polish(seen, own=True)  # the engine ended on a worse point than it had shown
+        self._report(0)
+
+    def _end_of_round(self, out: Outcome) -> str:
+        """Why the loop ends with an engine that stopped so; empty where it was done."""
+        if out.stop == "error":
+            if self.best is None and self.rounds == 1:
+                raise EngineFailed(
+                    f"{out.failure or f'{self.spec.title} broke down on this model without an answer'}. Try another "
+                    "seed or another solver, or write the model with octsvm.write and solve it elsewhere."
                 )
-                return "numeric"
-            if np.isfinite(out.bound):
-                self.bound = max(self.bound, out.bound)
-            if out.x is not None:
-                try:
-                    self.polish(out.x, own=True)
-                except KeyboardInterrupt:
-                    self._take(out.x, own=True)
-                    raise
-                self.refine()
-            if seen is not None and claim < self.objective - 1e-3 * abs(claim):
-                self.polish(seen, own=True)  # the engine ended on a worse point than it had shown
-            self._report(0)
-            if out.stop == "error":
-                if self.best is None and self.rounds == 1:
-                    raise EngineFailed(
-                        f"{out.failure or f'{self.spec.title} broke down on this model without an answer'}. Try another "
-                        "seed or another solver, or write the model with octsvm.write and solve it elsewhere."
-                    )
-                return "error"
-            if relative_gap(self.objective, self.bound, self.size) <= self.gap:
-                return "optimal"
-            if out.stop == "node_limit":
-                return "work_limit"
-            if out.stop not in ("optimal", "gap_limit") and not self._met:
-                return "interrupted" if self._asked_to_stop else out.stop
-            self._met = False
-            progress = self.objective < before[0] - 1e-12 or self.bound > before[1] + 1e-9 * max(
-                1.0, abs(self.bound)
+            return "error"
+        if self._closed():
+            return "optimal"
+        if out.stop == "node_limit":
+            return "work_limit"
+        if out.stop not in ("optimal", "gap_limit") and not self._met:
+            return "interrupted" if self._asked_to_stop else out.stop
+        self._met = False
+        return ""
+
+    def _refined(self, begun: Round) -> str:
+        """Prepare the next round; "numeric" where nothing is left to try."""
+        progress = self.objective < begun.objective - 1e-12
+        progress = progress or self.bound > begun.bound + 1e-9 * max(1.0, abs(self.bound))
+        if progress and not begun.exact:
+            return ""
+        if not begun.exact and begun.target > begun.tight:
+            self._stalled = True  # ask for all of the accuracy before anything is concluded
+        elif begun.start is not None:
+            # Seen with an engine whose presolve misplaces a start, so that its false value ends the search early.
+            self._hand_over = False
+            self.notes.append(
+                "the engine's claim did not hold; solved again without handing it the incumbent"
             )
-            if not exact and not progress and target > tight:
-                stalled = True  # ask for all of the accuracy before anything is concluded
-                continue
-            if exact or not progress:
-                if given is not None:
-                    # Seen with an engine whose presolve misplaces a start, so that its false value ends the search early.
-                    self._hand_over = False
-                    self.notes.append(
-                        "the engine's claim did not hold; solved again without handing it the incumbent"
-                    )
-                    continue
-                if self.integrality > TIGHTEST_INTEGRALITY:
-                    # The engine says it is done and its own solution does not confirm it: integrality slack.
-                    self.integrality = TIGHTEST_INTEGRALITY
-                    self.notes.append(
-                        f"solved again with an integrality tolerance of {TIGHTEST_INTEGRALITY:g}"
-                    )
-                    continue
-                return "numeric"
+        elif self.integrality > TIGHTEST_INTEGRALITY:
+            # The engine says it is done and its own solution does not confirm it: integrality slack.
+            self.integrality = TIGHTEST_INTEGRALITY
+            self.notes.append(f"solved again with an integrality tolerance of {TIGHTEST_INTEGRALITY:g}")
+        else:
+            return "numeric"
+        return ""
+
+
+Rounds = CuttingPlaneLoop

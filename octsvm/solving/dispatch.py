@@ -14,7 +14,7 @@ import pyomo.environ as pyo
 
 from .. import solvers
 from ..backends.matrix_program import Array, LinearProgram
-from ..bridges import Bridge, leading_to, relative_gap
+from ..bridges import Bridge, leading_to
 from ..errors import (
     CertificateMismatch,
     EngineFailed,
@@ -29,7 +29,7 @@ from ..formulations.base import Evaluation, Formulation, ModelInfo
 from ..formulations.registry import formulation as find_formulation
 from ..formulations.trees import Tree
 from ..problem_class import classify
-from ..result import Progress, Result, versions
+from ..result import Progress, Result, relative_gap, versions
 from ..solvers import SolverSpec
 from . import certificate as certification
 from . import large_neighbourhood as searching

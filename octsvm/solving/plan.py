@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyomo.environ as pyo
 
-from .. import solvers
-from ..bridges import leading_to
+from .. import bridges, solvers
+from ..bridges import LINEAR, leading_to
 from ..errors import LicenseTooSmall, SolverUnavailable, UnsupportedProblem
-from ..problem_class import ProblemClass, classify
+from ..problem_class import CLASSES, ProblemClass, classify
 from ..solvers import INTERFACES, SolverSpec
 from . import licences
 
@@ -50,6 +50,8 @@ class Plan:
         The solver's own options that are set by default.
     start : str
         "all", "integers" or "none": which values of a start it takes.
+    bridge : str or None
+        Name of the bridge that makes it linear where the engine does not take it as it stands.
     """
 
     solver: str
@@ -65,6 +67,7 @@ class Plan:
     slack: float
     options: dict[str, Any]
     start: str
+    bridge: str | None = None
 
     @property
     def interface(self) -> str:
@@ -124,7 +127,7 @@ STARTS = {
 }
 
 
-def plan(model: pyo.ConcreteModel, solver: str = solvers.AUTO) -> Plan:
+def plan(model: pyo.ConcreteModel, solver: str = solvers.AUTO, bridge: str | None = None) -> Plan:
     """How ``model`` would be solved by ``solver``; nothing is solved or changed.
 
     Parameters
@@ -134,6 +137,9 @@ def plan(model: pyo.ConcreteModel, solver: str = solvers.AUTO) -> Plan:
     solver : str
         A name of the solver table, or "auto": the first of the table's preferences that is installed, proves this class
         of problem, and whose licence takes the model's size.
+    bridge : str or None
+        One of :func:`octsvm.bridges.names`, through which the model is then handed over also where the solver takes it as
+        it stands: a bridge to linear models, or the form in which cones are written for a solver that reads .nl files.
 
     Returns
     -------
@@ -144,22 +150,29 @@ def plan(model: pyo.ConcreteModel, solver: str = solvers.AUTO) -> Plan:
     ------
     UnknownSolver, SolverUnavailable, UnsupportedProblem, LicenseTooSmall
         As :func:`octsvm.solve` would, with the alternatives.
+    InvalidParameter
+        Where no bridge is called ``bridge``.
     """
-    return next(candidates(model, classify(model), solver))
+    return next(candidates(model, classify(model), solver, bridge))
 
 
-def candidates(model: pyo.ConcreteModel, problem: ProblemClass, solver: str) -> Iterator[Plan]:
+def candidates(
+    model: pyo.ConcreteModel, problem: ProblemClass, solver: str, bridge: str | None = None
+) -> Iterator[Plan]:
     """Plans in the order of preference: one for a named solver, all that fit for "auto".
 
     Raises
     ------
-    UnknownSolver, SolverUnavailable, UnsupportedProblem, LicenseTooSmall
+    UnknownSolver, SolverUnavailable, UnsupportedProblem, LicenseTooSmall, InvalidParameter
         Where there is none.
     """
+    asked: tuple[str, ...] = ()
+    if bridge is not None:
+        leading_to(problem, CLASSES, bridge)  # whether it takes this model at all
+        asked = (f"you asked for the bridge {bridge}",)
     if solver != solvers.AUTO:
-        spec = solvers.require(solver)
-        native, rewritten = _route(problem, spec, _described(model))
-        yield _make(model, problem, solver, spec, native, rewritten, (f"you asked for {solver}",), ())
+        way = _route(problem, solvers.require(solver), _described(model), bridge)
+        yield _make(model, problem, solver, way, (f"you asked for {solver}", *asked), ())
         return
     rejected: list[tuple[str, str]] = []
     found = False
@@ -168,19 +181,17 @@ def candidates(model: pyo.ConcreteModel, problem: ProblemClass, solver: str) -> 
         if known is None:
             rejected.append((name, "not installed"))
             continue
-        fits, against = _fit(problem, known)
-        if fits is None:
-            rejected.append(
-                (name, f"its licence: {against}" if against else f"does not solve a {problem.name}")
-            )
+        fitting, against = _fit(problem, known, bridge)
+        if fitting is None:
+            unfit = f"does not solve a {problem.name}" + ("" if bridge is None else f" through {bridge}")
+            rejected.append((name, f"its licence: {against}" if against else unfit))
             continue
         if known.claim == "none" or (known.claim == "convex" and problem.unmarked):
             rejected.append((name, "its answer would be no proof"))
             continue
         found = True
         reason = f"the first of the table's preferences that is installed and proves a {problem.name}"
-        rewritten = _rewritten(problem, known, fits)
-        yield _make(model, problem, name, known, fits, rewritten, (reason,), tuple(rejected))
+        yield _make(model, problem, name, fitting, (reason, *asked), tuple(rejected))
         rejected.append((name, "was tried before"))
     if not found:
         raise SolverUnavailable(
@@ -190,16 +201,38 @@ def candidates(model: pyo.ConcreteModel, problem: ProblemClass, solver: str) -> 
         )
 
 
-def _fit(problem: ProblemClass, spec: SolverSpec) -> tuple[bool | None, str]:
-    """Whether the engine takes the model as it stands (None: not at all), and the ceiling that is in the way."""
-    whole = problem.name in spec.classes and not (problem.cones and spec.cone_form == "none")
-    refined = leading_to(problem, spec.classes) is not None
+class _Way(NamedTuple):
+    """How an engine is handed a model."""
+
+    spec: SolverSpec
+    native: bool
+    bridge: str | None
+
+
+def _ways(problem: ProblemClass, spec: SolverSpec, bridge: str | None) -> Iterator[_Way]:
+    """The ways in which an engine can be handed the model, the best first; with ``bridge`` only through that one."""
+    linear = tuple(c for c in LINEAR if c in spec.classes)
+    if bridge is not None:
+        given = bridges.bridge(bridge).gives(problem)
+        if given in linear:
+            yield _Way(spec, False, bridge)
+        elif given in spec.classes and spec.format == "nl":
+            yield _Way(spec.model_copy(update={"cone_form": bridge}), True, None)
+        return
+    if problem.name in spec.classes and not (problem.cones and spec.cone_form == "none"):
+        yield _Way(spec, True, None)
+    refined = leading_to(problem, linear)
+    if refined is not None:
+        yield _Way(spec, False, refined.name)
+
+
+def _fit(problem: ProblemClass, spec: SolverSpec, bridge: str | None = None) -> tuple[_Way | None, str]:
+    """How the engine takes the model (None: not at all), and the ceiling that is in the way."""
     against = ""
-    for native, possible in ((True, whole), (False, refined)):
-        if possible:
-            against = licences.too_large(spec, *licences.sizes(problem, native))
-            if not against:
-                return native, ""
+    for way in _ways(problem, spec, bridge):
+        against = licences.too_large(spec, *licences.sizes(problem, way.native))
+        if not against:
+            return way, ""
     return None, against
 
 
@@ -214,28 +247,30 @@ def _described(model: pyo.ConcreteModel) -> str:
     )
 
 
-def _route(problem: ProblemClass, spec: SolverSpec, described: str) -> tuple[bool, tuple[str, ...]]:
-    """Whether the engine takes the model as it stands, and what is rewritten.
+def _route(problem: ProblemClass, spec: SolverSpec, described: str, bridge: str | None) -> _Way:
+    """How the engine takes the model.
 
     Raises
     ------
     UnsupportedProblem, LicenseTooSmall
     """
-    native, against = _fit(problem, spec)
-    if native is not None:
-        return native, _rewritten(problem, spec, native)
+    way, against = _fit(problem, spec, bridge)
+    if way is not None:
+        return way
     if against:
         raise LicenseTooSmall(_too_small(problem, spec, against, described))
-    raise UnsupportedProblem(_unsupported(problem, spec))
+    raise UnsupportedProblem(_unsupported(problem, spec) if bridge is None else _no_way(spec, bridge))
 
 
-def _rewritten(problem: ProblemClass, spec: SolverSpec, native: bool) -> tuple[str, ...]:
+def _rewritten(problem: ProblemClass, way: _Way) -> tuple[str, ...]:
     if not (problem.cones or problem.squared_norms):
         return ()
-    if not native:
-        return ("cones and squares as linear rows, refined until bound and tree meet (outer approximation)",)
-    if problem.cones and spec.format in ("nl",) and spec.cone_form in ("perspective", "norm"):
-        return (f"{CONES[spec.cone_form]}, a relaxation by at most 5e-6 of u",)
+    if way.bridge is not None:
+        name = way.bridge.replace("_", " ")
+        return (f"cones and squares as linear rows, refined until bound and tree meet ({name})",)
+    form = way.spec.cone_form
+    if problem.cones and way.spec.format == "nl" and form in bridges.names():
+        return (f"{CONES[form]}, a relaxation by at most 5e-6 of u" if form in CONES else f"by {form}",)
     return ()
 
 
@@ -243,12 +278,11 @@ def _make(
     model: pyo.ConcreteModel,
     problem: ProblemClass,
     name: str,
-    spec: SolverSpec,
-    native: bool,
-    rewritten: tuple[str, ...],
+    way: _Way,
     reasons: tuple[str, ...],
     rejected: tuple[tuple[str, str], ...],
 ) -> Plan:
+    spec, native = way.spec, way.native
     info = getattr(model, "info", None)
     largest = max(info.big_m["scores"], info.big_m["hinge"]) if info is not None and info.big_m else 0.0
     variables, rows, quadratic = licences.sizes(problem, native)
@@ -277,7 +311,7 @@ def _make(
         native=native,
         reasons=reasons,
         rejected=rejected,
-        rewritten=rewritten,
+        rewritten=_rewritten(problem, way),
         ceilings=ceilings,
         slack=largest * spec.tolerances.integrality,
         options=dict(spec.fixed)
@@ -290,6 +324,7 @@ def _make(
             if n in spec.options
         },
         start=spec.start.passes,
+        bridge=way.bridge,
     )
 
 
@@ -330,4 +365,14 @@ def _unsupported(problem: ProblemClass, spec: SolverSpec) -> str:
     return (
         f"{spec.name} cannot take this model: it is a {problem}, and {spec.name} solves "
         f"{', '.join(spec.classes)}.{cause} {way}"
+    )
+
+
+def _no_way(spec: SolverSpec, bridge: str) -> str:
+    kind = bridges.bridge(bridge)
+    reads = "" if spec.format == "nl" else ", and nonlinear ones only as they stand, without a bridge"
+    return (
+        f"{spec.name} cannot take this model through the bridge {bridge}, which takes {kind.takes} and gives "
+        f"{' or '.join(kind.classes)}: {spec.name} solves {', '.join(spec.classes)}{reads}. Leave the bridge out, or "
+        f"choose another of {', '.join(bridges.names())}."
     )

@@ -566,21 +566,6 @@ def test_an_unused_variable_keeps_its_value(entry: Entry) -> None:
 # ---------------------------------------------------------------------------------------------- more than the contract
 
 
-def raw(name: str, model: pyo.ConcreteModel, size: float, options: dict[str, Any]) -> Any:
-    """What the engine answers by itself: without a start, polishing or a second try."""
-    problem = classify(model)
-    bridge = leading_to(problem, ("LP", "MILP"))
-    program = compile_program(model, problem, bridge)
-    if bridge is not None:
-        bridge.undo()
-    engine = Engine(solvers.require(name), program, bridge, native=True)
-    engine.write_file(model, problem, size)
-    try:
-        return engine.solve(Limits(30, 1e-4, None, 1, 0, 1e-6, size, options=options))
-    finally:
-        engine.close()
-
-
 @pytest.mark.parametrize("entry", ENTRIES, ids=str)
 def test_options_by_the_solvers_own_names_win_over_ours(entry: Entry) -> None:
     own = entry.spec.native("time_limit")
@@ -625,24 +610,6 @@ def test_points_are_seen_while_the_engine_runs(name: str) -> None:
     assert result.trace[-1].incumbent == pytest.approx(optimum, rel=1e-4)
 
 
-# B-Hyb is not among them: it calls wrong values optimal with this form as well, and linear models, too.
-ALGORITHMS = ["B-OA", pytest.param("B-BB", marks=pytest.mark.slow)]
-
-
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_algorithms_that_take_tangents_are_right_with_the_form_that_cones_have(algorithm: str) -> None:
-    # On quadratic rows v'v <= k²u² most of them call wrong values optimal: hence the perspective form.
-    names = [n for n in ("bonmin", "bonmin_casadi") if solvers.get(n).version is not None]
-    if not names:
-        pytest.skip("Bonmin is not installed")
-    for seed in range(8):
-        model, optimum = small("octsvm", seed)
-        for name in names:
-            out = raw(name, model, optimum, {"bonmin.algorithm": algorithm})
-            assert (out.stop, out.failure) == ("optimal", ""), f"{algorithm}, instance {seed}"
-            assert out.objective == pytest.approx(optimum, rel=2e-4), f"{algorithm}, instance {seed}"
-
-
 def test_what_b_hyb_calls_optimal_is_not_taken_for_it() -> None:
     names = [n for n in ("bonmin", "bonmin_casadi") if solvers.get(n).version is not None]
     if not names:
@@ -652,7 +619,9 @@ def test_what_b_hyb_calls_optimal_is_not_taken_for_it() -> None:
         model, optimum = small("octsvm", seed)
         for name in names:
             options = {"bonmin.algorithm": "B-Hyb"}
-            wrong += raw(name, model, optimum, options).objective > optimum * (1 + 1e-3)
+            wrong += engines.raw(solvers.require(name), model, optimum, options).objective > optimum * (
+                1 + 1e-3
+            )
             result = octsvm.solve(model, solver=name, time_limit=30, options=options)
             assert result.bound <= optimum * (1 + 1e-6)
             assert result.status != "optimal" or result.objective == pytest.approx(optimum, rel=1e-4)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import octsvm
-from octsvm.bridges.outer_approximation import OuterApproximation
+from octsvm import bridges
 from octsvm.formulations import blocks
 from octsvm.formulations.base import Data, ModelInfo, Scaling
 from octsvm.formulations.blocks import big_m
@@ -165,11 +165,14 @@ def test_big_m(function: Any) -> None:
         assert re.search(r"\(n,\)|M_i|e_it", text)
 
 
-def test_bridges() -> None:
-    assert OuterApproximation.exactness in ("exact", "converges", "relaxation")
-    module = inspect.getdoc(inspect.getmodule(OuterApproximation)) or ""
-    for part in ("**Takes**", "**Gives**", "**Back**", "Converges."):
+@pytest.mark.parametrize("name", bridges.names())
+def test_bridges(name: str) -> None:
+    kind = type(bridges.bridge(name))
+    assert kind.exactness in ("exact", "converges", "relaxes")
+    module = inspect.getdoc(inspect.getmodule(kind)) or ""
+    said = {"exact": "Exact.", "converges": "Converges.", "relaxes": "A relaxation"}[kind.exactness]
+    for part in ("**Takes**", "**Gives**", "**Back**", said):
         assert part in module
-    for name, member in vars(OuterApproximation).items():
-        if not name.startswith("_") and callable(member):
-            assert doc(member), name
+    for part, member in inspect.getmembers(kind):
+        if not part.startswith("_") and callable(member):
+            assert doc(member), part
