@@ -6,7 +6,6 @@ One module a family; :func:`find` calls the one of a formulation and returns the
 from __future__ import annotations
 
 import importlib
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -16,8 +15,9 @@ from ..formulations.trees import Tree
 from . import axis_search, oblique_tree
 from . import linear_svm as machines
 from . import margin_tree as svm_tree
+from .budget import Budget
 
-Candidates = Callable[[Data, Any, "Budget", int], Iterator[Tree]]
+Candidates = Callable[[Data, Any, Budget, int], Iterator[Tree]]
 
 _HEURISTICS: dict[str, Candidates] = {
     "oct": axis_search.candidates,
@@ -43,45 +43,6 @@ def load(name: str) -> None:
         importlib.import_module(library)
     if "clarabel" in _LIBRARIES[name]:
         machines.binding()
-
-
-class Budget:
-    """Seconds, or a reproducible number of steps (of whatever a heuristic counts).
-
-    Attributes
-    ----------
-    ended_by : str
-        "time_limit" or "work_limit" once something is spent, "interrupted" once it was stopped, empty before.
-    """
-
-    def __init__(self, seconds: float, steps: int | None = None) -> None:
-        self._until = time.monotonic() + seconds
-        self._steps = steps
-        self.ended_by = ""
-
-    def spent(self) -> bool:
-        """Count a step; True once nothing is left."""
-        if not self.ended_by and self._steps is not None:
-            self._steps -= 1
-            if self._steps < 0:
-                self.ended_by = "work_limit"
-        if not self.ended_by and time.monotonic() > self._until:
-            self.ended_by = "time_limit"
-        return bool(self.ended_by)
-
-    def late(self) -> bool:
-        """True once nothing is left, or no time; without counting a step."""
-        return bool(self.ended_by) or time.monotonic() > self._until
-
-    def stop(self) -> None:
-        """Spend all that is left."""
-        self.ended_by = self.ended_by or "interrupted"
-
-    def part(self, share: float, steps: int) -> Budget:
-        """A budget of a share of the seconds that are left and at most ``steps``, for a part of a heuristic."""
-        left = max(0.0, self._until - time.monotonic())
-        most = steps if self._steps is None else min(steps, max(0, self._steps))
-        return Budget(left * share, most)
 
 
 def find(
