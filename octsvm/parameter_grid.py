@@ -270,7 +270,7 @@ class _Path:
         self.share = (time.monotonic() - began) / len(checked)  # seconds of the pool for each setting
 
     def builder(self, params: Any, steps: int | None = None) -> TreeSearch:
-        """A workshop of the training rows at one setting."""
+        """A tree builder of the training rows at one setting."""
         data = self.data
         return TreeSearch(data.X, data.sign, data.weights, params, Budget(math.inf, steps), self.seed)
 

@@ -17,7 +17,7 @@ from ..formulations.margin_trees import norms
 from .linear_svm import fit_linear_svm
 from .tree_builder import Hyperplanes, TreeBuilder, boundary_shift
 
-LEAST_PENALTY = 1e-3  # of the largest one: smaller ones are left out, which keeps the SVM small
+LEAST_PENALTY = 1e-3  # of the largest one: smaller preferences are left out, so that the SVM has fewer rows
 
 
 @dataclass(frozen=True)

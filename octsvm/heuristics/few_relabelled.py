@@ -17,7 +17,7 @@ from .tree_builder import Hyperplanes, InductionOptions, TreeBuilder
 
 LARGEST_TABLE = 24  # rows: 300 sets of up to two
 MOST_LABELS = 2  # given up at the root
-KEPT = 6  # trees, whose norms are then optimised: a millisecond each
+KEPT = 6  # trees, whose norms are then optimised
 LEAST_COST, MOST_COST = 300.0, 1e4  # SVM cost C: nearly hard margins where the rows are separable
 
 

@@ -15,11 +15,10 @@ from scipy import sparse
 
 from ..formulations.base import BoolArray, FloatArray, IntArray
 
-BAND = (
-    3.0  # beyond its margin and off its hyperplane: rows farther out than this are left out of the first pass
-)
+# Beyond its margin and off its hyperplane: rows farther out than this are left out of the first pass.
+BAND = 3.0
 PASSES = 4  # each adds the rows that were wrongly left out; the last one has all rows
-ITERATIONS = 60  # of the interior-point method; it takes some 20 where it converges at all
+ITERATIONS = 60  # of the interior-point method; 10 to 30 are usual
 
 
 @dataclass(frozen=True)

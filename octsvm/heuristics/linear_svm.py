@@ -60,9 +60,9 @@ def fit_linear_svm(
 
 
 def least_slack(
-    X: FloatArray, sign: FloatArray, weights: FloatArray, length: float = 1e-3
+    X: FloatArray, sign: FloatArray, weights: FloatArray, norm_weight: float = 1e-3
 ) -> tuple[FloatArray, float]:
-    """ω and ω_0 with the least Σ w max(0, 1 - y s) + length·‖ω‖_1, a linear program; zeros where there is no answer.
+    """ω and ω_0 with the least Σ w max(0, 1 - y s) + norm_weight·‖ω‖_1, a linear program; zeros where there is no answer.
 
     Unlike an SVM with a large C it is exact whatever the norm of ω is.
     """
@@ -76,7 +76,7 @@ def least_slack(
         if hard is not None:
             return hard[1:]
     A = sign[used, None] * np.column_stack([X[used], np.ones(n)])
-    cost = np.concatenate([np.full(p, length), [0.0]])
+    cost = np.concatenate([np.full(p, norm_weight), [0.0]])
     found = linprog(
         np.concatenate([cost, cost, weights[used]]),
         A_ub=-np.hstack([A, -A, np.eye(n)]),
@@ -84,8 +84,8 @@ def least_slack(
     )
     if found.x is None:
         return np.zeros(p), 0.0
-    plane = found.x[: p + 1] - found.x[p + 1 : 2 * p + 2]
-    return plane[:p], float(plane[p])
+    hyperplane = found.x[: p + 1] - found.x[p + 1 : 2 * p + 2]
+    return hyperplane[:p], float(hyperplane[p])
 
 
 def least_violation(X: FloatArray, over: BoolArray, bound: FloatArray, penalty: FloatArray) -> float:

@@ -23,7 +23,7 @@ from .move_estimates import MoveEstimates
 from .solved_tree import SolvedTree, changed_rows
 from .tree_builder import Hyperplanes, TreeBuilder
 
-ALTERNATIONS = 6  # of hyperplanes and labels; three are usual
+ALTERNATIONS = 6  # of hyperplanes and labels; one or two are usual
 MOST_MOVES = 24  # moves by dual value from a tree; half as many by saving
 MOVES_ESTIMATED, MOVES_SOLVED = 8, 3  # of a call of try_moves: the rest is left for the next one
 TABU_MOVES = 6  # of a tabu search

@@ -67,7 +67,7 @@ SAMPLE_STEPS = 400  # of the budget, for the search of a sample
 RELABELLED_STEPS = 600  # of the budget, for the enumeration of small relabelled sets
 FULL_PASSES = 3  # over the nodes, on all rows of a large table
 FORGETTING = 0.98  # factor of the numbers of successes and attempts after each step
-# Initial weights of the operators, measured: below LARGE_PENALTY, and from there on.
+# Initial weights of the operators: below LARGE_PENALTY, and from there on.
 OPERATORS = {
     "rescale": (0.5, 0.1),
     "refit": (1.0, 2.5),
@@ -323,7 +323,7 @@ class TreeSearch(TreeBuilder):
         if constant.cost <= self.c3 or self.c1 == 0:
             return  # no split can pay off; without c1 nothing costs anything
         if self.single:
-            yield from self.alternate()
+            yield from self.alternate_relabelling()
         for C in SVM_COSTS:
             if self.budget.tick():
                 break
@@ -397,19 +397,19 @@ class TreeSearch(TreeBuilder):
             if planes is not None and search.offer_optimised(planes, np.inf):
                 yield self.best
 
-    def alternate(self) -> Iterator[Hyperplanes]:
+    def alternate_relabelling(self) -> Iterator[Hyperplanes]:
         """RE-SVM: alternate between the linear SVM of the labels (C = c1) and the cheaper labels for it, from several labellings."""
         assert self.best is not None
         all_rows, y = np.arange(len(self.X)), self.sign
         C = float(np.clip(self.c1, 1e-3, 1e5))
         labellings = [y]
-        for svm_costs in (1.0, 100.0, 1e-2, 1e4):
+        for first_cost in (1.0, 100.0, 1e-2, 1e4):
             if self.budget.tick():
                 return
-            omega, omega0 = fit_linear_svm(self.X, y, self.weights, svm_costs)
+            omega, omega0 = fit_linear_svm(self.X, y, self.weights, first_cost)
             ys = y * (self.X @ omega + omega0)
             labellings += [np.where(ys < 0, -y, y), np.where(ys < -0.5, -y, y)]
-            for label in labellings[-3:] if svm_costs == 1.0 else labellings[-2:]:
+            for label in labellings[-3:] if first_cost == 1.0 else labellings[-2:]:
                 for _ in range(RELABEL_ROUNDS):
                     if self.budget.tick():
                         return
@@ -522,15 +522,16 @@ def as_margin_tree(planes: Hyperplanes, data: Data, params: Any) -> MarginTree:
 
 def candidates(data: Data, params: Any, budget: Budget, seed: int) -> Iterator[MarginTree]:
     """Trees of OCTSVM, or single hyperplanes of RE-SVM, each better than those before."""
-
-    def as_tree(planes: Hyperplanes) -> MarginTree:
-        return as_margin_tree(planes, data, params)
-
     if data.n <= LARGE:
-        builder = TreeSearch(data.X, data.sign, data.weights, params, budget, seed)
-        for planes in builder.run():
-            yield as_tree(planes)
-        return
+        found = TreeSearch(data.X, data.sign, data.weights, params, budget, seed).run()
+    else:
+        found = _large_run(data, params, budget, seed)
+    for planes in found:
+        yield as_margin_tree(planes, data, params)
+
+
+def _large_run(data: Data, params: Any, budget: Budget, seed: int) -> Iterator[Hyperplanes]:
+    """The tree of a sample, improved on all rows."""
     rows = sample(data, seed)
     small = TreeSearch(
         data.X[rows],
@@ -553,18 +554,18 @@ def candidates(data: Data, params: Any, budget: Budget, seed: int) -> Iterator[M
     builder.offer(planes)
     if not builder.best.split.any():
         return
-    yield as_tree(builder.best)
+    yield builder.best
     for step in (builder.prune, builder.rescale):
         if budget.tick():
             return
         if step():
-            yield as_tree(builder.best)
+            yield builder.best
     for _ in range(FULL_PASSES):
         for k in np.flatnonzero(builder.best.split):
             if budget.tick():
                 return
             if builder.change(int(k) + 1, 0.05):
-                yield as_tree(builder.best)
+                yield builder.best
 
 
 tree_candidates = single_candidates = candidates

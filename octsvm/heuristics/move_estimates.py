@@ -29,7 +29,7 @@ from .tree_builder import TreeBuilder
 CROSSING_SCORE = (
     2.0  # rows with larger scores are not expected to cross, so that their side needs no constraint
 )
-LARGEST_PENALTY = 1e5  # of an error, or of a row on the wrong side: beyond, LIBSVM does not converge
+LARGEST_PENALTY = 1e5  # of an error, or of a row on the wrong side
 TOO_COSTLY = 1.5  # times the cost of the tree: norms with a larger margin term are not told apart
 MOST_CACHED = 50_000  # norms, a number each
 

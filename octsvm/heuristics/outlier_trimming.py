@@ -13,12 +13,10 @@ import numpy as np
 from ..formulations.base import FloatArray, IntArray
 from .linear_svm import fit_linear_svm, least_slack
 
-SEPARATED = 0.01  # of a margin that may be missing: SMO is no more exact
+SEPARATED = 0.01  # of a margin that may be missing: SMO's tolerance is a tenth of it
 MOST_LEFT_OUT = 20  # each takes a fit
-FEW_WRONG, MOST_WRONG = (
-    12,
-    24,
-)  # misclassified by the usual SVM: up to the first, fits are to a finer tolerance; beyond the second there are none
+# Rows that the usual SVM misclassifies: up to the first number fits are to a finer tolerance, beyond the second none is tried.
+FEW_WRONG, MOST_WRONG = 12, 24
 AMONG = 3  # rows furthest on the wrong side, of which a randomised choice takes one
 
 
@@ -33,8 +31,8 @@ def trimmed_svm(
     """ω and ω_0 of a linear SVM with the cost ``C`` on all rows but those left out; ω = 0 where too many would have to be.
 
     The row that is furthest on the wrong side is left out first, with ``rng`` one of the furthest. Rows left out have no
-    influence on the hyperplane. With C = inf it is the hyperplane of least slack. ``spent``
-    is called before every fit, and ends the trimming by True.
+    influence on the hyperplane. With C = inf it is the hyperplane of least slack. ``tick`` is called before every fit; True ends
+    the trimming.
     """
 
     def fit(held: FloatArray) -> tuple[FloatArray, float]:

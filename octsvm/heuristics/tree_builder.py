@@ -23,13 +23,13 @@ from .outlier_trimming import trimmed_svm
 
 PATH = (1.0, 100.0, 1e4, 1e-1, 10.0)  # SVM costs C (features are in [0, 1]), the usual ones first
 LENGTHS = np.array([1.0, 0.6, 0.3, 0.1])  # norms, as shares of the cap
-RELABEL_ROUNDS = 3  # of an SVM and the labels that are cheaper to give up; later ones change little
+RELABEL_ROUNDS = 3  # of an SVM and the labels that are cheaper to give up
 # Of norms: the factor around the present one, and how many. Each grid is finer than the one before.
 GRIDS = ((4.0, 13), (1.15, 9), (1.02, 7), (1.003, 7))
 COARSE_GRIDS = 2  # of them, for trees that are optimised afterwards
 SLACK = 1e-9  # beyond the boundary rule, against rounding
 NEXT_TO_IT, MOST_SHIFTS = 0.5, 300  # scores and number of rows that a shift of an intercept is chosen by
-SMALL = 200_000  # rows times nodes up to which all scores fit into the processor's cache
+SMALL = 200_000  # rows times nodes up to which the scores of all rows at all nodes are computed at once
 
 
 def boundary_shift(score: FloatArray, mu: float) -> float:
@@ -280,7 +280,7 @@ class TreeBuilder:
         return (own, 10.0) if quick else tuple(dict.fromkeys((own, *PATH)))
 
     def directions(self, rows: IntArray, quick: bool, cap: float) -> FloatArray:
-        """Unit normal vectors (k, p) worth trying for these rows."""
+        """Unit normal vectors (k, p) to try for these rows: of linear SVMs, and from mean to mean of the classes."""
         X, y, w = self.X[rows], self.sign[rows], self.weights[rows]
         found = [omega for C in self.svm_costs(quick, cap) for omega, _ in self.linear_svms(rows, C)]
         if w[y > 0].sum() > 0 and w[y < 0].sum() > 0:

@@ -1,4 +1,4 @@
-"""The convex problem of a fixed structure: its solution against cutting planes, its multipliers, and rows far out."""
+"""The cone program of a fixed assignment: its solution against cutting planes, its dual values, and rows far out."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def test_the_solution_is_the_optimum_and_routes_as_fixed(norm: str, single: bool
 
 
 @pytest.mark.parametrize(("norm", "single"), WHAT)
-def test_multipliers_are_slopes_of_the_optimum(norm: str, single: bool) -> None:
+def test_dual_values_are_slopes_of_the_optimum(norm: str, single: bool) -> None:
     rng = np.random.default_rng(3)
     positive = 0
     for one in problems(6, norm, single)[1:]:
@@ -177,7 +177,7 @@ def test_multipliers_are_slopes_of_the_optimum(norm: str, single: bool) -> None:
                 if kind == "side" and level == one.assignment.node.shape[1] - 1:
                     continue
                 for slack in (1e-2, -1e-2):
-                    # The optimum is convex in the slack: its slopes on both sides hold the multiplier between them.
+                    # The optimum is convex in the slack: its slopes on both sides hold the dual value between them.
                     other = one.optimum(**{kind: {(int(i), int(level)): slack}})
                     assert other >= best - values[i, level] * slack - 1e-5 * max(1.0, best)
     assert positive > 10
@@ -206,13 +206,13 @@ def test_rows_that_do_not_matter_are_left_away(monkeypatch: pytest.MonkeyPatch) 
         np.ones((80, 1), np.int64), sign[:, None], np.array([True]), 1.6 * score[:, None]
     )
     seen = []
-    plain = fixed_assignment._solve
+    plain = fixed_assignment._ConeProgram
 
-    def look(X: Any, weights: Any, assignment: Any, near: Any, *others: Any) -> Any:
+    def look(X: Any, weights: Any, assignment: Any, costs: Any, near: Any, clearance: float) -> Any:
         seen.append(int(near.sum()))
-        return plain(X, weights, assignment, near, *others)
+        return plain(X, weights, assignment, costs, near, clearance)
 
-    monkeypatch.setattr(fixed_assignment, "_solve", look)
+    monkeypatch.setattr(fixed_assignment, "_ConeProgram", look)
     found = fixed_assignment.solve(X, np.ones(80), assignment, fixed_assignment.Costs(100.0, MU, "l2", False))
     assert found is not None
     assert found.omega[0, 0] == pytest.approx(10.0, rel=1e-5)

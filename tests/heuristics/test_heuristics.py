@@ -140,7 +140,7 @@ def test_the_first_call_of_a_process_has_a_start() -> None:
     assert later.objective < 12  # the constant tree has 17.8
 
 
-def test_where_no_grown_tree_beats_the_constant_one_roots_by_chance_are_tried(
+def test_where_no_grown_tree_beats_the_constant_one_there_are_random_restarts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     rng = np.random.default_rng(0)

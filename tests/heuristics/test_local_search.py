@@ -1,4 +1,4 @@
-"""Search over routing and labels: settling never costs, steps take what is better, and it all repeats."""
+"""Local search over assignments: optimising never costs, moves are taken where they are better, and it all repeats."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CASES: dict[str, tuple[str, str, dict[str, Any]]] = {
     "l2": ("octsvm", "noisy", {"depth": 2, "c1": 3.0, "c2": 2.0, "c3": 0.1}),
     "l1": ("octsvm", "noisy", {"depth": 2, "c1": 3.0, "c2": 2.0, "c3": 0.1, "norm": "l1"}),
     "depth 0": ("octsvm", "noisy", {"depth": 0, "c1": 10.0, "c2": 5.0, "c3": 0.1}),
-    "no price of labels": ("octsvm", "noisy", {"depth": 1, "c1": 3.0, "c2": 0.0, "c3": 0.1}),
+    "free relabelling": ("octsvm", "noisy", {"depth": 1, "c1": 3.0, "c2": 0.0, "c3": 0.1}),
     "tiny costs": ("octsvm", "noisy", {"depth": 2, "c1": 1e-5, "c2": 1e-5, "c3": 1e-7}),
     "large costs": ("octsvm", "tenths", {"depth": 2, "c1": 1e5, "c2": 1e5, "c3": 1.0}),
     "duplicates": ("octsvm", "twice", {"depth": 1, "c1": 3.0, "c2": 4.0, "c3": 0.1}),
@@ -48,7 +48,7 @@ def builder_of(case: str, seed: int = 0, **changes: Any) -> TreeSearch:
 
 
 def searched(case: str, seed: int = 0, steps: int = 60, **changes: Any) -> LocalSearch:
-    """The search of a workshop after some steps, its best tree settled; rows weigh alike."""
+    """The search of a builder after some steps, its best tree optimised; all weights are 1."""
     builder = builder_of(case, seed, **changes)
     builder.weights[:] = 1.0
     builder.budget = Budget(120, steps)
@@ -61,7 +61,7 @@ def searched(case: str, seed: int = 0, steps: int = 60, **changes: Any) -> Local
 
 
 def trees(case: str, seed: int, count: int = 4) -> list[Hyperplanes]:
-    """A few trees of the case that split; grown where labels have a price, if they have none in the case."""
+    """A few trees of the case that split; grown with c2 = 2 where c2 = 0 in the case."""
     builder = builder_of(case, seed, **({"c2": 2.0} if CASES[case][2]["c2"] == 0 else {}))
     builder.budget = Budget(120, 60)
     found = [planes.copy() for planes in islice(builder.run(), count)]
@@ -75,31 +75,31 @@ def trees(case: str, seed: int, count: int = 4) -> list[Hyperplanes]:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_settling_never_costs_and_the_tree_routes_as_it_was_fixed(case: str) -> None:
+def test_optimising_never_costs_and_the_tree_routes_as_assigned(case: str) -> None:
     better = 0
     for seed in range(3):
         builder = builder_of(case, seed)
         for planes in trees(case, seed):
             before = builder.value(planes)
-            settled = LocalSearch(builder).optimise(planes)
-            assert settled is not None
-            assert settled.cost <= before * (1 + 1e-6) + 1e-12
-            assert settled.cost == pytest.approx(builder.value(settled.planes), rel=1e-12)
-            node, score = builder.route(settled.planes)
-            assert (node == settled.assignment.node).all()
-            assert settled.planes.split.tolist() == planes.split.tolist()
+            solved = LocalSearch(builder).optimise(planes)
+            assert solved is not None
+            assert solved.cost <= before * (1 + 1e-6) + 1e-12
+            assert solved.cost == pytest.approx(builder.value(solved.planes), rel=1e-12)
+            node, score = builder.route(solved.planes)
+            assert (node == solved.assignment.node).all()
+            assert solved.planes.split.tolist() == planes.split.tolist()
             if builder.mu:
                 assert not ((score[:, :-1] < 0) & (score[:, :-1] > -builder.mu)).any()
             # Once more finds nothing: hyperplanes and labels are at rest.
-            again = LocalSearch(builder).optimise(settled.planes)
+            again = LocalSearch(builder).optimise(solved.planes)
             assert again is not None
-            assert again.cost == pytest.approx(settled.cost, rel=1e-6)
-            better += settled.cost < before * (1 - 1e-6)
+            assert again.cost == pytest.approx(solved.cost, rel=1e-6)
+            better += solved.cost < before * (1 - 1e-6)
     assert better
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_steps_and_leaps_keep_the_best_tree_or_take_a_better_one(case: str) -> None:
+def test_moves_keep_the_best_tree_or_take_a_better_one(case: str) -> None:
     builder = builder_of(case)
     builder.best = trees(case, 0)[0]
     builder.best.cost = builder.value(builder.best)
@@ -125,13 +125,13 @@ def test_the_same_seed_searches_alike() -> None:
     assert ends[0] == ends[1]
 
 
-def test_steps_go_on_where_the_last_one_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_moves_go_on_where_the_last_call_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     builder = builder_of("l2")
     builder.best = trees("l2", 0)[-1]
     search = LocalSearch(builder)
     while search.optimise_best():
         pass
-    # A settled tree that is a hair dearer than the one it came from is not settled again, step for step.
+    # A solved tree that rounding makes worse than the one it came from is not optimised again at every call.
     optimised, looked, tried = [], [], []
     plain, solve = LocalSearch.optimise, LocalSearch.solve
 
@@ -139,15 +139,15 @@ def test_steps_go_on_where_the_last_one_ended(monkeypatch: pytest.MonkeyPatch) -
         optimised.append(planes)
         return plain(self, planes)
 
-    def look(self: LocalSearch, assignment: Any, base: Hyperplanes, rough: bool) -> Any:
+    def look(self: LocalSearch, assignment: Any, base: Hyperplanes, loose: bool) -> Any:
         tried.append(assignment)
-        found = solve(self, assignment, base, rough)
+        found = solve(self, assignment, base, loose)
         if found is not None:
             found.planes.cost = np.inf
         return found
 
-    class Hopeful:
-        """Estimates by which every change is worth solving for."""
+    class Optimistic:
+        """Estimates by which every move is worth solving for."""
 
         possible = True
 
@@ -155,7 +155,7 @@ def test_steps_go_on_where_the_last_one_ended(monkeypatch: pytest.MonkeyPatch) -
             looked.append(assignment)
             return limit / 2
 
-    search.estimates = cast(Any, Hopeful())
+    search.estimates = cast(Any, Optimistic())
     monkeypatch.setattr(local_search, "MOVES_ESTIMATED", 3)
     monkeypatch.setattr(local_search, "MOVES_SOLVED", 2)
     monkeypatch.setattr(LocalSearch, "optimise", optimise)
@@ -170,7 +170,7 @@ def test_steps_go_on_where_the_last_one_ended(monkeypatch: pytest.MonkeyPatch) -
     assert local_search.MOVES_SOLVED < len(tried) <= steps * local_search.MOVES_SOLVED
 
 
-def test_a_tree_that_is_returned_to_goes_on_with_the_changes_that_are_left() -> None:
+def test_a_tree_that_is_returned_to_goes_on_with_the_moves_that_are_left() -> None:
     search = searched("l2")
     builder, at = search.builder, search.at
     assert at is not None
@@ -189,7 +189,7 @@ def test_a_tree_that_is_returned_to_goes_on_with_the_changes_that_are_left() -> 
 
 
 @pytest.mark.parametrize("c2", [1.0, 10.0])
-def test_a_row_that_crosses_may_open_a_split_and_the_estimate_knows_its_price(c2: float) -> None:
+def test_a_row_that_crosses_may_open_a_split_and_the_estimate_has_its_cost(c2: float) -> None:
     opened = 0
     for seed in range(8):
         search = searched("l2", seed, 20, c1=0.3, c2=c2, c3=0.02)
@@ -231,49 +231,49 @@ def test_rows_that_only_have_to_make_room_are_tried_as_well() -> None:
     assert near <= crossed
 
 
-def test_a_single_change_is_one_row_on_one_level_and_what_follows_from_it() -> None:
+def test_a_single_move_is_one_row_on_one_level_and_what_follows_from_it() -> None:
     builder = builder_of("l2")
-    settled = LocalSearch(builder).optimise(trees("l2", 0)[-1])
-    assert settled is not None
+    solved = LocalSearch(builder).optimise(trees("l2", 0)[-1])
+    assert solved is not None
     search = LocalSearch(builder)
-    changes = list(search._moves(settled))
+    changes = list(search._moves(solved))
     assert 0 < len(changes) <= 1.5 * local_search.MOST_MOVES
     for assignment in changes:
-        other = (assignment.node != settled.assignment.node) | (assignment.label != settled.assignment.label)
+        other = (assignment.node != solved.assignment.node) | (assignment.label != solved.assignment.label)
         assert len(np.unique(np.argwhere(other)[:, 0])) == 1
     for row in range(5):
         for level in range(builder.depth):
-            assignment = search._crossed(settled.assignment, settled.planes, row, level)
-            path, before = assignment.node[row], settled.assignment.node[row]
+            assignment = search._crossed(solved.assignment, solved.planes, row, level)
+            path, before = assignment.node[row], solved.assignment.node[row]
             assert (path[: level + 1] == before[: level + 1]).all()
             assert path[level + 1] == before[level + 1] ^ 1
             assert (path[1:] // 2 == path[:-1]).all()
-            # Below, the row goes where the tree sends it and is believed what is cheaper there.
-            at = settled.planes.omega[path - 1] @ builder.X[row] + settled.planes.omega0[path - 1]
+            # Below, the row goes where the tree sends it and takes the cheaper label there.
+            at = solved.planes.omega[path - 1] @ builder.X[row] + solved.planes.omega0[path - 1]
             assert ((at[level + 1 : -1] >= 0) == (path[level + 2 :] % 2 == 1)).all()
-            cheaper_labels = builder.cheaper_labels(at[None, :], np.array([row]))[0]
-            assert (assignment.label[row, level + 1 :] == cheaper_labels[level + 1 :]).all()
+            wanted = builder.cheaper_labels(at[None, :], np.array([row]))[0]
+            assert (assignment.label[row, level + 1 :] == wanted[level + 1 :]).all()
             others = np.arange(len(builder.X)) != row
-            assert (assignment.node[others] == settled.assignment.node[others]).all()
+            assert (assignment.node[others] == solved.assignment.node[others]).all()
 
 
 @pytest.mark.parametrize(("c2", "follows"), [(4.0, True), (50.0, False)])
-def test_a_row_that_crosses_takes_the_label_of_its_side_where_labels_are_cheap(
+def test_a_row_that_crosses_takes_the_label_of_its_side_where_labels_cost_less(
     c2: float, follows: bool
 ) -> None:
     builder = builder_of("l2")
     builder.c2 = c2
-    settled = LocalSearch(builder).optimise(trees("l2", 0)[-1])
-    assert settled is not None
+    solved = LocalSearch(builder).optimise(trees("l2", 0)[-1])
+    assert solved is not None
     search = LocalSearch(builder)
     assert search.label_follows_side is (c2 < 2 * builder.c1) is follows
     for row in range(8):
-        assignment = search._crossed(settled.assignment, settled.planes, row, 0)
+        assignment = search._crossed(solved.assignment, solved.planes, row, 0)
         side = 1.0 if assignment.node[row, 1] == 3 else -1.0
-        assert assignment.label[row, 0] == (side if follows else settled.assignment.label[row, 0])
+        assert assignment.label[row, 0] == (side if follows else solved.assignment.label[row, 0])
 
 
-def test_what_is_promoted_is_better_and_what_is_far_dearer_is_not_settled(
+def test_offered_trees_are_better_and_far_worse_ones_are_not_optimised(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     builder = builder_of("l2")
@@ -298,7 +298,7 @@ def test_what_is_promoted_is_better_and_what_is_far_dearer_is_not_settled(
     assert builder.best_cost == pytest.approx(builder.value(builder.best), rel=1e-12)
 
 
-def test_a_spent_budget_settles_nothing() -> None:
+def test_a_used_up_budget_optimises_nothing() -> None:
     builder = builder_of("l2")
     builder.best = trees("l2", 0)[0]
     builder.best.cost = builder.value(builder.best)
@@ -332,9 +332,9 @@ def test_the_model_with_these_integers_fixed_has_the_same_optimum(norm: str) -> 
     builder = TreeSearch(data.X, data.sign, data.weights, checked, Budget(60, 40), 0)
     first = next(planes.copy() for planes in builder.run() if planes.split[0])
     builder.budget = Budget(60)
-    settled = LocalSearch(builder).optimise(first)
-    assert settled is not None
-    tree = as_margin_tree(settled.planes, data, checked)
+    solved = LocalSearch(builder).optimise(first)
+    assert solved is not None
+    tree = as_margin_tree(solved.planes, data, checked)
     model = octsvm.build("octsvm", X, y, start=as_margin_tree(first, data, checked), **params)
     octsvm.embed(model, tree)
     for variable in model.component_data_objects(pyo.Var):
@@ -342,4 +342,4 @@ def test_the_model_with_these_integers_fixed_has_the_same_optimum(norm: str) -> 
             variable.fix(round(variable.value))
     result = octsvm.solve(model, gap=1e-6, time_limit=60)
     assert result.status == "optimal"
-    assert result.objective == pytest.approx(settled.cost, rel=1e-5)
+    assert result.objective == pytest.approx(solved.cost, rel=1e-5)

@@ -1,4 +1,4 @@
-"""What a change of a tree will cost: estimates against the convex problem solved, and machines against a quadratic program."""
+"""What a move will cost: estimates against the cone program solved, and linear SVMs against a quadratic program."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from octsvm.heuristics import Budget, alternating_optimisation, fixed_assignment
 from octsvm.heuristics.local_search import ESTIMATE_ERROR, SolvedTree
 from octsvm.heuristics.margin_tree import TreeSearch
 
-# Errors below the price of the margin, labels that are given up rather than errors made, and both dear.
+# Errors that cost less than the margin, labels that are given up rather than errors made, and both of large penalty.
 SOFT = [(1.0, 1.0, 0.1), (0.1, 10.0, 0.01), (0.3, 0.5, 0.05)]
 HARD = [(1e3, 1.0, 0.1), (1e4, 10.0, 0.5), (1e5, 3.0, 0.0)]
-DEAR = [(1e3, 1e3, 1.0), (1e5, 1e5, 10.0)]
+LARGE = [(1e3, 1e3, 1.0), (1e5, 1e5, 10.0)]
 
 
 def builder_of(seed: int, c1: float, c2: float, c3: float, depth: int, name: str = "octsvm") -> TreeSearch:
-    """A workshop of 40 rows with some labels flipped, and a best tree after some steps."""
+    """A builder of 40 rows with some labels flipped, and a best tree after some steps."""
     rng = np.random.default_rng(seed)
     n, p = 40, int(rng.integers(2, 9))
     X = rng.random((n, p))
     sign = np.where(X[:, 0] + 0.5 * X[:, 1] > 0.7, 1.0, -1.0)
     sign[rng.permutation(n)[:3]] *= -1
-    if name == "re_svm":  # its margin term is a square, and dearer
+    if name == "re_svm":  # its margin term is a square, and larger
         c1, c2 = 30 * c1, 30 * c2
     wanted = {"c1": c1, "c2": c2} | ({} if name == "re_svm" else {"c3": c3, "depth": depth})
     params = formulation(name).Params.make(name, **wanted)
@@ -39,7 +39,7 @@ def builder_of(seed: int, c1: float, c2: float, c3: float, depth: int, name: str
 
 
 def assignment_cost(builder: TreeSearch, at: SolvedTree, assignment: fixed_assignment.Assignment) -> float:
-    """The objective of the convex problem and what is fixed in it; infinite where nothing routes like that."""
+    """The objective of the cone program and of what is fixed in it; infinite where nothing routes like that."""
     found = fixed_assignment.solve(builder.X, builder.weights, assignment, builder.search.costs)
     if found is None:
         return np.inf
@@ -60,8 +60,8 @@ def assignment_cost(builder: TreeSearch, at: SolvedTree, assignment: fixed_assig
     )
 
 
-def changes(builder: TreeSearch) -> Iterator[tuple[SolvedTree, fixed_assignment.Assignment]]:
-    """Single and several changes of the best tree."""
+def moves(builder: TreeSearch) -> Iterator[tuple[SolvedTree, fixed_assignment.Assignment]]:
+    """Moves, exchanges and compound moves of the best tree."""
     search = builder.search
     search.optimise_best()
     at = search.at
@@ -126,7 +126,7 @@ def test_with_hard_margins_the_estimate_is_the_cost(costs: tuple[float, float, f
     seen = 0
     for seed in range(5):
         builder = builder_of(seed, *costs, depth)
-        for at, assignment in changes(builder):
+        for at, assignment in moves(builder):
             wanted = assignment_cost(builder, at, assignment)
             value = builder.search.estimates(at, assignment, np.inf)
             if wanted < 1.5 * at.cost:
@@ -135,15 +135,13 @@ def test_with_hard_margins_the_estimate_is_the_cost(costs: tuple[float, float, f
     assert seen > 10
 
 
-@pytest.mark.parametrize("costs", SOFT + HARD + DEAR)
+@pytest.mark.parametrize("costs", SOFT + HARD + LARGE)
 @pytest.mark.parametrize(("name", "depth"), [("octsvm", 1), ("octsvm", 2), ("re_svm", 0)])
-def test_no_change_that_is_better_is_left_out(
-    name: str, depth: int, costs: tuple[float, float, float]
-) -> None:
+def test_no_move_that_is_better_is_left_out(name: str, depth: int, costs: tuple[float, float, float]) -> None:
     tried = 0
     for seed in range(3):
         builder = builder_of(seed, *costs, depth, name)
-        for at, assignment in changes(builder):
+        for at, assignment in moves(builder):
             limit = at.cost * (1 + ESTIMATE_ERROR)
             tried += 1
             if assignment_cost(builder, at, assignment) < at.cost * (1 - 1e-3):
@@ -151,15 +149,15 @@ def test_no_change_that_is_better_is_left_out(
     assert tried > 10
 
 
-@pytest.mark.parametrize("costs", SOFT + HARD + DEAR)
-def test_a_sweep_says_what_its_tree_costs(costs: tuple[float, float, float]) -> None:
+@pytest.mark.parametrize("costs", SOFT + HARD + LARGE)
+def test_a_sweep_has_the_cost_of_its_tree(costs: tuple[float, float, float]) -> None:
     for depth in (0, 1, 2):
         builder = builder_of(depth, *costs, depth)
         assert builder.best is not None
         planes = builder.best
         for randomised in (True, False, True):
             weighting = alternating_optimisation.Weighting(
-                sides=0.5, C=30.0, flipped=0.3, randomised=randomised
+                sides=0.5, C=30.0, relabelled=0.3, randomised=randomised
             )
             planes = alternating_optimisation.sweep(builder, planes, 8.0, weighting)
             assert planes.cost == pytest.approx(builder.value(planes), rel=1e-9)
@@ -168,7 +166,7 @@ def test_a_sweep_says_what_its_tree_costs(costs: tuple[float, float, float]) -> 
                 assert planes.split[t // 2 - 1] or not planes.split[t - 1]
 
 
-def test_a_structure_is_solved_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_assignment_is_solved_once(monkeypatch: pytest.MonkeyPatch) -> None:
     builder = builder_of(4, 1.0, 1.0, 0.1, 1)
     assert builder.best is not None
     builder.search._seen.clear()
@@ -182,6 +180,6 @@ def test_a_structure_is_solved_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assignment = builder.search.assignment_of(builder.best)
     first = builder.search.solve(assignment, builder.best)
     assert first is not None
-    assert builder.search.solve(assignment, builder.best, rough=True) is first
+    assert builder.search.solve(assignment, builder.best, loose=True) is first
     assert builder.search.solve(assignment, builder.best) is first
     assert len(solved) == 1

@@ -293,7 +293,7 @@ def test_the_best_intercept_is_found_exactly() -> None:
                 assert cost[k, g] <= values.min() + 1e-9
 
 
-def test_the_direct_machine_is_the_public_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_binding_gives_the_linear_svm_of_the_public_class(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = noisy(40)
     sign, weights = np.where(np.asarray(y), 1.0, -1.0), np.random.default_rng(0).random(40) + 0.1
     fast = linear_svm.fit_linear_svm(X, sign, weights, 5.0, careful=True)
