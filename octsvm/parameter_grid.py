@@ -27,7 +27,7 @@ from .formulations.registry import formulation as find_formulation
 from .formulations.trees import MarginTree, Tree
 from .heuristics import Budget, find
 from .heuristics.margin_tree import TreeSearch, as_margin_tree
-from .heuristics.tree_builder import Planes
+from .heuristics.tree_builder import Hyperplanes
 from .result import Result
 
 COARSE = 20  # settings from which the pool is grown, spread over the grid
@@ -208,29 +208,29 @@ def _tree_path(
 class _Pool:
     """Trees with their scores (K, n, D + 1), largest norms (K,) and numbers of splits (K,)."""
 
-    planes: list[Planes]
+    planes: list[Hyperplanes]
     margins: FloatArray
     sizes: FloatArray
     splits: FloatArray
 
     @classmethod
-    def of(cls, shop: TreeSearch, planes: list[Planes]) -> _Pool:
+    def of(cls, builder: TreeSearch, planes: list[Hyperplanes]) -> _Pool:
         """Route all rows through all trees."""
-        margins = np.empty((len(planes), len(shop.X), shop.depth + 1))
+        margins = np.empty((len(planes), len(builder.X), builder.depth + 1))
         for k, one in enumerate(planes):
-            margins[k] = shop.sign[:, None] * shop.route(one)[1]
+            margins[k] = builder.sign[:, None] * builder.route(one)[1]
         return cls(
             planes,
             margins,
-            np.array([float(norms(one.omega, shop.norm).max()) for one in planes]),
+            np.array([float(norms(one.omega, builder.norm).max()) for one in planes]),
             np.array([float(one.split.sum()) for one in planes]),
         )
 
-    def costs(self, shop: TreeSearch) -> FloatArray:
+    def costs(self, builder: TreeSearch) -> FloatArray:
         """Objective of every tree (K,)."""
-        paid = np.einsum("n,kns->k", shop.weights, shop.loss(self.margins))
-        delta = np.array([shop.margin(float(size)) for size in self.sizes])
-        total: FloatArray = delta + shop.c3 * self.splits + paid
+        paid = np.einsum("n,kns->k", builder.weights, builder.loss(self.margins))
+        delta = np.array([builder.margin(float(size)) for size in self.sizes])
+        total: FloatArray = delta + builder.c3 * self.splits + paid
         return total
 
 
@@ -263,27 +263,27 @@ class _Path:
     def __init__(self, data: Data, checked: list[Any], steps: int, seed: int) -> None:
         began = time.monotonic()
         self.data, self.checked, self.steps, self.seed = data, checked, steps, seed
-        self._known: dict[int, tuple[Planes | None, bool]] = {}
+        self._known: dict[int, tuple[Hyperplanes | None, bool]] = {}
         self._below = _cheaper_relabelling(checked)
-        self.pool = _Pool.of(self.shop(checked[0]), self._grown())
+        self.pool = _Pool.of(self.builder(checked[0]), self._grow_pool())
         self.share = (time.monotonic() - began) / len(checked)  # seconds of the pool for each setting
 
-    def shop(self, params: Any, steps: int | None = None) -> TreeSearch:
-        """A workshop of the training rows at one setting."""
+    def builder(self, params: Any, steps: int | None = None) -> TreeSearch:
+        """A tree builder of the training rows at one setting."""
         data = self.data
         return TreeSearch(data.X, data.sign, data.weights, params, Budget(math.inf, steps), self.seed)
 
-    def _grown(self) -> list[Planes]:
+    def _grow_pool(self) -> list[Hyperplanes]:
         """Trees of a coarse part of the grid, and these without one of their subtrees."""
         coarse = self._coarse()
-        found: list[Planes] = []
+        found: list[Hyperplanes] = []
         for params in coarse:
-            shop = self.shop(params, min(MOST_STEPS, POOL_STEPS // len(coarse)))
-            found += [planes.copy() for planes in shop.run()]
-            best = shop.best
+            builder = self.builder(params, min(MOST_STEPS, POOL_STEPS // len(coarse)))
+            found += [planes.copy() for planes in builder.run()]
+            best = builder.best
             if best is not None and best.split.any():
                 found.append(best.copy())
-                found += [shop.without(best, int(t)) for t in np.flatnonzero(best.split)[1:] + 1]
+                found += [builder.without(best, int(t)) for t in np.flatnonzero(best.split)[1:] + 1]
         return found
 
     def _coarse(self) -> list[Any]:
@@ -298,8 +298,8 @@ class _Path:
 
     def _trivial(self, params: Any) -> bool:
         """Whether no tree with a split can be better than the constant one."""
-        shop = self.shop(params)
-        return bool(params.c1 == 0 or shop.value(shop.unsplit()) <= shop.c3)
+        builder = self.builder(params)
+        return bool(params.c1 == 0 or builder.value(builder.unsplit()) <= builder.c3)
 
     def tree(self, k: int) -> MarginTree | None:
         """The tree of a setting; None where nothing beats the constant tree."""
@@ -312,7 +312,7 @@ class _Path:
         planes, _ = self._known[k]
         return None if planes is None else as_margin_tree(planes, self.data, self.checked[k])
 
-    def _found(self, k: int) -> tuple[Planes | None, bool]:
+    def _found(self, k: int) -> tuple[Hyperplanes | None, bool]:
         """The planes of a setting, and whether they keep all labels. What is cheaper in c2 is known already."""
         params = self.checked[k]
         if self._trivial(params) or not self.pool.planes:
@@ -323,23 +323,23 @@ class _Path:
             planes, keeps = self._known[below]
             if planes is not None and keeps:
                 return planes, True
-        shop = self.shop(params)
-        constant = shop.value(shop.unsplit())
-        costs = self.pool.costs(shop)
+        builder = self.builder(params)
+        constant = builder.value(builder.unsplit())
+        costs = self.pool.costs(builder)
         cheapest = int(np.argmin(costs))
         if costs[cheapest] > constant * WORTH:
             return None, False
-        shop.best = self.pool.planes[cheapest].copy()
-        shop.best.cost = shop.value(shop.best)
-        shop.search.settle_best()
+        builder.best = self.pool.planes[cheapest].copy()
+        builder.best.cost = builder.value(builder.best)
+        builder.search.optimise_best()
         for _ in range(self.steps):
-            if not shop.search.step():
+            if not builder.search.try_moves():
                 break
-        shop.prune()
-        best = shop.best
+        builder.prune()
+        best = builder.best
         if not best.split.any() or best.cost >= constant * (1 - 1e-9) - 1e-12:
             return None, False
-        return best, bool((shop.believed(shop.route(best)[1]) == shop.sign[:, None]).all())
+        return best, bool((builder.cheaper_labels(builder.route(best)[1]) == builder.sign[:, None]).all())
 
 
 def _cheaper_relabelling(checked: list[Any]) -> list[int | None]:

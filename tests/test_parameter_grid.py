@@ -18,7 +18,7 @@ import octsvm
 from octsvm import parameter_grid as paths
 from octsvm.data import prepare
 from octsvm.formulations.registry import formulation as find_formulation
-from octsvm.heuristics.local_search import Search
+from octsvm.heuristics.local_search import LocalSearch
 from octsvm.result import Result
 
 FORMULATIONS = instances.FORMULATIONS
@@ -173,13 +173,13 @@ def test_depths_and_leaf_sizes_in_one_grid(name: str) -> None:
 def test_trees_that_give_up_no_label_serve_larger_prices(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = noisy(24)
     searched = []
-    plain = Search.settle_best
+    plain = LocalSearch.optimise_best
 
     def look(self: Any) -> bool:
-        searched.append(self.shop.c2)
+        searched.append(self.builder.c2)
         return plain(self)
 
-    monkeypatch.setattr(Search, "settle_best", look)
+    monkeypatch.setattr(LocalSearch, "optimise_best", look)
     prices = [1.0, 5.0, 50.0, 5e3, 5e5]
     grown = len(run("octsvm", X, y, [{"c2": prices[0]}], depth=2, c1=1.0, c3=0.01, work_limit=1)) and len(
         searched

@@ -5,13 +5,13 @@ One module a family; :func:`find` calls the one of a formulation and returns the
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
 from ..formulations.base import Data, Formulation
 from ..formulations.params import Params
 from ..formulations.registry import formulation
 from ..formulations.trees import Tree
+from .budget import Budget
 
 
 def load(name: str) -> None:
@@ -20,45 +20,6 @@ def load(name: str) -> None:
     Their seconds are a fraction of that on small tables, and would be over before the search began.
     """
     formulation(name).load_libraries()
-
-
-class Budget:
-    """Seconds, or a reproducible number of steps (of whatever a heuristic counts).
-
-    Attributes
-    ----------
-    ended_by : str
-        "time_limit" or "work_limit" once something is spent, "interrupted" once it was stopped, empty before.
-    """
-
-    def __init__(self, seconds: float, steps: int | None = None) -> None:
-        self._until = time.monotonic() + seconds
-        self._steps = steps
-        self.ended_by = ""
-
-    def spent(self) -> bool:
-        """Count a step; True once nothing is left."""
-        if not self.ended_by and self._steps is not None:
-            self._steps -= 1
-            if self._steps < 0:
-                self.ended_by = "work_limit"
-        if not self.ended_by and time.monotonic() > self._until:
-            self.ended_by = "time_limit"
-        return bool(self.ended_by)
-
-    def late(self) -> bool:
-        """True once nothing is left, or no time; without counting a step."""
-        return bool(self.ended_by) or time.monotonic() > self._until
-
-    def stop(self) -> None:
-        """Spend all that is left."""
-        self.ended_by = self.ended_by or "interrupted"
-
-    def part(self, share: float, steps: int) -> Budget:
-        """A budget of a share of the seconds that are left and at most ``steps``, for a part of a heuristic."""
-        left = max(0.0, self._until - time.monotonic())
-        most = steps if self._steps is None else min(steps, max(0, self._steps))
-        return Budget(left * share, most)
 
 
 def find(

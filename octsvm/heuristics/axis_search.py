@@ -1,6 +1,6 @@
 """Starts for OCT: a search of two levels below every split of a greedy tree, then of the whole tree.
 
-Subtrees of depth one and two are found exactly (:mod:`..formulations.subtrees`); deeper trees take their upper levels
+Subtrees of depth one and two are found exactly (:mod:`..formulations.bounds.subtrees`); deeper trees take their upper levels
 from CART and from the best single splits, and exact subtrees below. Then all levels are searched. The tree is optimal where the
 budget lets that search end.
 """
@@ -9,26 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from ..formulations import leaf_trees as _leafy
+from ..formulations import leaf_trees
 from ..formulations.base import BoolArray, Data, FloatArray, IntArray
 from ..formulations.bounds import subtrees
 from ..formulations.trees import AxisTree
-
-if TYPE_CHECKING:
-    from . import Budget
+from .budget import Budget
 
 LARGE = 3000  # rows beyond which the search goes over a sample
-SAMPLE = 2000
-SAMPLE_STEPS = 1500
+SAMPLE = 2000  # rows
+SAMPLE_STEPS = 1500  # of the budget, for each of the two searches over a sample
 MOST_ROOTS = 12  # single splits tried above the exact levels of a deeper tree
 
 
 @dataclass(frozen=True)
-class Costs:
+class AxisCosts:
     """What the objective charges: an error, a split, and the least number of rows in a leaf."""
 
     error: float
@@ -37,21 +35,21 @@ class Costs:
 
 
 @dataclass(frozen=True)
-class Subtree:
+class AxisSubtree:
     """A split with its two subtrees, or a leaf (``feature`` -1)."""
 
     cost: float
     label: int
     feature: int = -1
     threshold: float = 0.0
-    left: Subtree | None = None
-    right: Subtree | None = None
+    left: AxisSubtree | None = None
+    right: AxisSubtree | None = None
 
 
-class Search:
+class AxisSearch:
     """The training rows, sorted once by every feature."""
 
-    def __init__(self, X: FloatArray, y: IntArray, K: int, weights: FloatArray, costs: Costs) -> None:
+    def __init__(self, X: FloatArray, y: IntArray, K: int, weights: FloatArray, costs: AxisCosts) -> None:
         self.X, self.y, self.K, self.weights, self.costs = X, y, K, weights, costs
         self.Y = np.eye(K)[y] * weights[:, None]
         self.order = np.argsort(X, axis=0, kind="stable")
@@ -59,10 +57,10 @@ class Search:
         self.groups = subtrees.Groups.of(position, y, weights, K)
         self.table = subtrees.Table.whole(self.groups, costs.error)
 
-    def leaf(self, rows: BoolArray) -> Subtree:
+    def leaf(self, rows: BoolArray) -> AxisSubtree:
         """The majority class of the rows."""
         total = self.Y[rows].sum(axis=0)
-        return Subtree(self.costs.error * float(total.sum() - total.max()), int(np.argmax(total)))
+        return AxisSubtree(self.costs.error * float(total.sum() - total.max()), int(np.argmax(total)))
 
     def _sorted(self, rows: BoolArray) -> IntArray:
         """Indices of the rows in each column's order (m, p)."""
@@ -82,7 +80,7 @@ class Search:
         small = (count < self.costs.n_min) | (m - count < self.costs.n_min)
         return np.where(small | (values[1:] == values[:-1]), np.inf, cost), values
 
-    def stump(self, rows: BoolArray) -> Subtree:
+    def stump(self, rows: BoolArray) -> AxisSubtree:
         """The best single split, or a leaf."""
         best = self.leaf(rows)
         if best.cost <= self.costs.split or rows.sum() < 2 * self.costs.n_min:
@@ -93,18 +91,20 @@ class Search:
         k, j = (int(v) for v in np.unravel_index(int(np.argmin(cost)), cost.shape))
         threshold = middle(values[k, j], values[k + 1, j])
         left = rows & (self.X[:, j] < threshold)
-        return Subtree(float(cost[k, j]), best.label, j, threshold, self.leaf(left), self.leaf(rows & ~left))
+        return AxisSubtree(
+            float(cost[k, j]), best.label, j, threshold, self.leaf(left), self.leaf(rows & ~left)
+        )
 
-    def exact(self, rows: BoolArray, depth: int, budget: Budget) -> Subtree:
+    def exact(self, rows: BoolArray, depth: int, budget: Budget) -> AxisSubtree:
         """The best subtree, as far as the budget goes."""
         if depth <= 1:
             return self.stump(rows) if depth else self.leaf(rows)
-        search = subtrees.Search(self.costs.split, self.costs.n_min, np.inf, budget.spent)
+        search = subtrees.Search(self.costs.split, self.costs.n_min, np.inf, budget.tick)
         inside = np.bincount(self.groups.of_row[rows], minlength=len(self.groups.size)) > 0
-        best, found = self.stump(rows), self._told(search.subtree(self.table.part(inside), depth), rows)
+        best, found = self.stump(rows), self._read(search.subtree(self.table.part(inside), depth), rows)
         return found if found.cost < best.cost else best
 
-    def _told(self, found: subtrees.Found | None, rows: BoolArray) -> Subtree:
+    def _read(self, found: subtrees.Found | None, rows: BoolArray) -> AxisSubtree:
         leaf = self.leaf(rows)
         if found is None or found.feature < 0:
             return leaf
@@ -112,10 +112,10 @@ class Search:
         values = np.unique(self.X[rows, j])
         threshold = middle(values[found.cut - 1], values[found.cut])
         left = rows & (self.X[:, j] < threshold)
-        one, two = self._told(found.left, left), self._told(found.right, rows & ~left)
-        return Subtree(self.costs.split + one.cost + two.cost, leaf.label, j, threshold, one, two)
+        one, two = self._read(found.left, left), self._read(found.right, rows & ~left)
+        return AxisSubtree(self.costs.split + one.cost + two.cost, leaf.label, j, threshold, one, two)
 
-    def below(self, rows: BoolArray, depth: int, budget: Budget) -> Subtree:
+    def below(self, rows: BoolArray, depth: int, budget: Budget) -> AxisSubtree:
         """A good subtree of the given depth: exact up to two levels, the best few splits above."""
         if depth == 0:
             return self.leaf(rows)
@@ -129,14 +129,14 @@ class Search:
         cost, values = self.split_costs(rows)
         for j in np.argsort(cost.min(axis=0), kind="stable")[:MOST_ROOTS]:
             k = int(np.argmin(cost[:, j]))
-            if not np.isfinite(cost[k, j]) or budget.spent():
+            if not np.isfinite(cost[k, j]) or budget.tick():
                 break
             threshold = middle(values[k, j], values[k + 1, j])
             left = rows & (self.X[:, j] < threshold)
             one, two = self.below(left, depth - 1, budget), self.below(rows & ~left, depth - 1, budget)
             total = self.costs.split + one.cost + two.cost
             if total < best.cost:
-                best = Subtree(total, best.label, int(j), threshold, one, two)
+                best = AxisSubtree(total, best.label, int(j), threshold, one, two)
         return best
 
 
@@ -146,13 +146,13 @@ def middle(low: float, high: float) -> float:
     return float(value if value > low else high)
 
 
-def as_tree(data: Data, depth: int, root: Subtree) -> AxisTree:
+def as_tree(data: Data, depth: int, root: AxisSubtree) -> AxisTree:
     """The subtree as a fitted tree in heap order."""
     B = 2**depth - 1
     feature, threshold = np.full(B, -1, dtype=np.int64), np.zeros(B)
     label = np.zeros(B + 1, dtype=np.int64)
 
-    def fill(t: int, sub: Subtree) -> None:
+    def fill(t: int, sub: AxisSubtree) -> None:
         if t > B:
             label[t - B - 1] = sub.label
         elif sub.feature < 0 or sub.left is None or sub.right is None:
@@ -197,7 +197,7 @@ def cart(data: Data, depth: int, n_min: int, seed: int) -> AxisTree:
     fill(0, 1, np.ones(data.n, dtype=bool))
     label = np.zeros(B + 1, dtype=np.int64)
     tree = AxisTree(depth, data.classes, data.feature_names, data.scaling, feature, threshold, label)
-    return replace(tree, label=_leafy.leaf_labels(depth, tree._route(data.X_original), data))
+    return replace(tree, label=leaf_trees.leaf_labels(depth, tree._route(data.X_original), data))
 
 
 def candidates(data: Data, params: Any, budget: Budget, seed: int) -> Iterator[AxisTree]:
@@ -205,37 +205,37 @@ def candidates(data: Data, params: Any, budget: Budget, seed: int) -> Iterator[A
     if data.n > LARGE and params.depth > 0:
         yield from large_candidates(data, params, budget, seed)
         return
-    factor = _leafy.error_factor(data.y, data.weights, data.K, params.error_scale)
-    costs = Costs(factor, params.alpha, params.leaf_size(data.n))
-    search = Search(data.X_original, data.y, data.K, data.weights, costs)
-    everyone = np.ones(data.n, dtype=bool)
-    yield as_tree(data, params.depth, search.leaf(everyone))
+    factor = leaf_trees.error_factor(data.y, data.weights, data.K, params.error_scale)
+    costs = AxisCosts(factor, params.alpha, params.leaf_size(data.n))
+    search = AxisSearch(data.X_original, data.y, data.K, data.weights, costs)
+    all_rows = np.ones(data.n, dtype=bool)
+    yield as_tree(data, params.depth, search.leaf(all_rows))
     if params.depth == 0:
         return
-    yield as_tree(data, params.depth, search.stump(everyone))
+    yield as_tree(data, params.depth, search.stump(all_rows))
     greedy = cart(data, params.depth, costs.n_min, seed)
-    yield as_tree(data, params.depth, bottom_up(greedy, search, 1, everyone))
+    yield as_tree(data, params.depth, bottom_up(greedy, search, 1, all_rows))
     if params.depth > 1:
-        yield as_tree(data, params.depth, search.below(everyone, params.depth, budget))
-        yield as_tree(data, params.depth, with_exact_ends(greedy, search, 1, everyone, budget))
+        yield as_tree(data, params.depth, search.below(all_rows, params.depth, budget))
+        yield as_tree(data, params.depth, with_exact_ends(greedy, search, 1, all_rows, budget))
     if params.depth > 2:
-        yield as_tree(data, params.depth, search.exact(everyone, params.depth, budget))
+        yield as_tree(data, params.depth, search.exact(all_rows, params.depth, budget))
 
 
 def large_candidates(data: Data, params: Any, budget: Budget, seed: int) -> Iterator[AxisTree]:
     """CART on all rows and the search on a sample, both pruned on all rows; then the last splits, exactly."""
-    factor = _leafy.error_factor(data.y, data.weights, data.K, params.error_scale)
-    costs = Costs(factor, params.alpha, params.leaf_size(data.n))
-    search = Search(data.X_original, data.y, data.K, data.weights, costs)
-    everyone = np.ones(data.n, dtype=bool)
+    factor = leaf_trees.error_factor(data.y, data.weights, data.K, params.error_scale)
+    costs = AxisCosts(factor, params.alpha, params.leaf_size(data.n))
+    search = AxisSearch(data.X_original, data.y, data.K, data.weights, costs)
+    all_rows = np.ones(data.n, dtype=bool)
     found = [cart(data, params.depth, costs.n_min, seed)]
-    yield as_tree(data, params.depth, bottom_up(found[0], search, 1, everyone))
-    if params.depth > 1 and not budget.spent():
+    yield as_tree(data, params.depth, bottom_up(found[0], search, 1, all_rows))
+    if params.depth > 1 and not budget.tick():
         rows = sample(data, seed)
         share = data.n / len(rows)
-        few = Costs(factor * share, params.alpha, max(1, round(costs.n_min / share)))
-        small = Search(data.X_original[rows], data.y[rows], data.K, data.weights[rows], few)
-        part, all_rows = budget.part(0.5, SAMPLE_STEPS), np.ones(len(rows), dtype=bool)
+        scaled = AxisCosts(factor * share, params.alpha, max(1, round(costs.n_min / share)))
+        small = AxisSearch(data.X_original[rows], data.y[rows], data.K, data.weights[rows], scaled)
+        part, sample_rows = budget.part(0.5, SAMPLE_STEPS), np.ones(len(rows), dtype=bool)
         subset = replace(
             data,
             X_original=data.X_original[rows],
@@ -244,18 +244,20 @@ def large_candidates(data: Data, params: Any, budget: Budget, seed: int) -> Iter
             weights=data.weights[rows],
             index=None,
         )
-        greedy = cart(subset, params.depth, few.n_min, seed)
-        ends = with_exact_ends(greedy, small, 1, all_rows, part)
+        greedy = cart(subset, params.depth, scaled.n_min, seed)
+        ends = with_exact_ends(greedy, small, 1, sample_rows, part)
         found.append(as_tree(subset, params.depth, ends))
         found.append(
-            as_tree(subset, params.depth, small.below(all_rows, params.depth, budget.part(0.5, SAMPLE_STEPS)))
+            as_tree(
+                subset, params.depth, small.below(sample_rows, params.depth, budget.part(0.5, SAMPLE_STEPS))
+            )
         )
         for tree in found[1:]:
-            yield as_tree(data, params.depth, bottom_up(tree, search, 1, everyone))
+            yield as_tree(data, params.depth, bottom_up(tree, search, 1, all_rows))
     for tree in found:
-        if budget.spent():
+        if budget.tick():
             return
-        yield as_tree(data, params.depth, with_exact_stumps(tree, search, 1, everyone))
+        yield as_tree(data, params.depth, with_exact_stumps(tree, search, 1, all_rows))
 
 
 def sample(data: Data, seed: int) -> IntArray:
@@ -269,7 +271,7 @@ def sample(data: Data, seed: int) -> IntArray:
     return np.sort(np.concatenate(parts))
 
 
-def with_exact_stumps(tree: AxisTree, search: Search, t: int, rows: BoolArray) -> Subtree:
+def with_exact_stumps(tree: AxisTree, search: AxisSearch, t: int, rows: BoolArray) -> AxisSubtree:
     """The tree's upper splits with the best single split, or none, in place of each of its last ones."""
     if t > tree.n_branch // 2 or tree.feature[t - 1] < 0:
         return search.stump(rows) if t <= tree.n_branch else search.leaf(rows)
@@ -282,10 +284,10 @@ def with_exact_stumps(tree: AxisTree, search: Search, t: int, rows: BoolArray) -
     one = with_exact_stumps(tree, search, 2 * t, left)
     two = with_exact_stumps(tree, search, 2 * t + 1, rows & ~left)
     cost = search.costs.split + one.cost + two.cost
-    return leaf if leaf.cost <= cost else Subtree(cost, leaf.label, j, threshold, one, two)
+    return leaf if leaf.cost <= cost else AxisSubtree(cost, leaf.label, j, threshold, one, two)
 
 
-def bottom_up(tree: AxisTree, search: Search, t: int, rows: BoolArray) -> Subtree:
+def bottom_up(tree: AxisTree, search: AxisSearch, t: int, rows: BoolArray) -> AxisSubtree:
     """The tree's best pruning."""
     leaf = search.leaf(rows)
     if t > tree.n_branch or tree.feature[t - 1] < 0:
@@ -297,10 +299,12 @@ def bottom_up(tree: AxisTree, search: Search, t: int, rows: BoolArray) -> Subtre
         return leaf
     one, two = bottom_up(tree, search, 2 * t, left), bottom_up(tree, search, 2 * t + 1, rows & ~left)
     cost = search.costs.split + one.cost + two.cost
-    return leaf if leaf.cost <= cost else Subtree(cost, leaf.label, j, threshold, one, two)
+    return leaf if leaf.cost <= cost else AxisSubtree(cost, leaf.label, j, threshold, one, two)
 
 
-def with_exact_ends(tree: AxisTree, search: Search, t: int, rows: BoolArray, budget: Budget) -> Subtree:
+def with_exact_ends(
+    tree: AxisTree, search: AxisSearch, t: int, rows: BoolArray, budget: Budget
+) -> AxisSubtree:
     """The tree's upper splits with exact subtrees in place of its last two levels."""
     depth = tree.depth - (t.bit_length() - 1)
     leaf = search.leaf(rows)
@@ -311,4 +315,4 @@ def with_exact_ends(tree: AxisTree, search: Search, t: int, rows: BoolArray, bud
     one = with_exact_ends(tree, search, 2 * t, left, budget)
     two = with_exact_ends(tree, search, 2 * t + 1, rows & ~left, budget)
     cost = search.costs.split + one.cost + two.cost
-    return leaf if leaf.cost <= cost else Subtree(cost, leaf.label, j, threshold, one, two)
+    return leaf if leaf.cost <= cost else AxisSubtree(cost, leaf.label, j, threshold, one, two)

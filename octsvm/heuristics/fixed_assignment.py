@@ -1,8 +1,8 @@
-"""The convex problem that is left once routing and relabelling are fixed: all hyperplanes with their shared δ.
+"""The cone program that is left once the assignment is fixed: all hyperplanes with their shared δ.
 
-With every row's node on every level (z, θ) and the label that is believed of it there (ξ), OCTSVM is a second-order cone
+With every row's node on every level (z, θ) and the label that is taken of it there (ξ), OCTSVM is a second-order cone
 program in ω_t, ω_t0, e and δ, and RE-SVM a quadratic program; under the norm l1 both are linear. Clarabel solves it.
-Everything is in scaled units, and nodes that do not split cost the same throughout.
+Everything is in scaled units; what nodes without a split cost is a constant.
 """
 
 from __future__ import annotations
@@ -15,20 +15,35 @@ from scipy import sparse
 
 from ..formulations.base import BoolArray, FloatArray, IntArray
 
-BAND = 3.0  # rows farther than this beyond their margin and off their hyperplane are left away at first
-PASSES = 4  # in each the rows that were wrongly left away are brought in; in the last one all are in
-CLEAR = 1e-7  # by which rows keep clear of their hyperplane
-# The same, and the tolerances, where costs are so small that this much counts.
-SHARP_CLEAR, SHARP = 2e-9, 1e-10
-ITERATIONS = 60
-ROUGH = (1e-3, 1e-3, 1e-6)  # tolerances of the gap, absolute and relative, and of the rows
+# Beyond its margin and off its hyperplane: rows farther out than this are left out of the first pass.
+BAND = 3.0
+PASSES = 4  # each adds the rows that were wrongly left out; the last one has all rows
+ITERATIONS = 60  # of the interior-point method; 10 to 30 are usual
 
 
 @dataclass(frozen=True)
-class Fixed:
-    """What is fixed: ``node`` (n, D + 1) of each row on each level, ``label`` (n, D + 1) believed there, ±1, ``split`` (T,).
+class Tolerance:
+    """How exactly the cone program is solved.
 
-    ``score`` (n, D + 1) is that of a tree nearby: rows far out are left away at first.
+    ``accuracy`` holds the tolerances of the absolute gap, of the relative gap and of feasibility (None: Clarabel's own);
+    ``clearance`` is how far beyond the boundary rule rows are kept, so that rounding does not send them to the other side.
+    """
+
+    accuracy: tuple[float, float, float] | None = None
+    clearance: float = 1e-7
+
+
+STANDARD = Tolerance()
+LOOSE = Tolerance((1e-3, 1e-3, 1e-6))  # for trees of which only the cost is compared
+TIGHT = Tolerance((1e-10, 1e-10, 1e-10), 2e-9)  # where costs are so small that the clearance of 1e-7 counts
+CLEAR = STANDARD.clearance
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """The discrete part of a tree: ``node`` (n, D + 1) of each row on each level, ``label`` (n, D + 1) taken there, ±1, ``split`` (T,).
+
+    ``score`` (n, D + 1) is that of a tree nearby: rows far from their hyperplane are left out at first.
     """
 
     node: IntArray
@@ -38,27 +53,27 @@ class Fixed:
 
 
 @dataclass(frozen=True)
-class Solved:
-    """Best ω (T, p) and ω_0 (T,) of the nodes that split, zeros elsewhere, and multipliers (n, D + 1), none below 0.
+class Solution:
+    """Optimal ω (T, p) and ω_0 (T,) of the nodes that split, zeros elsewhere, and dual values (n, D + 1), none below 0.
 
-    ``side`` says what the objective falls by for a unit by which a row may cross to the other side, ``hinge`` for a
-    unit by which its margin may be smaller: the slope at the solution. Rows at nodes that do not split have none.
-    ``price`` (T,) is what a unit of a node's ½‖ω_t‖ costs: they share the 1 of δ, and nodes shorter than δ allows have none.
+    ``side`` is the dual value of a row's routing constraint: what the objective falls by for each unit by which the row may
+    cross its hyperplane. ``hinge`` is that of its margin constraint. Rows at nodes that do not split have none.
+    ``norm_dual`` (T,) is the dual value of ½‖ω_t‖ ≤ δ: over the nodes it sums to 1, and is 0 where ½‖ω_t‖ < δ.
     """
 
     omega: FloatArray
     omega0: FloatArray
     side: FloatArray
     hinge: FloatArray
-    price: FloatArray
+    norm_dual: FloatArray
 
 
 @dataclass(frozen=True)
 class Costs:
-    """What the problem is made of besides the rows.
+    """What the cone program needs besides the rows.
 
-    ``mu`` is how far off the plane a row that goes left lies, ``norm`` "l2" or "l1", ``single`` means RE-SVM. What is given up
-    (c2) and splits (c3) cost the same whatever the hyperplanes are.
+    ``mu`` is how far below 0 the score of a row that goes left is, ``norm`` "l2" or "l1", ``single`` means RE-SVM. The costs
+    of labels given up (c2) and of splits (c3) do not depend on the hyperplanes.
     """
 
     c1: float
@@ -70,46 +85,46 @@ class Costs:
 def solve(
     X: FloatArray,
     weights: FloatArray,
-    fixed: Fixed,
+    assignment: Assignment,
     costs: Costs,
-    rough: bool = False,
-    sharp: bool = False,
-) -> Solved | None:
-    """The best hyperplanes for what is fixed, for rows ``X (n, p)`` and ``weights (n,)``.
+    tolerance: Tolerance = STANDARD,
+) -> Solution | None:
+    """The optimal hyperplanes for an assignment of the rows ``X (n, p)`` with ``weights (n,)``.
 
-    ``rough``: nearly the best, sooner; ``sharp``: so close to the other side of their planes that rows may end up there.
-
-    None where no node splits, where no hyperplanes route as fixed, and where the solver gives up.
+    None where no node splits, where no hyperplanes route the rows as assigned, and where the solver gives up. With a
+    ``TIGHT`` tolerance rows are so close to the boundary that rounding may send them to the other side.
     """
-    nodes = np.flatnonzero(fixed.split) + 1
-    if not len(nodes):
+    if not assignment.split.any():
         return None
-    levels = fixed.node.shape[1]
-    near = (fixed.label * fixed.score < 1.0 + BAND) | (np.abs(fixed.score) < BAND)
+    near = (assignment.label * assignment.score < 1.0 + BAND) | (np.abs(assignment.score) < BAND)
     for left in reversed(range(PASSES)):
         if left == 0:
             near[:] = True
-        found = _solve(X, weights, fixed, near, nodes, costs, rough, sharp)
-        if found is None:
-            return None
-        missing = False
-        for level in range(levels):
-            t = fixed.node[:, level]
-            s = np.einsum("ij,ij->i", X, found.omega[t - 1]) + found.omega0[t - 1]
-            out = fixed.label[:, level] * s < 1 - 1e-9
-            if level < levels - 1:
-                right = fixed.node[:, level + 1] % 2 == 1
-                out |= np.where(right, s < 0, s > -costs.mu)
-            out &= fixed.split[t - 1] & ~near[:, level]
-            near[:, level] |= out
-            missing = missing or bool(out.any())
-        if not missing:
+        found = _ConeProgram(X, weights, assignment, costs, near, tolerance.clearance).solve(tolerance)
+        if found is None or not _add_violated(X, assignment, costs.mu, found, near):
             break
     return found
 
 
+def _add_violated(X: FloatArray, assignment: Assignment, mu: float, found: Solution, near: BoolArray) -> bool:
+    """Mark the rows as ``near`` that were left out and whose constraints are violated; whether there are any."""
+    levels = assignment.node.shape[1]
+    added = False
+    for level in range(levels):
+        t = assignment.node[:, level]
+        s = np.einsum("ij,ij->i", X, found.omega[t - 1]) + found.omega0[t - 1]
+        out = assignment.label[:, level] * s < 1 - 1e-9
+        if level < levels - 1:
+            right = assignment.node[:, level + 1] % 2 == 1
+            out |= np.where(right, s < 0, s > -mu)
+        out &= assignment.split[t - 1] & ~near[:, level]
+        near[:, level] |= out
+        added = added or bool(out.any())
+    return added
+
+
 class _Rows:
-    """Entries of the constraint matrix, group of rows by group of rows."""
+    """Entries of the constraint matrix, added block by block."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -119,7 +134,7 @@ class _Rows:
         self.right: list[FloatArray] = []
 
     def add(self, right: FloatArray, *blocks: tuple[IntArray, FloatArray]) -> slice:
-        """Rows with this right-hand side; each block is dense, (rows, columns), at these columns."""
+        """Add rows with this right-hand side; each block is dense, (rows, columns), at these columns."""
         rows = np.arange(self.count, self.count + len(right))
         for columns, values in blocks:
             self._row.append(np.repeat(rows, len(columns)))
@@ -128,7 +143,7 @@ class _Rows:
         return self._close(right)
 
     def add_diagonal(self, columns: IntArray, values: FloatArray) -> None:
-        """Entries of the rows added last, one a row."""
+        """Add an entry to each of the rows added last."""
         self._row.append(np.arange(self.count - len(columns), self.count))
         self._column.append(columns)
         self._value.append(values)
@@ -145,109 +160,135 @@ class _Rows:
         return sparse.csc_matrix((entries, at), shape=(self.count, columns))
 
 
-def _solve(
-    X: FloatArray,
-    weights: FloatArray,
-    fixed: Fixed,
-    near: BoolArray,
-    nodes: IntArray,
-    costs: Costs,
-    rough: bool,
-    sharp: bool,
-) -> Solved | None:
-    """The same for the rows ``near`` (n, D + 1) and their nodes only; ``nodes`` are those that split."""
+class _ConeProgram:
+    """The program over the rows ``near`` (n, D + 1) at the nodes that split.
+
+    Columns: ω and ω_0 of each node, then |ω| of all nodes under l1, δ (not of RE-SVM), and e. Constraints: for each node the
+    margins, then the routing; e ≥ 0; then the norms.
+    """
+
+    def __init__(
+        self,
+        X: FloatArray,
+        weights: FloatArray,
+        assignment: Assignment,
+        costs: Costs,
+        near: BoolArray,
+        clearance: float,
+    ) -> None:
+        self.assignment, self.costs, self.clearance = assignment, costs, clearance
+        self.nodes = np.flatnonzero(assignment.split) + 1
+        self.p, self.m = X.shape[1], len(self.nodes)
+        self.width = self.p + 1  # columns of a node
+        self.abs_at = self.m * self.width
+        self.delta = self.abs_at + (self.m * self.p if costs.norm == "l1" else 0)
+        self.errors_at = self.count = self.delta + (0 if costs.single else 1)
+        self.rows = _Rows()
+        self._hinges: list[tuple[slice, IntArray, int]] = []  # constraints, rows of the data, level
+        self._sides: list[tuple[slice, IntArray, int]] = []
+        penalty: list[FloatArray] = []
+        for k, t in enumerate(self.nodes.tolist()):
+            level = t.bit_length() - 1
+            here = np.flatnonzero((assignment.node[:, level] == t) & near[:, level])
+            if len(here):
+                self._add_node(k, t, here, X[here])
+                penalty.append(costs.c1 * weights[here])
+        n_errors = self.count - self.errors_at
+        self.rows.add(np.zeros(n_errors))
+        self.rows.add_diagonal(np.arange(self.errors_at, self.count), np.full(n_errors, -1.0))
+        self.q = np.concatenate([np.zeros(self.errors_at), *penalty])
+        if not costs.single:
+            self.q[self.delta] = 1.0
+
+    def _add_node(self, k: int, t: int, here: IntArray, X: FloatArray) -> None:
+        """Margin constraints of the rows at node ``t``, the ``k``-th that splits, and their sides at a branch node."""
+        level = t.bit_length() - 1
+        own = np.arange(k * self.width, (k + 1) * self.width)
+        A = np.column_stack([X, np.ones(len(here))])
+        y = self.assignment.label[here, level]
+        at = self.rows.add(np.full(len(here), -1.0), (own, -y[:, None] * A))
+        self.rows.add_diagonal(np.arange(self.count, self.count + len(here)), np.full(len(here), -1.0))
+        self._hinges.append((at, here, level))
+        self.count += len(here)
+        if level < self.assignment.node.shape[1] - 1:
+            right = self.assignment.node[here, level + 1] % 2 == 1
+            bound = np.where(right, -self.clearance, -self.costs.mu - self.clearance)
+            at = self.rows.add(bound, (own, np.where(right, -1.0, 1.0)[:, None] * A))
+            self._sides.append((at, here, level))
+
+    def _add_absolute_values(self) -> None:
+        """Norm l1: -|ω| ≤ ω ≤ |ω|, whose sum is the margin term of RE-SVM and at most 2δ of OCTSVM."""
+        p, E = self.p, np.eye(self.p)
+        for k in range(self.m):
+            omega = np.arange(k * self.width, k * self.width + p)
+            size = np.arange(self.abs_at + k * p, self.abs_at + (k + 1) * p)
+            self.rows.add(np.zeros(p), (omega, E), (size, -E))
+            self.rows.add(np.zeros(p), (omega, -E), (size, -E))
+            if self.costs.single:
+                self.q[size] = 1.0
+            else:
+                delta = np.array([self.delta]), np.array([[-2.0]])
+                self.rows.add(np.zeros(1), (size, np.ones((1, p))), delta)
+
+    def _add_norm_cones(self) -> None:
+        """Norm l2 of OCTSVM: (2δ, ω_t) in a second-order cone."""
+        for k in range(self.m):
+            self.rows.add(np.zeros(self.p + 1))
+            omega = np.arange(k * self.width, k * self.width + self.p)
+            columns = np.concatenate([[self.delta], omega])
+            self.rows.add_diagonal(columns, -np.concatenate([[2.0], np.ones(self.p)]))
+
+    def solve(self, tolerance: Tolerance) -> Solution | None:
+        """The optimum and its dual values by Clarabel; None where there is none."""
+        import clarabel
+
+        P, norm_at = sparse.csc_matrix((self.count, self.count)), 0
+        if self.costs.norm == "l1":
+            self._add_absolute_values()
+        cones = [clarabel.NonnegativeConeT(self.rows.count)]
+        if self.costs.norm == "l2" and self.costs.single:
+            diagonal = np.zeros(self.count)
+            diagonal[: self.p] = 1.0
+            P = sparse.diags(diagonal, format="csc")
+        elif self.costs.norm == "l2":
+            norm_at = self.rows.count
+            self._add_norm_cones()
+            cones += [clarabel.SecondOrderConeT(self.p + 1) for _ in range(self.m)]
+        found = clarabel.DefaultSolver(
+            P,
+            self.q,
+            self.rows.matrix(self.count),
+            np.concatenate(self.rows.right),
+            cones,
+            _settings(tolerance),
+        ).solve()
+        if str(found.status) not in ("Solved", "AlmostSolved"):
+            return None
+        return self._solution(np.asarray(found.x), np.asarray(found.z), norm_at)
+
+    def _solution(self, x: FloatArray, z: FloatArray, norm_at: int) -> Solution:
+        """Hyperplanes and dual values of a primal and a dual solution; cones of norms begin at row ``norm_at``, if there are any."""
+        T, shape = len(self.assignment.split), self.assignment.node.shape
+        own = x[: self.abs_at].reshape(self.m, self.width)
+        omega, omega0 = np.zeros((T, self.p)), np.zeros(T)
+        omega[self.nodes - 1], omega0[self.nodes - 1] = own[:, : self.p], own[:, self.p]
+        side, hinge, norm_dual = np.zeros(shape), np.zeros(shape), np.zeros(T)
+        for at, here, level in self._hinges:
+            hinge[here, level] = z[at]
+        for at, here, level in self._sides:
+            side[here, level] = z[at]
+        if norm_at:
+            norm_dual[self.nodes - 1] = 2 * z[norm_at :: self.p + 1][: self.m]
+        return Solution(omega, omega0, side, hinge, norm_dual)
+
+
+def _settings(tolerance: Tolerance) -> Any:
     import clarabel
 
-    p, m, T = X.shape[1], len(nodes), len(fixed.split)
-    levels = fixed.node.shape[1]
-    branch = 2 ** (levels - 1) - 1
-    # Columns: ω and ω_0 of each node, then |ω| of all nodes under l1, δ (not of RE-SVM), and e.
-    width = p + 1
-    sparse_norm = costs.norm == "l1"
-    sizes_at = m * width
-    delta = sizes_at + (m * p if sparse_norm else 0)
-    errors_at = delta + (0 if costs.single else 1)
-    rows = _Rows()
-    price: list[FloatArray] = []
-    of_hinge: list[tuple[slice, IntArray, int]] = []
-    of_side: list[tuple[slice, IntArray, int]] = []
-    count = errors_at
-    for k, t in enumerate(nodes.tolist()):
-        level = t.bit_length() - 1
-        here = np.flatnonzero((fixed.node[:, level] == t) & near[:, level])
-        if not len(here):
-            continue
-        own = np.arange(k * width, (k + 1) * width)
-        A = np.column_stack([X[here], np.ones(len(here))])
-        y = fixed.label[here, level]
-        at = rows.add(np.full(len(here), -1.0), (own, -y[:, None] * A))
-        rows.add_diagonal(np.arange(count, count + len(here)), np.full(len(here), -1.0))
-        of_hinge.append((at, here, level))
-        price.append(costs.c1 * weights[here])
-        count += len(here)
-        if t <= branch:
-            right = fixed.node[here, level + 1] % 2 == 1
-            clear = SHARP_CLEAR if sharp else CLEAR
-            at = rows.add(
-                np.where(right, -clear, -costs.mu - clear), (own, np.where(right, -1.0, 1.0)[:, None] * A)
-            )
-            of_side.append((at, here, level))
-    n_errors = count - errors_at
-    rows.add(np.zeros(n_errors))
-    rows.add_diagonal(np.arange(errors_at, count), np.full(n_errors, -1.0))
-    cones = []
-    of_norm = 0
-    q = np.concatenate([np.zeros(errors_at), *price])
-    P = sparse.csc_matrix((count, count))
-    if not costs.single:
-        q[delta] = 1.0
-    if sparse_norm:
-        E = np.eye(p)
-        for k in range(m):
-            omega = np.arange(k * width, k * width + p)
-            size = np.arange(sizes_at + k * p, sizes_at + (k + 1) * p)
-            rows.add(np.zeros(p), (omega, E), (size, -E))
-            rows.add(np.zeros(p), (omega, -E), (size, -E))
-            if costs.single:
-                q[size] = 1.0
-            else:
-                rows.add(np.zeros(1), (size, np.ones((1, p))), (np.array([delta]), np.array([[-2.0]])))
-        cones.append(clarabel.NonnegativeConeT(rows.count))
-    elif costs.single:
-        cones.append(clarabel.NonnegativeConeT(rows.count))
-        diagonal = np.zeros(count)
-        diagonal[:p] = 1.0
-        P = sparse.diags(diagonal, format="csc")
-    else:
-        cones.append(clarabel.NonnegativeConeT(rows.count))
-        of_norm = rows.count
-        for k in range(m):
-            rows.add(np.zeros(p + 1))
-            columns = np.concatenate([[delta], np.arange(k * width, k * width + p)])
-            rows.add_diagonal(columns, -np.concatenate([[2.0], np.ones(p)]))
-            cones.append(clarabel.SecondOrderConeT(p + 1))
     settings = clarabel.DefaultSettings()
     settings.verbose, settings.max_iter = False, ITERATIONS
-    if rough:
-        settings.tol_gap_abs, settings.tol_gap_rel, settings.tol_feas = ROUGH
-    if sharp:
-        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = SHARP
+    if tolerance.accuracy is not None:
+        settings.tol_gap_abs, settings.tol_gap_rel, settings.tol_feas = tolerance.accuracy
     if hasattr(settings, "max_threads"):
         settings.max_threads = 1
-    found = clarabel.DefaultSolver(
-        P, q, rows.matrix(count), np.concatenate(rows.right), cones, settings
-    ).solve()
-    if str(found.status) not in ("Solved", "AlmostSolved"):
-        return None
-    x, z = np.asarray(found.x)[:sizes_at].reshape(m, width), np.asarray(found.z)
-    omega, omega0 = np.zeros((T, p)), np.zeros(T)
-    omega[nodes - 1], omega0[nodes - 1] = x[:, :p], x[:, p]
-    side, hinge = np.zeros(fixed.node.shape), np.zeros(fixed.node.shape)
-    for at, here, level in of_hinge:
-        hinge[here, level] = z[at]
-    for at, here, level in of_side:
-        side[here, level] = z[at]
-    of_size = np.zeros(T)
-    if of_norm:
-        of_size[nodes - 1] = 2 * z[of_norm :: p + 1][:m]
-    return Solved(omega, omega0, side, hinge, of_size)
+    return settings

@@ -1,6 +1,6 @@
 """Linear support vector machines for the inner loops of the start heuristics, by scikit-learn or an active-set method.
 
-On small tables and where errors are dear the active-set method is tried first (:mod:`.active_set`).
+With a large penalty of errors and on small tables the active-set method is tried first (:mod:`.active_set`).
 On tables of a hundred rows scikit-learn spends most of its time on checks. Where its binding of LIBSVM answers on a
 small problem as the public class does, it is called directly; otherwise the public class is.
 """
@@ -16,16 +16,23 @@ import numpy as np
 from ..formulations.base import BoolArray, FloatArray, IntArray
 from . import active_set
 
-DEAR = 10.0  # price of an error from which the active-set method is tried
+LARGE_PENALTY = 10.0  # of an error: from here on SMO converges slowly, and the active-set method is tried
 FEW, NARROW = 500, 100  # rows and features up to which it is
-STEEP, PATIENT_STEPS = 1e5, 600  # a price of errors beside which the length is nothing, and what that takes
+HARD_PENALTY, HARD_ITERATIONS = (
+    1e5,
+    600,
+)  # of errors, beside which ½‖ω‖² does not count, and what the active-set method takes
 LARGE = 3000  # rows beyond which the dual solver is too slow
-MOST_SOLVED = 400  # support vectors
-TUBE, REGRESSION = 4096.0, (1e-2, 2_000)  # half its width; tolerance and iterations
-ROUGH, PATIENT, CAREFUL = (1e-3, 5_000), (1e-3, 20_000), (1e-7, 40_000)  # tolerance and iterations
+MOST_POLISHED = 400  # support vectors, of which a dense linear system is solved
+TUBE = 4096.0  # half the width of the tube of a regression, so wide that one of its sides is never reached
+Effort = tuple[float, int]  # tolerance and iterations of LIBSVM
+REGRESSION: Effort = (1e-2, 2_000)
+LOOSE: Effort = (1e-3, 5_000)
+PATIENT: Effort = (1e-3, 20_000)
+TIGHT: Effort = (1e-7, 40_000)
 
 
-def fit_svm(
+def fit_linear_svm(
     X: FloatArray,
     sign: FloatArray,
     weights: FloatArray,
@@ -41,23 +48,23 @@ def fit_svm(
         X, sign, weights = X[used], sign[used], weights[used]
     if len(X) > LARGE:
         return _primal(X, sign, weights, C)
-    if C >= DEAR and _is_small(X):
+    if C >= LARGE_PENALTY and _is_small(X):
         found = active_set.least_violation(X, sign > 0, sign, C * weights)
         if found is not None:
             return found[1:]
-    effort = CAREFUL if careful else PATIENT if patient else ROUGH
+    effort = TIGHT if careful else PATIENT if patient else LOOSE
     direct = binding()
     if direct is not None:
-        return _direct(direct, X, sign, weights, C, *effort)
-    return _public(X, sign, weights, C, *effort)
+        return _direct(direct, X, sign, weights, C, effort)
+    return _public(X, sign, weights, C, effort)
 
 
 def least_slack(
-    X: FloatArray, sign: FloatArray, weights: FloatArray, length: float = 1e-3
+    X: FloatArray, sign: FloatArray, weights: FloatArray, norm_weight: float = 1e-3
 ) -> tuple[FloatArray, float]:
-    """ω and ω_0 with the least Σ w max(0, 1 - y s) + length·‖ω‖_1, a linear program; zeros where there is no answer.
+    """ω and ω_0 with the least Σ w max(0, 1 - y s) + norm_weight·‖ω‖_1, a linear program; zeros where there is no answer.
 
-    Other than an SVM with a large C it is exact for hyperplanes of any length.
+    Unlike an SVM with a large C it is exact whatever the norm of ω is.
     """
     from scipy.optimize import linprog
 
@@ -65,41 +72,41 @@ def least_slack(
     n, p = int(used.sum()), X.shape[1]
     if n and _is_small(X[used]):
         y = sign[used]
-        steep = active_set.least_violation(X[used], y > 0, y, STEEP * weights[used], PATIENT_STEPS)
-        if steep is not None:
-            return steep[1:]
+        hard = active_set.least_violation(X[used], y > 0, y, HARD_PENALTY * weights[used], HARD_ITERATIONS)
+        if hard is not None:
+            return hard[1:]
     A = sign[used, None] * np.column_stack([X[used], np.ones(n)])
-    price = np.concatenate([np.full(p, length), [0.0]])
+    cost = np.concatenate([np.full(p, norm_weight), [0.0]])
     found = linprog(
-        np.concatenate([price, price, weights[used]]),
+        np.concatenate([cost, cost, weights[used]]),
         A_ub=-np.hstack([A, -A, np.eye(n)]),
         b_ub=-np.ones(n),
     )
     if found.x is None:
         return np.zeros(p), 0.0
-    plane = found.x[: p + 1] - found.x[p + 1 : 2 * p + 2]
-    return plane[:p], float(plane[p])
+    hyperplane = found.x[: p + 1] - found.x[p + 1 : 2 * p + 2]
+    return hyperplane[:p], float(hyperplane[p])
 
 
-def least_violation(X: FloatArray, over: BoolArray, bound: FloatArray, most: FloatArray) -> float:
-    """About the least ½‖ω‖² + Σ most·violation of ω'x + ω_0 ≥ bound where ``over``, and ≤ bound elsewhere.
+def least_violation(X: FloatArray, over: BoolArray, bound: FloatArray, penalty: FloatArray) -> float:
+    """About the least ½‖ω‖² + Σ penalty·violation of ω'x + ω_0 ≥ bound where ``over``, and ≤ bound elsewhere.
 
-    Where violations are dear it is what the active-set method ends with. Elsewhere it is the dual value, from below, that
+    With large penalties it is the optimum of the active-set method. Elsewhere it is the dual objective, a lower bound, that
     LIBSVM ends with, for support vector regression with a tube so wide that of the two sides of every row one is never
-    reached. Little precision is needed for it to be of use, and margins that are missed by a hair do not count.
+    reached. Little precision is needed for it to be of use.
     """
-    used = most > 0
+    used = penalty > 0
     if not used.any():
         return 0.0
-    X, over, bound, most = X[used], over[used], bound[used], most[used]
-    if most.min() >= DEAR and _is_small(X):
-        exact = active_set.least_violation(X, over, bound, most)
+    X, over, bound, penalty = X[used], over[used], bound[used], penalty[used]
+    if penalty.min() >= LARGE_PENALTY and _is_small(X):
+        exact = active_set.least_violation(X, over, bound, penalty)
         if exact is not None:
             return exact[0]
     target = np.where(over, bound + TUBE, bound - TUBE)
     direct = binding()
     if direct is None:
-        support, dual = _public_regression(X, target, most)
+        support, dual = _public_regression(X, target, penalty)
     else:
         direct.set_verbosity_wrap(0)
         found = direct.fit(
@@ -112,7 +119,7 @@ def least_violation(X: FloatArray, over: BoolArray, bound: FloatArray, most: Flo
             tol=REGRESSION[0],
             cache_size=50.0,
             max_iter=REGRESSION[1],
-            sample_weight=np.ascontiguousarray(most, dtype=np.float64),
+            sample_weight=np.ascontiguousarray(penalty, dtype=np.float64),
         )
         support, dual = np.asarray(found[0]), np.asarray(found[3])[0]
     omega = dual @ X[support]
@@ -123,7 +130,7 @@ def _is_small(X: FloatArray) -> bool:
     return len(X) <= FEW and X.shape[1] <= NARROW
 
 
-def _public_regression(X: FloatArray, target: FloatArray, most: FloatArray) -> tuple[IntArray, FloatArray]:
+def _public_regression(X: FloatArray, target: FloatArray, penalty: FloatArray) -> tuple[IntArray, FloatArray]:
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.svm import SVR
 
@@ -132,11 +139,11 @@ def _public_regression(X: FloatArray, target: FloatArray, most: FloatArray) -> t
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        model.fit(X, target, sample_weight=most)
+        model.fit(X, target, sample_weight=penalty)
     return np.asarray(model.support_), np.asarray(model.dual_coef_)[0]
 
 
-def fit_sparse_svm(X: FloatArray, sign: FloatArray, weights: FloatArray, C: float) -> FloatArray:
+def fit_sparse_linear_svm(X: FloatArray, sign: FloatArray, weights: FloatArray, C: float) -> FloatArray:
     """Normal vector (p,) of an SVM with the sum of absolute weights and squared errors; zero where one class is left."""
     used = weights > 0
     if not used.any() or (sign[used] == sign[used][0]).all():
@@ -159,18 +166,18 @@ def _primal(X: FloatArray, sign: FloatArray, weights: FloatArray, C: float) -> t
 
     model: Any = LinearSVC(C=C, loss="hinge", intercept_scaling=10.0, max_iter=200, random_state=0)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # a rough hyperplane is as good a start
+        warnings.simplefilter("ignore", ConvergenceWarning)  # a loose hyperplane is as good a start
         model.fit(X, sign, sample_weight=weights)
     return np.asarray(model.coef_[0], dtype=float), float(model.intercept_[0])
 
 
 def _public(
-    X: FloatArray, sign: FloatArray, weights: FloatArray, C: float, tolerance: float, iterations: int
+    X: FloatArray, sign: FloatArray, weights: FloatArray, C: float, effort: Effort
 ) -> tuple[FloatArray, float]:
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.svm import SVC
 
-    model: Any = SVC(kernel="linear", C=C, cache_size=50, tol=tolerance, max_iter=iterations)
+    model: Any = SVC(kernel="linear", C=C, cache_size=50, tol=effort[0], max_iter=effort[1])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(X, sign, sample_weight=weights)
@@ -183,8 +190,7 @@ def _direct(
     sign: FloatArray,
     weights: FloatArray,
     C: float,
-    tolerance: float,
-    iterations: int,
+    effort: Effort,
 ) -> tuple[FloatArray, float]:
     binding.set_verbosity_wrap(0)
     found = binding.fit(
@@ -193,32 +199,32 @@ def _direct(
         svm_type=0,
         kernel="linear",
         C=float(C),
-        tol=tolerance,
+        tol=effort[0],
         cache_size=50.0,
-        max_iter=iterations,
+        max_iter=effort[1],
         sample_weight=np.ascontiguousarray(weights, dtype=np.float64),
     )
     support, vectors = np.asarray(found[0]), np.asarray(found[1])
     dual, intercept = -np.asarray(found[3])[0], -float(np.asarray(found[4])[0])
     omega = dual @ vectors
-    if tolerance < ROUGH[0] and len(support) <= MOST_SOLVED:
-        return _sharpened(vectors, sign[support], dual, C * weights[support], omega, intercept)
+    if effort[0] < LOOSE[0] and len(support) <= MOST_POLISHED:
+        return _polished(vectors, sign[support], dual, C * weights[support], omega, intercept)
     return omega, intercept
 
 
-def _sharpened(
+def _polished(
     vectors: FloatArray,
     sign: FloatArray,
     dual: FloatArray,
-    most: FloatArray,
+    penalty: FloatArray,
     omega: FloatArray,
     intercept: float,
 ) -> tuple[FloatArray, float]:
-    """The machine whose free support vectors have a margin of exactly 1; LIBSVM's kernel is in single precision.
+    """The linear SVM whose free support vectors have a margin of exactly 1; LIBSVM's kernel is in single precision.
 
-    ``dual`` holds α_i y_i of the support vectors, ``most`` their largest α_i.
+    ``dual`` holds α_i y_i of the support vectors, ``penalty`` their largest possible α_i.
     """
-    free = np.abs(dual) < most * (1 - 1e-6)
+    free = np.abs(dual) < penalty * (1 - 1e-6)
     if not free.any():
         return omega, intercept
     F, y = vectors[free], sign[free]
@@ -232,9 +238,9 @@ def _sharpened(
         solved = np.linalg.solve(matrix, right)
     except np.linalg.LinAlgError:
         return omega, intercept
-    sharp = solved[:m] @ F + bound
-    close = np.abs(sharp - omega).max() <= 1e-2 * np.abs(omega).max()
-    return (sharp, float(solved[m])) if close else (omega, intercept)
+    exact = solved[:m] @ F + bound
+    close = np.abs(exact - omega).max() <= 1e-2 * np.abs(omega).max()
+    return (exact, float(solved[m])) if close else (omega, intercept)
 
 
 @cache
@@ -246,8 +252,8 @@ def binding() -> Any:
         rng = np.random.default_rng(0)
         X = rng.random((30, 3))
         sign, weights = np.where(X[:, 0] + 0.3 * rng.random(30) > 0.6, 1.0, -1.0), rng.random(30) + 0.5
-        wanted, wanted0 = _public(X, sign, weights, 3.0, 1e-4, 10_000)
-        omega, omega0 = _direct(_libsvm, X, sign, weights, 3.0, 1e-4, 10_000)
+        wanted, wanted0 = _public(X, sign, weights, 3.0, (1e-4, 10_000))
+        omega, omega0 = _direct(_libsvm, X, sign, weights, 3.0, (1e-4, 10_000))
     except Exception:  # it is no public function: any change of it may end in any error
         return None
     same = np.allclose(omega, wanted, rtol=1e-3, atol=1e-3) and abs(omega0 - wanted0) < 1e-2

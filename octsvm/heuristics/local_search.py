@@ -1,431 +1,450 @@
-"""Local search over routing and labels: whatever is changed, all hyperplanes are the best ones for it.
+"""Local search over assignments: after every move, all hyperplanes are optimal for the new assignment.
 
-A tree's structure is the node of every row on every level, the labels believed there and the nodes that split. For a
-structure the rest is convex (:mod:`.convex`), and its multipliers say which rows hold a hyperplane back: those are
-sent to the other side, given up, or taken back first, and with them rows that would pay less on the other side. What a change
-will cost is estimated (:mod:`.estimates`) before it is solved, and structures that were seen before are not solved again.
+The assignment of a tree is the node of every row on every level, the label taken of it there, and the nodes that split. With
+the assignment fixed the rest is convex (:mod:`.fixed_assignment`). Its dual values say which rows hold a hyperplane back: the
+moves send those to the other side, give their labels up or take them back first, and in turn rows that would cost less on the
+other side. The cost of a move is estimated (:mod:`.move_estimates`) before it is solved for, and no assignment is solved for
+twice.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from itertools import chain, islice, zip_longest
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from . import fixed_assignment as convex
-from . import hard_margin as hard_margins
-from .alternating_optimisation import saved_on_the_right
-from .linear_svm import fit_svm
-from .move_estimates import Estimates, changed_rows
+from . import fixed_assignment, hard_margin
+from .alternating_optimisation import saving_on_the_right
+from .fixed_assignment import LOOSE, STANDARD, TIGHT, Assignment, Costs, Tolerance
+from .linear_svm import fit_linear_svm
+from .move_estimates import MoveEstimates
+from .solved_tree import SolvedTree, changed_rows
+from .tree_builder import Hyperplanes, TreeBuilder
 
-if TYPE_CHECKING:
-    from .tree_builder import Planes, Workshop
-
-ALTERNATIONS = 6  # of hyperplanes and labels
-MOST_MOVES = 24  # single changes that are tried of a tree
-STEP, SOLVED = 8, 3  # those looked at together, and of them those solved
-STEPS, CHOICES, FIRST = 6, 12, 4  # of a walk, changes looked at for one, and those the first is one of
-DETOUR, CLOSE = 0.2, 0.03  # how much dearer than the best a walk may become, and where its trees are settled
-SWAPS, LEAPS = 8, 8  # proposals of which that with the best estimate is tried
-ARM = 0.2  # added to the distances of rows that would rather be elsewhere
-DOUBT = 2e-3  # of an estimate, relative
-NEAR = 1.5  # of a hyperplane
-PROMISING, HOPEFUL = 1.1, 1.02  # how much dearer than the best a tree may be to be settled, and further so
-IMPROVES = 1e-9  # relative
-POLISHED = 400  # rows: a few milliseconds
+ALTERNATIONS = 6  # of hyperplanes and labels; one or two are usual
+MOST_MOVES = 24  # moves by dual value from a tree; half as many by saving
+MOVES_ESTIMATED, MOVES_SOLVED = 8, 3  # of a call of try_moves: the rest is left for the next one
+TABU_MOVES = 6  # of a tabu search
+TABU_NEIGHBOURS, TABU_FIRST = (
+    12,
+    4,
+)  # estimated before each of them; of so many of the best the first is drawn
+TABU_WORSENING, TABU_OPTIMISED = (
+    0.2,
+    0.03,
+)  # relative to the best: where it ends, and where labels are optimised too
+EXCHANGES, COMPOUND_MOVES = 8, 8  # proposals, of which the one with the best estimate is tried
+DISTANCE_OFFSET = 0.2  # added to the distances that savings are divided by
+ESTIMATE_ERROR = 2e-3  # relative: moves whose estimate is worse by less are still tried
+NEAR_HYPERPLANE = 1.5  # scores of rows that are next to a hyperplane (the margin's unit is 1)
+PROMISING, WORTH_ALTERNATING = (
+    1.1,
+    1.02,
+)  # times the best cost: trees that are optimised, and beyond the first solution
+IMPROVEMENT = 1e-9  # relative: what counts as better
+POLISHED_ROWS = 400  # up to which a last solution takes a few milliseconds
 MOST_SEEN = 2 * 10**7  # bytes of the nodes of remembered trees, each of which takes five times that
 
 
-@dataclass
-class Settled:
-    """A tree whose hyperplanes are the best for its structure."""
+class LocalSearch:
+    """Optimises the best tree of a builder, and moves its rows one by one."""
 
-    planes: Planes
-    fixed: convex.Fixed
-    solved: convex.Solved
-    # Of its nodes, by node: what each costs by itself, and the length that its rows need.
-    values: dict[int, float] = field(default_factory=dict)
-    lengths: dict[int, float] = field(default_factory=dict)
+    def __init__(self, builder: TreeBuilder) -> None:
+        self.builder = builder
+        self.at: SolvedTree | None = None  # the builder's best tree, once optimised
+        self._optimised_cost = np.nan  # of the builder's best tree when it was optimised last
+        self._pending: Iterator[Assignment] = iter(())
+        self.costs = Costs(builder.c1, builder.mu, builder.norm, builder.single)
+        # Whether a row that crosses takes the label of its new side: keeping the old one costs 2·c1 or more.
+        self.label_follows_side = builder.c2 < 2 * builder.c1
+        self.estimates = MoveEstimates(builder)
+        # Most trees that are worth a look come to assignments that were seen before.
+        self._seen: dict[tuple[int, bool], SolvedTree | None] = {}
+        self._remaining: dict[int, Iterator[Assignment]] = {}
 
-    @property
-    def cost(self) -> float:
-        """The objective."""
-        return self.planes.cost
+    # -- one assignment -------------------------------------------------------------------------------------
 
-
-class Search:
-    """Settles the best tree of a workshop, and changes its structure row by row."""
-
-    def __init__(self, shop: Workshop) -> None:
-        self.shop = shop
-        self.at: Settled | None = None  # the workshop's best tree, once settled
-        self._of = np.nan  # what the workshop's best tree cost when it was settled
-        self._next: Iterator[convex.Fixed] = iter(())
-        self.costs = convex.Costs(shop.c1, shop.mu, shop.norm, shop.single)
-        self.follows = shop.c2 < 2 * shop.c1  # whether a row that crosses takes the label of the side
-        self.estimates = Estimates(shop)
-        # Most trees that are worth a look settle to structures that were seen before.
-        self._seen: dict[tuple[int, bool], Settled | None] = {}
-        self._left: dict[int, Iterator[convex.Fixed]] = {}
-
-    # -- settling -------------------------------------------------------------------------------------------
-
-    def structure(self, planes: Planes) -> convex.Fixed:
+    def assignment_of(self, planes: Hyperplanes) -> Assignment:
         """Routing of a tree and the cheaper label of every row on every level."""
-        node, score = self.shop.route(planes)
-        return convex.Fixed(node, self.shop.believed(score), planes.split, score)
+        node, score = self.builder.route(planes)
+        return Assignment(node, self.builder.cheaper_labels(score), planes.split, score)
 
-    def solve(self, fixed: convex.Fixed, base: Planes, rough: bool = False) -> Settled | None:
-        """The best hyperplanes of a structure, as a tree that was routed and charged; None where there are none."""
-        key = _key(fixed)
-        for careful in (True, False) if rough else (True,):
-            if (key, careful) in self._seen:
-                return self._seen[key, careful]
-        if len(self._seen) * fixed.node.nbytes > MOST_SEEN:
+    def solve(self, assignment: Assignment, base: Hyperplanes, loose: bool = False) -> SolvedTree | None:
+        """The optimal hyperplanes of an assignment, as a tree that was routed and evaluated; None where there are none.
+
+        ``loose``: to a loose tolerance, or what is known to a better one.
+        """
+        key = _key(assignment)
+        for exact in (True, False) if loose else (True,):
+            if (key, exact) in self._seen:
+                return self._seen[key, exact]
+        if len(self._seen) * assignment.node.nbytes > MOST_SEEN:
             self._seen.clear()
-        found = self._solved(fixed, base, rough=rough)
-        self._seen[key, not rough] = found
+        found = self._solve_assignment(assignment, base, LOOSE if loose else STANDARD)
+        self._seen[key, not loose] = found
         return found
 
-    def _solved(
-        self, fixed: convex.Fixed, base: Planes, *, rough: bool = False, sharp: bool = False
-    ) -> Settled | None:
-        shop = self.shop
-        found = None if sharp else hard_margins.solve(shop.X, shop.weights, fixed, self.costs)
+    def _solve_assignment(
+        self,
+        assignment: Assignment,
+        base: Hyperplanes,
+        tolerance: Tolerance,
+    ) -> SolvedTree | None:
+        builder, found = self.builder, None
+        if tolerance is not TIGHT:
+            found = hard_margin.solve(builder.X, builder.weights, assignment, self.costs)
         if found is None:
-            found = convex.solve(shop.X, shop.weights, fixed, self.costs, rough, sharp)
+            found = fixed_assignment.solve(builder.X, builder.weights, assignment, self.costs, tolerance)
         if found is None:
             return None
         planes = base.copy()
-        planes.split = fixed.split.copy()
+        planes.split = assignment.split.copy()
         planes.omega = np.where(planes.split[:, None], found.omega, 0.0)
         planes.omega0 = np.where(planes.split, found.omega0, planes.omega0)
-        shop.clear(planes)
-        planes.cost = shop.value(planes)
-        return Settled(planes, fixed, found) if np.isfinite(planes.cost) else None
+        builder.clear_boundaries(planes)
+        planes.cost = builder.value(planes)
+        return SolvedTree(planes, assignment, found) if np.isfinite(planes.cost) else None
 
-    def settle(self, planes: Planes, limit: float = np.inf) -> Settled | None:
-        """Hyperplanes and labels in turn until neither changes, or until the first ones leave the cost above ``limit``."""
-        best: Settled | None = None
+    def optimise(self, planes: Hyperplanes, limit: float = np.inf) -> SolvedTree | None:
+        """Optimise hyperplanes and labels in turn until neither changes, or the cost of a solution is above ``limit``."""
+        best: SolvedTree | None = None
         for _ in range(ALTERNATIONS):
-            if self.shop.budget.spent():
+            if self.builder.budget.tick():
                 break
-            found = self.solve(self.structure(planes), planes)
-            if found is None or (best is not None and found.cost >= best.cost * (1 - IMPROVES)):
+            found = self.solve(self.assignment_of(planes), planes)
+            if found is None or (best is not None and found.cost >= best.cost * (1 - IMPROVEMENT)):
                 break
             best, planes = found, found.planes
             if best.cost > limit:
                 break
         return best
 
-    def settle_best(self) -> bool:
-        """The workshop's best tree with the best hyperplanes for its structure; whether it is better."""
-        best = self.shop.best
+    def optimise_best(self) -> bool:
+        """Optimise the builder's best tree; whether it gets better."""
+        best = self.builder.best
         assert best is not None
-        self.at = self.settle(best) if best.split.any() else None
-        better = self.at is not None and self.shop.offer(self.at.planes)
-        # Not the cost of ``at``: where it is a hair dearer than the tree it came from, it is not settled again.
-        self._of = self.shop.best_cost
-        self._next = iter(()) if self.at is None else self._changes_left(self.at)
+        self.at = self.optimise(best) if best.split.any() else None
+        better = self.at is not None and self.builder.offer(self.at.planes)
+        # Not the cost of ``at``: where rounding makes it worse than the tree it came from, it is not optimised again.
+        self._optimised_cost = self.builder.best_cost
+        self._pending = iter(()) if self.at is None else self._remaining_moves(self.at)
         return better
 
-    def _changes_left(self, at: Settled) -> Iterator[convex.Fixed]:
-        """The changes of a tree that were not tried when it was the best one before."""
-        key = _key(at.fixed)
-        if key not in self._left:
-            if len(self._left) * at.fixed.node.nbytes > MOST_SEEN // 4:
-                self._left.clear()
-            self._left[key] = self._changes(at)
-        return self._left[key]
+    def _remaining_moves(self, at: SolvedTree) -> Iterator[Assignment]:
+        """The moves of a tree that were not tried when it was the best one before."""
+        key = _key(at.assignment)
+        if key not in self._remaining:
+            if len(self._remaining) * at.assignment.node.nbytes > MOST_SEEN // 4:
+                self._remaining.clear()
+            self._remaining[key] = self._moves(at)
+        return self._remaining[key]
 
     def polish(self) -> None:
-        """The best tree, which may come from a rough solution, with the very best hyperplanes; on small tables even if time is up."""
-        best = self.shop.best
+        """Solve for the best tree, which may come from a loose solution, to a tight tolerance; on small tables even if time is up."""
+        best = self.builder.best
         assert best is not None
         if not best.split.any():
             return
-        if not self.shop.budget.spent():
-            self.settle_best()
-        elif len(self.shop.X) > POLISHED:
+        if not self.builder.budget.tick():
+            self.optimise_best()
+        elif len(self.builder.X) > POLISHED_ROWS:
             return
-        best = self.shop.best
+        best = self.builder.best
         assert best is not None
-        fixed = self.structure(best)
-        for found in (self.solve(fixed, best), self._solved(fixed, best, sharp=True)):
+        assignment = self.assignment_of(best)
+        for found in (self.solve(assignment, best), self._solve_assignment(assignment, best, TIGHT)):
             if found is not None:
-                self.shop.offer(found.planes)
+                self.builder.offer(found.planes)
 
-    def step(self) -> bool:
-        """A few single changes of the workshop's best tree, the next ones in their order; whether one is better."""
-        if self._of != self.shop.best_cost and self.settle_best():
+    def try_moves(self) -> bool:
+        """Try the next few moves of the builder's best tree in their order; whether one is better."""
+        if self._optimised_cost != self.builder.best_cost and self.optimise_best():
             return True
         if self.at is None:
             return False
-        together = STEP if self.estimates.possible else SOLVED
-        for fixed in self.promising(self.at, list(islice(self._next, together)), SOLVED):
-            found = self.solve(fixed, self.at.planes, rough=True)
-            if found is not None and self.shop.offer(found.planes):
-                self.settle_best()
+        together = MOVES_ESTIMATED if self.estimates.possible else MOVES_SOLVED
+        for assignment in self.most_promising(self.at, list(islice(self._pending, together)), MOVES_SOLVED):
+            found = self.solve(assignment, self.at.planes, loose=True)
+            if found is not None and self.builder.offer(found.planes):
+                self.optimise_best()
                 return True
         return False
 
-    def walk(self) -> bool:
-        """The cheapest change again and again, also for the worse and none twice (tabu search); whether that leads below the best.
+    def tabu_search(self) -> bool:
+        """Tabu search: take the best move again and again, also for the worse, and move no row twice; whether that leads below the best.
 
-        The first change is one of the cheapest by chance, so that walks from the same tree differ.
+
+        The first move is drawn from a few of the best, so that two searches from the same tree differ.
         """
-        shop, best = self.shop, self.shop.best
+        builder, best = self.builder, self.builder.best
         assert best is not None
-        if self._of != best.cost and self.settle_best():
+        if self._optimised_cost != best.cost and self.optimise_best():
             return True
         if self.at is None or not self.estimates.possible:
             return False
-        at, moved = self.at, set[int]()
-        for k in range(STEPS):
-            if shop.budget.spent():
+        at, tabu = self.at, set[int]()
+        for k in range(TABU_MOVES):
+            if builder.budget.tick():
                 return False
-            changed = [
-                fixed
-                for fixed in islice(self._changes(at), CHOICES)
-                if not moved.intersection(changed_rows(at.fixed, fixed).tolist())
+            moves = [
+                assignment
+                for assignment in islice(self._moves(at), TABU_NEIGHBOURS)
+                if not tabu.intersection(changed_rows(at.assignment, assignment).tolist())
             ]
-            order = self.promising(at, changed, FIRST if k == 0 else 1, DETOUR)
+            order = self.most_promising(at, moves, TABU_FIRST if k == 0 else 1, TABU_WORSENING)
             if not order:
                 return False
-            fixed = order[int(shop.rng.integers(len(order)))]
-            moved.update(changed_rows(at.fixed, fixed).tolist())
-            found = self.solve(fixed, at.planes, rough=True)
-            if found is None or found.cost > best.cost * (1 + DETOUR):
+            assignment = order[int(builder.rng.integers(len(order)))]
+            tabu.update(changed_rows(at.assignment, assignment).tolist())
+            found = self.solve(assignment, at.planes, loose=True)
+            if found is None or found.cost > best.cost * (1 + TABU_WORSENING):
                 return False
-            if found.cost < best.cost * (1 + CLOSE):
-                found = self.settle(found.planes, best.cost * (1 + CLOSE)) or found
-            if shop.offer(found.planes):
+            if found.cost < best.cost * (1 + TABU_OPTIMISED):
+                found = self.optimise(found.planes, best.cost * (1 + TABU_OPTIMISED)) or found
+            if builder.offer(found.planes):
                 return True
             at = found
         return False
 
     # -- estimates ------------------------------------------------------------------------------------------
 
-    def promising(
-        self, at: Settled, changed: list[convex.Fixed], most: int, doubt: float = DOUBT
-    ) -> list[convex.Fixed]:
-        """Of these changes of a tree the ``most`` that may be better by their estimates, best first."""
+    def most_promising(
+        self,
+        at: SolvedTree,
+        moves: list[Assignment],
+        most: int,
+        slack: float = ESTIMATE_ERROR,
+    ) -> list[Assignment]:
+        """Of these moves of a tree the ``most`` that may be better by their estimates, best first."""
         if not self.estimates.possible:
-            return changed[:most]
-        limit = at.cost * (1 + doubt)
-        found = np.full(len(changed), np.inf)
-        for k, fixed in enumerate(changed):
-            if self.shop.budget.late():
+            return moves[:most]
+        limit = at.cost * (1 + slack)
+        found = np.full(len(moves), np.inf)
+        for k, assignment in enumerate(moves):
+            if self.builder.budget.late():
                 break
-            found[k] = self.estimates(at, fixed, limit)
-        return [changed[k] for k in np.argsort(found, kind="stable")[:most] if found[k] < limit]
+            found[k] = self.estimates(at, assignment, limit)
+        return [moves[k] for k in np.argsort(found, kind="stable")[:most] if found[k] < limit]
 
-    # -- single changes -------------------------------------------------------------------------------------
+    # -- moves ----------------------------------------------------------------------------------------------
 
-    def leap(self) -> bool:
-        """Several rows next to the hyperplanes changed at once; whether that is better."""
-        best = self.shop.best
+    def try_compound_move(self) -> bool:
+        """Move several rows next to the hyperplanes at once; whether that is better."""
+        best = self.builder.best
         assert best is not None
-        if self._of != best.cost:
-            return self.settle_best()
+        if self._optimised_cost != best.cost:
+            return self.optimise_best()
         if self.at is None:
             return False
-        return self._best_of([self._several(self.at) for _ in range(LEAPS)])
+        return self._try_most_promising([self._compound_move(self.at) for _ in range(COMPOUND_MOVES)])
 
-    def swap(self) -> bool:
-        """A row that was given up taken back, and one that holds its hyperplane back given up for it; whether that is better."""
-        best = self.shop.best
+    def try_exchange(self) -> bool:
+        """Take a label back, and give one up that holds the hyperplane back instead; whether that is better."""
+        best = self.builder.best
         assert best is not None
-        if self._of != best.cost:
-            return self.settle_best()
-        return self.at is not None and self._best_of(self._swaps(self.at))
+        if self._optimised_cost != best.cost:
+            return self.optimise_best()
+        return self.at is not None and self._try_most_promising(self._exchanges(self.at))
 
-    def _best_of(self, changed: list[convex.Fixed]) -> bool:
+    def _try_most_promising(self, moves: list[Assignment]) -> bool:
         assert self.at is not None
-        promising = self.promising(self.at, changed, 1, HOPEFUL - 1)
-        found = self.solve(promising[0], self.at.planes, rough=True) if promising else None
-        return found is not None and self._settled_better(found.planes)
+        best = self.most_promising(self.at, moves, 1, WORTH_ALTERNATING - 1)
+        found = self.solve(best[0], self.at.planes, loose=True) if best else None
+        return found is not None and self._optimise_and_offer(found.planes)
 
-    def replace(self) -> bool:
-        """Another machine at a node, and what is below it grown anew; whether that is better."""
-        best = self.shop.best
+    def replace_hyperplane(self) -> bool:
+        """Put another linear SVM at a node and grow the subtrees below it anew; whether that is better."""
+        best = self.builder.best
         assert best is not None
-        planes = self._other_machine(best)
-        planes = None if planes is None else self.shop.rescaled(planes, rough=True)
-        return planes is not None and self.promoted(planes)
+        planes = self._refitted_hyperplane(best)
+        planes = None if planes is None else self.builder.rescaled(planes, coarse=True)
+        return planes is not None and self.offer_optimised(planes)
 
-    def promoted(self, planes: Planes, dearer: float = PROMISING) -> bool:
-        """Whether the tree, or what it settles to where it is not much dearer, is the best so far."""
-        best = self.shop.best
+    def offer_optimised(self, planes: Hyperplanes, factor: float = PROMISING) -> bool:
+        """Whether the tree is the best so far, as it is or optimised; the latter up to ``factor`` times the best cost."""
+        best = self.builder.best
         assert best is not None
-        if self.shop.offer(planes):
+        if self.builder.offer(planes):
             return True
-        return planes.cost <= best.cost * dearer and self._settled_better(planes)
+        return planes.cost <= best.cost * factor and self._optimise_and_offer(planes)
 
-    def _settled_better(self, planes: Planes) -> bool:
-        limit = self.shop.best_cost * HOPEFUL
-        found = self.settle(planes, limit) if planes.split.any() else None
-        return found is not None and self.shop.offer(found.planes)
+    def _optimise_and_offer(self, planes: Hyperplanes) -> bool:
+        limit = self.builder.best_cost * WORTH_ALTERNATING
+        found = self.optimise(planes, limit) if planes.split.any() else None
+        return found is not None and self.builder.offer(found.planes)
 
-    def _several(self, at: Settled) -> convex.Fixed:
-        fixed, rng = at.fixed, self.shop.rng
-        splits = fixed.split[fixed.node - 1]
-        near = np.flatnonzero((splits & (np.abs(fixed.score) < NEAR)).ravel())
+    def _compound_move(self, at: SolvedTree) -> Assignment:
+        assignment, rng = at.assignment, self.builder.rng
+        splits = assignment.split[assignment.node - 1]
+        near = np.flatnonzero((splits & (np.abs(assignment.score) < NEAR_HYPERPLANE)).ravel())
         if not len(near):
-            return fixed
+            return assignment
         for place in rng.choice(near, size=int(rng.integers(2, 6))).tolist():
-            row, level = divmod(int(place), fixed.node.shape[1])
-            if level < self.shop.depth and rng.random() < 0.6:
-                fixed = self._crossed(fixed, at.planes, row, level)
+            row, level = divmod(int(place), assignment.node.shape[1])
+            if level < self.builder.depth and rng.random() < 0.6:
+                assignment = self._crossed(assignment, at.planes, row, level)
             else:
-                fixed = _believed_otherwise(fixed, row, level)
-        return fixed
+                assignment = _relabelled(assignment, row, level)
+        return assignment
 
-    def _swaps(self, at: Settled) -> list[convex.Fixed]:
-        fixed, shop = at.fixed, self.shop
-        splits = fixed.split[fixed.node - 1]
-        given_up = np.argwhere(splits & (fixed.label != shop.sign[:, None]))
-        found: list[convex.Fixed] = []
+    def _exchanges(self, at: SolvedTree) -> list[Assignment]:
+        assignment, builder = at.assignment, self.builder
+        splits = assignment.split[assignment.node - 1]
+        given_up = np.argwhere(splits & (assignment.label != builder.sign[:, None]))
+        found: list[Assignment] = []
         if not len(given_up):
             return found
-        for _ in range(SWAPS):
-            back, level = given_up[int(shop.rng.integers(len(given_up)))].tolist()
-            pull = np.maximum(at.solved.hinge[:, level], at.solved.side[:, level])
-            pull = np.where(fixed.node[:, level] == fixed.node[back, level], pull, 0.0)
+        for _ in range(EXCHANGES):
+            back, level = given_up[int(builder.rng.integers(len(given_up)))].tolist()
+            pull = np.maximum(at.solution.hinge[:, level], at.solution.side[:, level])
+            pull = np.where(assignment.node[:, level] == assignment.node[back, level], pull, 0.0)
             pull = np.maximum(pull, 0.0)
             pull[back] = 0.0
             if not pull.any():
                 continue
-            row = int(shop.rng.choice(len(pull), p=pull / pull.sum()))
-            found.append(self._turned(self._turned(fixed, at.planes, back, level), at.planes, row, level))
+            row = int(builder.rng.choice(len(pull), p=pull / pull.sum()))
+            found.append(
+                self._relabelled_and_crossed(
+                    self._relabelled_and_crossed(assignment, at.planes, back, level), at.planes, row, level
+                )
+            )
         return found
 
-    def _turned(self, fixed: convex.Fixed, planes: Planes, row: int, level: int) -> convex.Fixed:
-        """The other label believed of a row, on the other side where that follows."""
-        if level < self.shop.depth and self.follows:
-            return self._crossed(fixed, planes, row, level)
-        return _believed_otherwise(fixed, row, level)
+    def _relabelled_and_crossed(
+        self, assignment: Assignment, planes: Hyperplanes, row: int, level: int
+    ) -> Assignment:
+        """The other label of a row, which crosses its hyperplane where the label follows the side."""
+        if level < self.builder.depth and self.label_follows_side:
+            return self._crossed(assignment, planes, row, level)
+        return _relabelled(assignment, row, level)
 
-    def _other_machine(self, planes: Planes) -> Planes | None:
-        """A machine of other weights at a node, and what is below it grown anew."""
-        shop, rng = self.shop, self.shop.rng
-        node, score = shop.route(planes)
+    def _refitted_hyperplane(self, planes: Hyperplanes) -> Hyperplanes | None:
+        """A linear SVM of random weights at a random node, and the subtrees below it grown anew."""
+        builder, rng = self.builder, self.builder.rng
+        node, score = builder.route(planes)
         t = int(rng.choice(np.flatnonzero(planes.split) + 1))
         level = t.bit_length() - 1
         rows = np.flatnonzero(node[:, level] == t)
         if len(rows) < 2:
             return None
-        label = shop.believed(score[rows], rows)[:, level] if rng.random() < 0.5 else shop.sign[rows]
-        w = shop.weights[rows] * rng.exponential(size=len(rows))
-        if rng.random() < 0.5:  # one class dearer: its rows come to one side, which then needs no split
+        label = (
+            builder.cheaper_labels(score[rows], rows)[:, level] if rng.random() < 0.5 else builder.sign[rows]
+        )
+        w = builder.weights[rows] * rng.exponential(size=len(rows))
+        if (
+            rng.random() < 0.5
+        ):  # a larger weight of one class: its rows come to one side, and the other one is pure
             w *= np.where(label == rng.choice([-1.0, 1.0]), 10 ** rng.uniform(0.3, 1.5), 1.0)
-        omega, omega0 = fit_svm(shop.X[rows], label, w, float(10 ** rng.uniform(-0.5, 4)))
-        return shop.with_plane(planes, t, omega, omega0) if omega.any() else None
+        omega, omega0 = fit_linear_svm(builder.X[rows], label, w, float(10 ** rng.uniform(-0.5, 4)))
+        return builder.with_hyperplane(planes, t, omega, omega0) if omega.any() else None
 
-    def _changes(self, at: Settled) -> Iterator[convex.Fixed]:
-        """Structures next to this one, the most hopeful first.
+    def _moves(self, at: SolvedTree) -> Iterator[Assignment]:
+        """Neighbours of the assignment, the most promising first.
 
-        Rows that hold the hyperplanes back most, and in turn those that would cost less elsewhere; then all that are next
-        to a hyperplane, among which are those that the others would have to make room for.
+        Rows with the largest dual values, in turn with those that would cost less on another side; then all rows next
+        to a hyperplane, since some pay off only by the room that they make for others.
         """
         done = set[tuple[int, int, bool]]()
-        for pair in chain(zip_longest(self._held(at), self._elsewhere(at)), zip(self._next_to_it(at))):
+        for pair in chain(
+            zip_longest(self._moves_by_dual_value(at), self._moves_by_saving(at)),
+            zip(self._moves_by_distance(at)),
+        ):
             for move in pair:
                 if move is None or move in done:
                     continue
                 done.add(move)
                 row, level, crosses = move
                 if not crosses:
-                    yield _believed_otherwise(at.fixed, row, level)
+                    yield _relabelled(at.assignment, row, level)
                     continue
-                fixed = self._crossed(at.fixed, at.planes, row, level)
-                yield fixed
-                opened = self._opened(fixed, row, level + 1)
+                assignment = self._crossed(at.assignment, at.planes, row, level)
+                yield assignment
+                opened = self._with_new_split(assignment, row, level + 1)
                 if opened is not None:
                     yield opened
 
-    def _held(self, at: Settled) -> list[tuple[int, int, bool]]:
-        """Rows and levels with the largest multipliers, and whether to cross there or to believe the other label."""
-        both = np.stack([at.solved.side, at.solved.hinge])
+    def _moves_by_dual_value(self, at: SolvedTree) -> list[tuple[int, int, bool]]:
+        """Rows and levels with the largest dual values, and whether to cross there or to take the other label."""
+        both = np.stack([at.solution.side, at.solution.hinge])
         largest = float(both.max(initial=0.0))
         found: list[tuple[int, int, bool]] = []
-        # Rows that pay for errors all have the price of one: those next to the hyperplane first.
+        # Rows with errors all have the dual value c1: those next to the hyperplane first.
         alike = np.round(both / max(largest, 1e-300), 3)
-        distance = np.broadcast_to(np.abs(at.fixed.score), both.shape)
+        distance = np.broadcast_to(np.abs(at.assignment.score), both.shape)
         for flat in np.lexsort((distance.ravel(), -alike.ravel())).tolist():
             kind, row, level = (int(k) for k in np.unravel_index(flat, both.shape))
             if both[kind, row, level] <= 1e-6 * largest or len(found) == MOST_MOVES:
                 break
-            crosses = kind == 0 or (level < self.shop.depth and self.follows)
-            # A label that is given up for more than all there is to pay is given up for nothing.
-            if crosses or self.shop.c2 * self.shop.weights[row] < at.cost:
+            crosses = kind == 0 or (level < self.builder.depth and self.label_follows_side)
+            # A label that costs more than the whole tree cannot pay off.
+            if crosses or self.builder.c2 * self.builder.weights[row] < at.cost:
                 found.append((row, level, crosses))
         return found
 
-    def _elsewhere(self, at: Settled) -> list[tuple[int, int, bool]]:
-        """Rows that would pay less below the other side of a hyperplane, next to it first."""
-        shop, fixed = self.shop, at.fixed
+    def _moves_by_saving(self, at: SolvedTree) -> list[tuple[int, int, bool]]:
+        """Rows that would cost less below the other side of a hyperplane, by the saving over the distance."""
+        builder, assignment = self.builder, at.assignment
         found: list[tuple[float, int, int]] = []
-        for t in (np.flatnonzero(fixed.split[: shop.B]) + 1).tolist():
+        for t in (np.flatnonzero(assignment.split[: builder.B]) + 1).tolist():
             level = t.bit_length() - 1
-            rows = np.flatnonzero(fixed.node[:, level] == t)
-            right = fixed.node[rows, level + 1] % 2 == 1
-            gain = saved_on_the_right(shop, at.planes, t, rows) * np.where(right, -1.0, 1.0)
-            worth = gain / (ARM + np.abs(fixed.score[rows, level]))
+            rows = np.flatnonzero(assignment.node[:, level] == t)
+            right = assignment.node[rows, level + 1] % 2 == 1
+            gain = saving_on_the_right(builder, at.planes, t, rows) * np.where(right, -1.0, 1.0)
+            worth = gain / (DISTANCE_OFFSET + np.abs(assignment.score[rows, level]))
             found += [(float(worth[k]), int(rows[k]), level) for k in np.flatnonzero(gain > 0)]
         found.sort(key=lambda one: -one[0])
         return [(row, level, True) for _, row, level in found[: MOST_MOVES // 2]]
 
-    def _next_to_it(self, at: Settled) -> list[tuple[int, int, bool]]:
-        """Rows next to the hyperplanes of the branch nodes, to cross them."""
-        depth, fixed = self.shop.depth, at.fixed
-        distance = np.where(fixed.split[fixed.node - 1], np.abs(fixed.score), np.inf)[:, :depth]
-        order = np.argsort(distance, axis=None, kind="stable")[: int((distance < NEAR).sum())]
+    def _moves_by_distance(self, at: SolvedTree) -> list[tuple[int, int, bool]]:
+        """Rows that cross the hyperplanes of branch nodes, the nearest ones first."""
+        depth, assignment = self.builder.depth, at.assignment
+        distance = np.where(assignment.split[assignment.node - 1], np.abs(assignment.score), np.inf)[
+            :, :depth
+        ]
+        order = np.argsort(distance, axis=None, kind="stable")[: int((distance < NEAR_HYPERPLANE).sum())]
         return [(*divmod(int(place), depth), True) for place in order]
 
-    def _opened(self, fixed: convex.Fixed, row: int, level: int) -> convex.Fixed | None:
-        """A split at the last level where the row comes to a node without one and to rows of the other class; None elsewhere."""
-        shop, t = self.shop, int(fixed.node[row, level])
-        if level < shop.depth or fixed.split[t - 1]:
+    def _with_new_split(self, assignment: Assignment, row: int, level: int) -> Assignment | None:
+        """The assignment with a split at the last level, where the row comes to a node without one that has both classes; else None."""
+        builder, t = self.builder, int(assignment.node[row, level])
+        if level < builder.depth or assignment.split[t - 1]:
             return None
-        rows = fixed.node[:, level] == t
-        if abs(shop.sign[rows].sum()) == rows.sum():
+        rows = assignment.node[:, level] == t
+        if abs(builder.sign[rows].sum()) == rows.sum():
             return None
-        split, label, score = fixed.split.copy(), fixed.label.copy(), fixed.score.copy()
+        split, label, score = assignment.split.copy(), assignment.label.copy(), assignment.score.copy()
         split[t - 1] = True
-        label[rows, level] = shop.sign[rows]
+        label[rows, level] = builder.sign[rows]
         score[rows, level] = 0.0
-        return dataclasses.replace(fixed, split=split, label=label, score=score)
+        return dataclasses.replace(assignment, split=split, label=label, score=score)
 
-    def _crossed(self, fixed: convex.Fixed, planes: Planes, row: int, level: int) -> convex.Fixed:
-        """The row on the other side of its hyperplane on this level, and wherever that leads."""
-        shop = self.shop
-        node, score, label = fixed.node.copy(), fixed.score.copy(), fixed.label.copy()
+    def _crossed(self, assignment: Assignment, planes: Hyperplanes, row: int, level: int) -> Assignment:
+        """The row on the other side of its hyperplane on this level, and below it where the tree routes it."""
+        builder = self.builder
+        node, score, label = assignment.node.copy(), assignment.score.copy(), assignment.label.copy()
         t = int(node[row, level + 1]) ^ 1
-        for below in range(level + 1, shop.depth + 1):
+        for below in range(level + 1, builder.depth + 1):
             node[row, below] = t
-            s = float(shop.X[row] @ planes.omega[t - 1] + planes.omega0[t - 1])
+            s = float(builder.X[row] @ planes.omega[t - 1] + planes.omega0[t - 1])
             score[row, below] = s
-            label[row, below] = shop.believed(np.array([[s]]), np.array([row]))[0, 0]
+            label[row, below] = builder.cheaper_labels(np.array([[s]]), np.array([row]))[0, 0]
             t = 2 * t + (s >= 0)
         score[row, level] = 0.0
-        if self.follows:
-            # On the far side the old label costs c1 or more, and the other one c2 at most: it goes with the side.
+        if self.label_follows_side:
+            # On the far side the old label costs c1 or more, and the other one c2 at most.
             label[row, level] = 1.0 if node[row, level + 1] % 2 == 1 else -1.0
-        return dataclasses.replace(fixed, node=node, label=label, score=score)
+        return dataclasses.replace(assignment, node=node, label=label, score=score)
 
 
-def _key(fixed: convex.Fixed) -> int:
-    split = fixed.split[fixed.node - 1]
-    return hash((fixed.node.tobytes(), (fixed.label * split).tobytes(), fixed.split.tobytes()))
+def _key(assignment: Assignment) -> int:
+    split = assignment.split[assignment.node - 1]
+    return hash((assignment.node.tobytes(), (assignment.label * split).tobytes(), assignment.split.tobytes()))
 
 
-def _believed_otherwise(fixed: convex.Fixed, row: int, level: int) -> convex.Fixed:
-    label, score = fixed.label.copy(), fixed.score.copy()
+def _relabelled(assignment: Assignment, row: int, level: int) -> Assignment:
+    label, score = assignment.label.copy(), assignment.score.copy()
     label[row, level] *= -1
     score[row, level] = 0.0
-    return dataclasses.replace(fixed, label=label, score=score)
+    return dataclasses.replace(assignment, label=label, score=score)

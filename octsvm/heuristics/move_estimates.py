@@ -1,160 +1,155 @@
-"""What a change of a tree's structure will cost, from machines of the nodes that it touches only.
+"""What a move of the local search will cost, from linear SVMs of the nodes that it touches only.
 
-Solving for all hyperplanes together takes 3 to 10 ms, most changes are for the worse, and an estimate takes a tenth of
+Solving for all hyperplanes together takes 3 to 10 ms, most moves are for the worse, and an estimate takes a tenth of
 that. Two are in use.
 
-Where an error of 1 costs more than the whole margin term, margins are hard: the multipliers of all rows together are the slope
-of the margin term, which is the term itself, so that none reaches c1 and no error is made. The problem then falls apart
-exactly. The margin term is that of the node whose rows need the longest vector, ½ max_t N_t, and N_t is a machine of its
-own (:mod:`.hard_margins`), the same for every tree that sends these rows there.
+Where an error of 1 costs more than the whole margin term, margins are hard: the dual values of all rows together are the
+slope of the margin term, which is the term itself, so that none reaches c1 and no error is made. The problem then separates
+exactly. The margin term is that of the node whose rows need the largest norm, ½ max_t N_t, and N_t is the hard-margin
+subproblem of one node (:mod:`.hard_margin`), the same for every tree that sends these rows there.
 
-Elsewhere the price of each node's norm is held where it was at the tree that is changed. The problem then falls apart into
-one of each node, min (λ_t/2)‖ω‖ + errors, whose sum is no more than what the change costs (Lagrangian duality). Each of
+Elsewhere the dual value of each node's norm is held where it was at the tree that is changed. The problem then separates into
+one of each node, min (λ_t/2)‖ω‖ + errors, whose sum is no more than what the move leads to (Lagrangian duality). Each of
 them is solved with the curvature that the norm has at its present length r: (λ/2)‖ω‖ ≤ λ/(4r)·‖ω‖² + λr/4, with equality
 at ‖ω‖ = r.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from ..formulations.base import BoolArray, IntArray
 from ..formulations.margin_trees import norms
-from . import fixed_assignment as convex
-from . import hard_margin as hard_margins
+from . import hard_margin
+from .fixed_assignment import Assignment
 from .linear_svm import LARGE, least_violation
+from .solved_tree import SolvedTree, changed_rows
+from .tree_builder import TreeBuilder
 
-if TYPE_CHECKING:
-    from .local_search import Settled
-    from .tree_builder import Workshop
-
-CROSSING = 2.0  # scores from which no row is expected to cross
-DEAREST = 1e5  # the largest price of an error, or of a row on the wrong side
-TOO_LONG = 1.5  # for a vector whose margin term costs that many times the tree
-MOST_KEPT = 50_000  # machines, by a number each
-
-
-def changed_rows(before: convex.Fixed, fixed: convex.Fixed) -> IntArray:
-    """Rows with another node or label on some level, or at a node that splits in one only."""
-    other: BoolArray = (fixed.node != before.node) | (fixed.label != before.label)
-    opened = fixed.split != before.split
-    if opened.any():
-        other |= opened[fixed.node - 1]
-    return np.flatnonzero(other.any(axis=1))
+CROSSING_SCORE = (
+    2.0  # rows with larger scores are not expected to cross, so that their side needs no constraint
+)
+LARGEST_PENALTY = 1e5  # of an error, or of a row on the wrong side
+TOO_COSTLY = 1.5  # times the cost of the tree: norms with a larger margin term are not told apart
+MOST_CACHED = 50_000  # norms, a number each
 
 
-class Estimates:
-    """Estimates for the trees of a workshop; machines are kept by what they are machines of."""
+class MoveEstimates:
+    """Estimates for the trees of a builder; the least norms of its row sets are cached."""
 
-    def __init__(self, shop: Workshop) -> None:
-        self.shop = shop
-        self.possible = shop.norm == "l2" and len(shop.X) <= LARGE
-        self._needed: dict[int, float] = {}
+    def __init__(self, builder: TreeBuilder) -> None:
+        self.builder = builder
+        self.possible = builder.norm == "l2" and len(builder.X) <= LARGE
+        self._norms: dict[int, float] = {}
         # Margin terms up to it are those of hard margins.
-        self._hard = shop.margin(hard_margins.longest_kept(shop.weights, shop.c1, shop.single))
+        self._hard_margin_limit = builder.margin(
+            hard_margin.largest_error_free_norm(builder.weights, builder.c1, builder.single)
+        )
 
-    def __call__(self, at: Settled, fixed: convex.Fixed, limit: float) -> float:
-        """About what ``fixed``, a change of ``at``, costs; once that is above ``limit``, some number above it."""
-        rows = changed_rows(at.fixed, fixed)
-        touched = self._touched(at.fixed, fixed, rows)
-        cost = at.cost + self._given_up(at, fixed, rows) - self._given_up(at, at.fixed, rows)
-        cost += self.shop.c3 * (int(fixed.split.sum()) - int(at.fixed.split.sum()))
-        margin = self.shop.margin(float(norms(at.solved.omega, "l2").max()))
-        if margin <= self._hard:
+    def __call__(self, at: SolvedTree, after: Assignment, limit: float) -> float:
+        """About what ``after``, a neighbour of ``at``, costs; once that is above ``limit``, some number above it."""
+        rows = changed_rows(at.assignment, after)
+        touched = self._touched(at.assignment, after, rows)
+        cost = at.cost + self._label_costs(at, after, rows) - self._label_costs(at, at.assignment, rows)
+        cost += self.builder.c3 * (int(after.split.sum()) - int(at.assignment.split.sum()))
+        margin = self.builder.margin(float(norms(at.solution.omega, "l2").max()))
+        if margin <= self._hard_margin_limit:
             rest = cost - margin
             if rest >= limit:
                 return rest
-            longest = self._longest(at, fixed, touched, limit - rest)
-            if longest <= self._hard:
-                return rest + longest
+            largest = self._largest_margin(at, after, touched, limit - rest)
+            if largest <= self._hard_margin_limit:
+                return rest + largest
         for t in touched:
-            if not at.fixed.split[t - 1]:
+            if not at.assignment.split[t - 1]:
                 continue
-            if t not in at.values:
-                at.values[t] = self._soft(at, at.fixed, t)
-            cost -= at.values[t]
+            if t not in at.node_values:
+                at.node_values[t] = self._lagrangian_term(at, at.assignment, t)
+            cost -= at.node_values[t]
         for t in touched:
             if cost >= limit:
-                break  # and it can only become dearer
-            cost += self._soft(at, fixed, t)
+                break  # the terms left are not negative
+            cost += self._lagrangian_term(at, after, t)
         return cost
 
-    def _given_up(self, at: Settled, fixed: convex.Fixed, rows: IntArray) -> float:
+    def _label_costs(self, at: SolvedTree, assignment: Assignment, rows: IntArray) -> float:
         """What the rows pay for labels, and at nodes that do not split."""
-        shop, node = self.shop, fixed.node[rows]
-        y, w = shop.sign[rows][:, None], shop.weights[rows][:, None]
-        given_up = np.where(fixed.label[rows] != y, shop.c2, 0.0)
-        unsplit = shop.loss(y * at.planes.omega0[node - 1])
-        return float((w * np.where(fixed.split[node - 1], given_up, unsplit)).sum())
+        builder, node = self.builder, assignment.node[rows]
+        y, w = builder.sign[rows][:, None], builder.weights[rows][:, None]
+        given_up = np.where(assignment.label[rows] != y, builder.c2, 0.0)
+        unsplit = builder.loss(y * at.planes.omega0[node - 1])
+        return float((w * np.where(assignment.split[node - 1], given_up, unsplit)).sum())
 
-    def _touched(self, before: convex.Fixed, fixed: convex.Fixed, rows: IntArray) -> list[int]:
+    def _touched(self, before: Assignment, after: Assignment, rows: IntArray) -> list[int]:
         """The nodes that split and to which a row comes, or from which one goes, or where its side or label is another."""
         found: set[int] = set()
-        for level in range(self.shop.depth + 1):
-            here: BoolArray = (fixed.node[rows, level] != before.node[rows, level]) | (
-                fixed.label[rows, level] != before.label[rows, level]
+        for level in range(self.builder.depth + 1):
+            here: BoolArray = (after.node[rows, level] != before.node[rows, level]) | (
+                after.label[rows, level] != before.label[rows, level]
             )
-            here |= fixed.split[fixed.node[rows, level] - 1] != before.split[fixed.node[rows, level] - 1]
-            if level < self.shop.depth:
-                here |= fixed.node[rows, level + 1] != before.node[rows, level + 1]
-            for one in (before, fixed):
+            here |= after.split[after.node[rows, level] - 1] != before.split[after.node[rows, level] - 1]
+            if level < self.builder.depth:
+                here |= after.node[rows, level + 1] != before.node[rows, level + 1]
+            for one in (before, after):
                 node = one.node[rows[here], level]
                 found.update(node[one.split[node - 1]].tolist())
         return sorted(found, reverse=True)  # fewer rows first
 
-    def _longest(self, at: Settled, fixed: convex.Fixed, touched: list[int], limit: float) -> float:
-        """The margin term of the longest vector that a node needs; above ``limit``, of one that is long enough."""
-        for t in (np.flatnonzero(at.fixed.split) + 1).tolist():
-            if t not in at.lengths:
-                at.lengths[t] = self._length(at, at.fixed, t)
-        longest = self.shop.margin(max((at.lengths[t] for t in at.lengths if t not in touched), default=0.0))
+    def _largest_margin(self, at: SolvedTree, after: Assignment, touched: list[int], limit: float) -> float:
+        """The margin term of the largest norm that a node needs; above ``limit``, of one that is large enough."""
+        for t in (np.flatnonzero(at.assignment.split) + 1).tolist():
+            if t not in at.node_norms:
+                at.node_norms[t] = self._needed_norm(at, at.assignment, t)
+        largest = self.builder.margin(
+            max((at.node_norms[t] for t in at.node_norms if t not in touched), default=0.0)
+        )
         for t in touched:
-            if longest >= limit:
+            if largest >= limit:
                 break
-            longest = max(longest, self.shop.margin(self._length(at, fixed, t)))
-        return longest
+            largest = max(largest, self.builder.margin(self._needed_norm(at, after, t)))
+        return largest
 
-    def _length(self, at: Settled, fixed: convex.Fixed, t: int) -> float:
-        """The length that the rows at node ``t`` need."""
-        shop, level = self.shop, t.bit_length() - 1
-        rows = np.flatnonzero(fixed.node[:, level] == t)
-        side = fixed.node[rows, level + 1] % 2 if t <= shop.B else np.zeros(0)
-        key = hash((rows.tobytes(), fixed.label[rows, level].tobytes(), side.tobytes()))
-        if key not in self._needed:
-            if len(self._needed) > MOST_KEPT:
-                self._needed.clear()
-            # Vectors that cost far more than the whole tree are of no use, however long they are.
-            longest = shop.widest(TOO_LONG * at.cost)
-            found = hard_margins.at_node(shop.X, fixed, t, rows, shop.mu, longest)
-            self._needed[key] = longest if found is None else float(norms(found.omega[None, :], "l2")[0])
-        return self._needed[key]
+    def _needed_norm(self, at: SolvedTree, assignment: Assignment, t: int) -> float:
+        """The least norm with which no row at node ``t`` makes an error."""
+        builder, level = self.builder, t.bit_length() - 1
+        rows = np.flatnonzero(assignment.node[:, level] == t)
+        side = assignment.node[rows, level + 1] % 2 if t <= builder.B else np.zeros(0)
+        key = hash((rows.tobytes(), assignment.label[rows, level].tobytes(), side.tobytes()))
+        if key not in self._norms:
+            if len(self._norms) > MOST_CACHED:
+                self._norms.clear()
+            # Norms that cost far more than the whole tree are of no use, however large they are.
+            largest = builder.norm_costing(TOO_COSTLY * at.cost)
+            found = hard_margin.at_node(builder.X, assignment, t, rows, builder.mu, largest)
+            self._norms[key] = largest if found is None else float(norms(found.omega[None, :], "l2")[0])
+        return self._norms[key]
 
-    def _soft(self, at: Settled, fixed: convex.Fixed, t: int) -> float:
-        """The least of a node's price times half its norm and its errors, about."""
-        shop, level = self.shop, t.bit_length() - 1
-        rows = np.flatnonzero(fixed.node[:, level] == t)
-        sizes = norms(at.solved.omega, "l2")
-        size = float(sizes[t - 1] if at.fixed.split[t - 1] else sizes.max())
-        unit = 1.0 if shop.single else max(float(at.solved.price[t - 1]), 1e-3) / (2 * max(size, 1e-3))
-        value = unit * self._violation(fixed, t, rows, shop.c1 / unit)
-        return value if shop.single else value + unit * size**2 / 2
+    def _lagrangian_term(self, at: SolvedTree, assignment: Assignment, t: int) -> float:
+        """About the least of λ_t/2·‖ω‖ and the errors at node ``t``."""
+        builder, level = self.builder, t.bit_length() - 1
+        rows = np.flatnonzero(assignment.node[:, level] == t)
+        sizes = norms(at.solution.omega, "l2")
+        size = float(sizes[t - 1] if at.assignment.split[t - 1] else sizes.max())
+        unit = (
+            1.0 if builder.single else max(float(at.solution.norm_dual[t - 1]), 1e-3) / (2 * max(size, 1e-3))
+        )
+        value = unit * self._violation(assignment, t, rows, builder.c1 / unit)
+        return value if builder.single else value + unit * size**2 / 2
 
-    def _violation(self, fixed: convex.Fixed, t: int, rows: IntArray, price: float) -> float:
-        """The least ½‖ω‖² and errors at ``price``, all rows kept on their sides."""
-        shop, level = self.shop, t.bit_length() - 1
-        over = fixed.label[rows, level] > 0
-        X, bound = shop.X[rows], np.where(over, 1.0, -1.0)
-        most = np.minimum(shop.weights[rows] * price, DEAREST)
-        if t <= shop.B:
-            right = fixed.node[rows, level + 1] % 2 == 1
-            # Where the label says the same as the side and margins are kept, the side says nothing new.
-            near = (np.abs(fixed.score[rows, level]) < CROSSING) | (right != over)
+    def _violation(self, assignment: Assignment, t: int, rows: IntArray, penalty: float) -> float:
+        """The least ½‖ω‖² and errors at ``penalty`` each, all rows kept on their sides."""
+        builder, level = self.builder, t.bit_length() - 1
+        over = assignment.label[rows, level] > 0
+        X, bound = builder.X[rows], np.where(over, 1.0, -1.0)
+        penalties = np.minimum(builder.weights[rows] * penalty, LARGEST_PENALTY)
+        if t <= builder.B:
+            right = assignment.node[rows, level + 1] % 2 == 1
+            # Where the label agrees with the side and margins are kept, the routing constraint is implied.
+            near = (np.abs(assignment.score[rows, level]) < CROSSING_SCORE) | (right != over)
             X = np.concatenate([X, X[near]])
             over, bound = (
                 np.concatenate([over, right[near]]),
-                np.concatenate([bound, np.where(right[near], 0.0, -shop.mu)]),
+                np.concatenate([bound, np.where(right[near], 0.0, -builder.mu)]),
             )
-            most = np.concatenate([most, np.full(int(near.sum()), DEAREST)])
-        return least_violation(X, over, bound, most) if len(X) else 0.0
+            penalties = np.concatenate([penalties, np.full(int(near.sum()), LARGEST_PENALTY)])
+        return least_violation(X, over, bound, penalties) if len(X) else 0.0

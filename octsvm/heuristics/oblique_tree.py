@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from ..formulations import leaf_trees as _leafy
+from ..formulations import leaf_trees
 from ..formulations.base import BoolArray, Data, FloatArray
 from ..formulations.trees import ObliqueTree
 from . import axis_search
-from .linear_svm import fit_svm
+from .budget import Budget
+from .linear_svm import fit_linear_svm
 
-if TYPE_CHECKING:
-    from . import Budget
-
-PATH = np.geomspace(1e-1, 1e5, 7)  # SVM costs C
+PATH = np.geomspace(1e-1, 1e5, 7)  # SVM costs C; features are in [0, 1]
 
 
 def candidates(data: Data, params: Any, budget: Budget, seed: int) -> Iterator[ObliqueTree]:
@@ -25,7 +23,7 @@ def candidates(data: Data, params: Any, budget: Budget, seed: int) -> Iterator[O
     In that order: the search for axis-parallel trees uses up whatever budget it gets.
     """
     for C in PATH:
-        if budget.spent():
+        if budget.tick():
             return
         yield grow(data, params, float(C))
     for tree in axis_search.candidates(data, params, budget, seed):
@@ -40,15 +38,15 @@ def grow(data: Data, params: Any, C: float) -> ObliqueTree:
     depth, n_min = params.depth, params.leaf_size(data.n)
     B = 2**depth - 1
     a, b, split = np.zeros((B, data.p)), np.zeros(B), np.zeros(B, dtype=bool)
-    factor = _leafy.error_factor(data.y, data.weights, data.K, params.error_scale)
+    factor = leaf_trees.error_factor(data.y, data.weights, data.K, params.error_scale)
     node = np.ones(data.n, dtype=np.int64)
     for t in range(1, B + 1):
         rows = node == t
-        totals = _leafy.class_weights(data.y[rows], data.weights[rows], data.K)
+        totals = leaf_trees.class_weights(data.y[rows], data.weights[rows], data.K)
         errors = totals.sum() - totals.max() if rows.any() else 0.0
         if (t == 1 or split[t // 2 - 1]) and factor * errors > params.alpha:
             sign = np.where(data.y[rows] == np.argmax(totals), -1.0, 1.0)
-            omega, omega0 = fit_svm(data.X[rows], sign, data.weights[rows], C)
+            omega, omega0 = fit_linear_svm(data.X[rows], sign, data.weights[rows], C)
             place = threshold(data.X[rows] @ omega, -omega0, params.mu * np.abs(omega).sum(), n_min)
             if omega.any() and place is not None:
                 a[t - 1], b[t - 1], split[t - 1] = omega, place, True
@@ -57,7 +55,7 @@ def grow(data: Data, params: Any, C: float) -> ObliqueTree:
     tree = ObliqueTree(
         depth, data.classes, data.feature_names, data.scaling, a, b, split, np.zeros(B + 1, dtype=np.int64)
     )
-    label = _leafy.leaf_labels(depth, tree._route(data.X), data)
+    label = leaf_trees.leaf_labels(depth, tree._route(data.X), data)
     return ObliqueTree(depth, data.classes, data.feature_names, data.scaling, a, b, split, label)
 
 

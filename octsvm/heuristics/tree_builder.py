@@ -1,50 +1,44 @@
-"""Trees of support vector machines grown under a shared cap on the norm: what they cost, and how they are grown.
+"""Top-down induction of trees of linear SVMs under a shared cap on the norm, and what these trees cost.
 
-What a unit of margin is worth is not known beforehand: δ is the largest half norm, so all nodes may grow to it for
+The cost of a node's norm is not known beforehand: δ is the largest half norm, and up to it the norms of all nodes are
 free. Trees are therefore grown for a path of caps R on the norm. With R given, the cost of a subtree is that of its
 top node plus those of its two halves, so that growing and pruning are one recursion. A node's hyperplane is a direction,
-a length of at most R and an intercept: directions come from support vector machines (rows that are cheaper to
-relabel change sides and the machine is fitted again) and from the axes; for a direction, the best intercept at every
-length is found exactly, by sorting the kinks of the piecewise linear cost. Or trees are grown from machines of one C, and
-their lengths are chosen afterwards.
+a norm of at most R and an intercept: directions come from linear SVMs (rows that are cheaper to relabel change their label and
+the SVM is fitted again) and from the axes; for a direction, the best intercept at every norm is found exactly, by sorting the
+kinks of the piecewise linear cost. Or trees are grown from linear SVMs of one C, and their norms are chosen afterwards.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..formulations.base import BoolArray, FloatArray, IntArray
 from ..formulations.margin_trees import norms
-from .linear_svm import fit_sparse_svm, fit_svm
-from .outlier_trimming import separator
+from .budget import Budget
+from .linear_svm import fit_linear_svm, fit_sparse_linear_svm
+from .outlier_trimming import trimmed_svm
 
-if TYPE_CHECKING:
-    from . import Budget
-
-PATH = (
-    1.0,
-    100.0,
-    1e4,
-    1e-1,
-    10.0,
-)  # SVM costs C, in multiples of 1 (features in [0, 1]), the usual ones first
-LENGTHS = np.array([1.0, 0.6, 0.3, 0.1])  # of a normal vector, as shares of the cap
-RELABEL_ROUNDS = 3
-# Of lengths: how far around the present one, and how many.
+PATH = (1.0, 100.0, 1e4, 1e-1, 10.0)  # SVM costs C (features are in [0, 1]), the usual ones first
+LENGTHS = np.array([1.0, 0.6, 0.3, 0.1])  # norms, as shares of the cap
+RELABEL_ROUNDS = 3  # of an SVM and the labels that are cheaper to give up
+# Of norms: the factor around the present one, and how many. Each grid is finer than the one before.
 GRIDS = ((4.0, 13), (1.15, 9), (1.02, 7), (1.003, 7))
-SLACK = 1e-9
+COARSE_GRIDS = 2  # of them, for trees that are optimised afterwards
+SLACK = 1e-9  # beyond the boundary rule, against rounding
+NEXT_TO_IT, MOST_SHIFTS = 0.5, 300  # scores and number of rows that a shift of an intercept is chosen by
+SMALL = 200_000  # rows times nodes up to which the scores of all rows at all nodes are computed at once
 
 
-def clear_of_the_plane(score: FloatArray, mu: float) -> float:
+def boundary_shift(score: FloatArray, mu: float) -> float:
     """The smallest shift of ω_0 after which no row has -μ < s < 0."""
     if not ((score > -mu) & (score < 0)).any():
         return 0.0
-    near = score[np.abs(score) < 0.5]
-    if len(near) > 300:
-        near = near[np.argsort(np.abs(near), kind="stable")[:300]]
+    near = score[np.abs(score) < NEXT_TO_IT]
+    if len(near) > MOST_SHIFTS:
+        near = near[np.argsort(np.abs(near), kind="stable")[:MOST_SHIFTS]]
     shifts = np.concatenate([-near + SLACK, -near - mu - SLACK])
     shifts = shifts[np.argsort(np.abs(shifts), kind="stable")]
     low = np.sort(score)
@@ -55,7 +49,7 @@ def clear_of_the_plane(score: FloatArray, mu: float) -> float:
 
 
 @dataclass
-class Planes:
+class Hyperplanes:
     """A margin tree as bare arrays: ω (T, p), ω_0 (T,), split (T,), and its objective."""
 
     omega: FloatArray
@@ -63,38 +57,39 @@ class Planes:
     split: BoolArray
     cost: float = np.inf
 
-    def copy(self) -> Planes:
-        """Arrays of its own."""
-        return Planes(self.omega.copy(), self.omega0.copy(), self.split.copy(), self.cost)
+    def copy(self) -> Hyperplanes:
+        """A copy with arrays of its own."""
+        return Hyperplanes(self.omega.copy(), self.omega0.copy(), self.split.copy(), self.cost)
 
 
 @dataclass
-class Grown:
-    """A subtree of :meth:`Workshop.grow`: its cost under the cap, and its planes by node."""
+class Subtree:
+    """A subtree of :meth:`TreeBuilder.grow`: its cost under the cap, and its hyperplanes (ω, ω_0) by node."""
 
     cost: float
     planes: dict[int, tuple[FloatArray, float]]
 
 
 @dataclass(frozen=True)
-class Growth:
-    """How trees are grown: under a cap on the norm, with fewer directions if ``quick``, or from the machines of one C.
+class InductionOptions:
+    """How trees are grown: under a ``cap`` on the norm, with fewer directions if ``quick``, or from linear SVMs of one ``C``.
 
-    ``separating``: from machines that give rows up one by one (:mod:`.separators`), by chance among the next ones with ``chance``.
+    ``given`` are hyperplanes by node that are kept. ``trimming``: from hard-margin SVMs with outlier trimming
+    (:mod:`.outlier_trimming`), whose outliers are drawn at random if ``randomised``.
     """
 
     cap: float = 0.0
     quick: bool = False
     C: float | None = None
-    fixed: dict[int, tuple[FloatArray, float]] = field(default_factory=dict)
-    separating: bool = False
-    chance: bool = False
+    given: dict[int, tuple[FloatArray, float]] = field(default_factory=dict)
+    trimming: bool = False
+    randomised: bool = False
 
 
-class Workshop:
-    """Rows, costs and what was computed for sets of rows; everything in scaled units.
+class TreeBuilder:
+    """Grows, evaluates and prunes trees for the rows of a table, and keeps the best one; everything in scaled units.
 
-    ``single`` means RE-SVM: one node, its own margin term, no price of a split.
+    ``single`` means RE-SVM: one node, its own margin term, no cost of a split. Linear SVMs are cached by their rows and C.
     """
 
     def __init__(
@@ -116,25 +111,25 @@ class Workshop:
         self.mu = 0.0 if self.single else float(params.boundary or 0.0)
         self.budget = budget
         self.rng = np.random.default_rng(seed)
-        self._machines: dict[tuple[bytes, float], list[tuple[FloatArray, float]]] = {}
-        self.best: Planes | None = None
+        self._linear_svms: dict[tuple[bytes, float], list[tuple[FloatArray, float]]] = {}
+        self.best: Hyperplanes | None = None
 
     # -- costs ----------------------------------------------------------------------------------------------
 
     def margin(self, size: float) -> float:
-        """The margin term for a largest norm."""
+        """The margin term of a tree with this largest norm."""
         if not self.single:
             return size / 2
         return size**2 / 2 if self.norm == "l2" else size
 
-    def widest(self, cost: float) -> float:
-        """The norm at which the margin term alone costs that much."""
+    def norm_costing(self, cost: float) -> float:
+        """The norm whose margin term is ``cost``."""
         if not self.single:
             return 2 * cost
         return float(np.sqrt(2 * cost)) if self.norm == "l2" else cost
 
     def loss(self, ys: FloatArray) -> FloatArray:
-        """The cheaper of error and relabelling."""
+        """The cheaper of error and relabelling, for scores times labels."""
         return np.minimum(self.c1 * np.maximum(0.0, 1.0 - ys), self.c2 + self.c1 * np.maximum(0.0, 1.0 + ys))
 
     def constant(self, rows: IntArray) -> tuple[float, float]:
@@ -143,16 +138,16 @@ class Workshop:
         plus, minus = float(w[y > 0].sum()), float(w[y < 0].sum())
         return min(plus, minus) * min(2 * self.c1, self.c2), 1.0 if plus >= minus else -1.0
 
-    def route(self, planes: Planes) -> tuple[IntArray, FloatArray]:
+    def route(self, planes: Hyperplanes) -> tuple[IntArray, FloatArray]:
         """Nodes (n, D + 1) and the scores there."""
         n = len(self.X)
         node = np.ones((n, self.depth + 1), dtype=np.int64)
         score = np.empty((n, self.depth + 1))
-        if n * self.T <= 200_000:
+        if n * self.T <= SMALL:
             S = self.X @ planes.omega.T + planes.omega0
-            everyone = np.arange(n)
+            all_rows = np.arange(n)
             for level in range(self.depth + 1):
-                score[:, level] = S[everyone, node[:, level] - 1]
+                score[:, level] = S[all_rows, node[:, level] - 1]
                 if level < self.depth:
                     node[:, level + 1] = 2 * node[:, level] + (score[:, level] >= 0)
             return node, score
@@ -164,8 +159,8 @@ class Workshop:
                 node[:, level + 1] = 2 * node[:, level] + (score[:, level] >= 0)
         return node, score
 
-    def value(self, planes: Planes) -> float:
-        """The objective; infinite where a row goes left within μ of a plane."""
+    def value(self, planes: Hyperplanes) -> float:
+        """The objective; infinite where a row goes left with a score above -μ."""
         _, score = self.route(planes)
         if self.mu and ((score[:, :-1] < 0) & (score[:, :-1] > -self.mu)).any():
             return np.inf
@@ -173,7 +168,7 @@ class Workshop:
         paid = self.weights @ self.loss(self.sign[:, None] * score)
         return self.margin(size) + self.c3 * float(planes.split.sum()) + float(paid.sum())
 
-    def offer(self, planes: Planes) -> bool:
+    def offer(self, planes: Hyperplanes) -> bool:
         """Keep a copy where it is better than the best."""
         planes.cost = self.value(planes)
         if self.best is None or planes.cost < self.best.cost * (1 - 1e-9) - 1e-12:
@@ -181,10 +176,10 @@ class Workshop:
             return True
         return False
 
-    def unsplit(self) -> Planes:
-        """No split at all."""
+    def unsplit(self) -> Hyperplanes:
+        """The tree without a split."""
         _, side = self.constant(np.arange(len(self.X)))
-        return Planes(
+        return Hyperplanes(
             np.zeros((self.T, self.X.shape[1])), np.full(self.T, side), np.zeros(self.T, dtype=bool)
         )
 
@@ -230,65 +225,64 @@ class Workshop:
             np.take_along_axis(cost, pick, axis=2)[:, :, 0],
         )
 
-    def machines(self, rows: IntArray, C: float) -> list[tuple[FloatArray, float]]:
-        """Support vector machines for these rows (ω, ω_0): relabel what is cheaper to relabel, fit again, and so on."""
+    def linear_svms(self, rows: IntArray, C: float) -> list[tuple[FloatArray, float]]:
+        """Linear SVMs (ω, ω_0) for these rows: relabel what is cheaper to relabel, fit again, and so on."""
         key = (rows.tobytes(), C)
-        if key in self._machines:
-            return self._machines[key]
+        if key in self._linear_svms:
+            return self._linear_svms[key]
         X, y, w = self.X[rows], self.sign[rows], self.weights[rows]
         found: list[tuple[FloatArray, float]] = []
         label = y
         for _ in range(RELABEL_ROUNDS):
-            if self._machines and self.budget.spent():
-                return found  # and not kept: it is not all there is
-            omega, omega0 = fit_svm(X, label, w, C)
+            if self._linear_svms and self.budget.tick():
+                return found  # and not cached: it is incomplete
+            omega, omega0 = fit_linear_svm(X, label, w, C)
             if not omega.any():
                 break
             found.append((omega, omega0))
             ys = y * (X @ omega + omega0)
-            give_up = self.c2 + self.c1 * np.maximum(0, 1 + ys) < self.c1 * np.maximum(0, 1 - ys)
-            fresh = np.where(give_up, -y, y)
+            fresh = np.where(self.keeps_label(ys), y, -y)
             if (fresh == label).all():
                 break
             label = fresh
-        if self.norm == "l1" and not self.budget.spent():
-            sparse = fit_sparse_svm(X, y, w, C)
+        if self.norm == "l1" and not self.budget.tick():
+            sparse = fit_sparse_linear_svm(X, y, w, C)
             if sparse.any():
                 found.append((sparse, 0.0))
-        self._machines[key] = found
+        self._linear_svms[key] = found
         return found
 
-    def separators(self, rows: IntArray, how: Growth) -> list[tuple[FloatArray, float]]:
-        """One machine for these rows that gives up few of them; none once the budget is spent."""
-        assert how.C is not None
-        key = (rows.tobytes(), -how.C)
-        if not how.chance and key in self._machines:
-            return self._machines[key]
-        if self.budget.spent():
+    def trimmed_svms(self, rows: IntArray, options: InductionOptions) -> list[tuple[FloatArray, float]]:
+        """A hard-margin SVM with outlier trimming for these rows; none once the budget is used up."""
+        assert options.C is not None
+        key = (rows.tobytes(), -options.C)
+        if not options.randomised and key in self._linear_svms:
+            return self._linear_svms[key]
+        if self.budget.tick():
             return []
-        omega, omega0 = separator(
+        omega, omega0 = trimmed_svm(
             self.X[rows],
             self.sign[rows],
             self.weights[rows],
-            how.C,
-            self.rng if how.chance else None,
-            self.budget.spent,
+            options.C,
+            self.rng if options.randomised else None,
+            self.budget.tick,
         )
         found = [(omega, omega0)] if omega.any() else []
-        if not how.chance:
-            self._machines[key] = found
+        if not options.randomised:
+            self._linear_svms[key] = found
         return found
 
-    def path(self, quick: bool, cap: float) -> tuple[float, ...]:
-        """SVM costs to try: that of a machine which sets δ alone (to the next power of ten), 10, then all others."""
+    def svm_costs(self, quick: bool, cap: float) -> tuple[float, ...]:
+        """SVM costs C to try: that of an SVM whose norm alone is δ (to the next power of ten), 10, then all others."""
         C = self.c1 * (2 * cap if not self.single else 1.0)
         own = float(10.0 ** np.clip(np.ceil(np.log10(max(C, 0.1))), -1, 4))
         return (own, 10.0) if quick else tuple(dict.fromkeys((own, *PATH)))
 
     def directions(self, rows: IntArray, quick: bool, cap: float) -> FloatArray:
-        """Unit normal vectors (k, p) worth trying for these rows."""
+        """Unit normal vectors (k, p) to try for these rows: of linear SVMs, and from mean to mean of the classes."""
         X, y, w = self.X[rows], self.sign[rows], self.weights[rows]
-        found = [omega for C in self.path(quick, cap) for omega, _ in self.machines(rows, C)]
+        found = [omega for C in self.svm_costs(quick, cap) for omega, _ in self.linear_svms(rows, C)]
         if w[y > 0].sum() > 0 and w[y < 0].sum() > 0:
             plus, minus = y > 0, y < 0
             found.append(
@@ -302,11 +296,15 @@ class Workshop:
         E = np.eye(self.X.shape[1])[used]
         return np.concatenate([E, -E])
 
-    def node(self, rows: IntArray, how: Growth) -> list[tuple[float, FloatArray, float]]:
-        """The cheapest hyperplanes for these rows: cost, ω, ω_0."""
+    def best_hyperplanes(
+        self, rows: IntArray, options: InductionOptions
+    ) -> list[tuple[float, FloatArray, float]]:
+        """The best few hyperplanes for these rows: cost, ω, ω_0."""
         y, w = self.sign[rows], self.weights[rows]
-        if how.C is not None:
-            found = self.separators(rows, how) if how.separating else self.machines(rows, how.C)
+        if options.C is not None:
+            found = (
+                self.trimmed_svms(rows, options) if options.trimming else self.linear_svms(rows, options.C)
+            )
             if not found:
                 return []
             S = self.X[rows] @ np.array([omega for omega, _ in found]).T + [omega0 for _, omega0 in found]
@@ -315,13 +313,13 @@ class Workshop:
                 paid = paid + [self.margin(float(norms(omega[None, :], self.norm)[0])) for omega, _ in found]
             k = len(found) - 1 if self.norm == "l2" and not self.single else int(np.argmin(paid))
             return [(float(paid[k]), *found[k])]
-        U = self.directions(rows, how.quick, how.cap)
-        if not how.quick:
+        U = self.directions(rows, options.quick, options.cap)
+        if not options.quick:
             U = np.concatenate([U, self.axes(rows)])
         if not len(U):
             return []
         along = U @ self.X[rows].T
-        lengths = how.cap * LENGTHS[: 2 if how.quick else len(LENGTHS)]
+        lengths = options.cap * LENGTHS[: 2 if options.quick else len(LENGTHS)]
         omega0, cost = self.intercepts(along, y, w, lengths)
         out = []
         for flat in np.argsort(cost, axis=None, kind="stable")[:3]:
@@ -331,51 +329,51 @@ class Workshop:
 
     # -- trees ----------------------------------------------------------------------------------------------
 
-    def grow(self, t: int, rows: IntArray, how: Growth, limit: float) -> Grown:
-        """The best subtree found at node ``t`` for these rows; it may be a leaf. Below ``limit`` or not at all."""
+    def grow(self, t: int, rows: IntArray, options: InductionOptions, limit: float) -> Subtree:
+        """The best subtree found at node ``t`` for these rows, which may be a leaf; a subtree costs less than ``limit``."""
         levels = self.depth + 1 - (t.bit_length() - 1)
         alone, _ = self.constant(rows)
-        best = Grown(levels * alone, {})
+        best = Subtree(levels * alone, {})
         if best.cost <= self.c3 or limit <= self.c3:
             return best
         limit = min(limit, best.cost)
-        if t in how.fixed:
-            omega, omega0 = how.fixed[t]
+        if t in options.given:
+            omega, omega0 = options.given[t]
             s = self.X[rows] @ omega + omega0
-            options = [(float(self.weights[rows] @ self.loss(self.sign[rows] * s)), omega, omega0)]
+            candidates = [(float(self.weights[rows] @ self.loss(self.sign[rows] * s)), omega, omega0)]
         else:
-            options = self.node(rows, how)
-        for here, omega, omega0 in options[: 1 if how.quick or t > self.B else 2]:
+            candidates = self.best_hyperplanes(rows, options)
+        for here, omega, omega0 in candidates[: 1 if options.quick or t > self.B else 2]:
             if self.c3 + here >= limit:
                 continue
             if t > self.B:
-                best, limit = Grown(self.c3 + here, {t: (omega, omega0)}), self.c3 + here
+                best, limit = Subtree(self.c3 + here, {t: (omega, omega0)}), self.c3 + here
                 continue
             s = self.X[rows] @ omega + omega0
-            shift = clear_of_the_plane(s, self.mu)
+            shift = boundary_shift(s, self.mu)
             if shift:
                 s, omega0 = s + shift, omega0 + shift
                 here = float(self.weights[rows] @ self.loss(self.sign[rows] * s))
             rest = limit - here - self.c3
-            left = self.grow(2 * t, rows[s < 0], how, rest)
+            left = self.grow(2 * t, rows[s < 0], options, rest)
             if left.cost >= rest:
                 continue
-            right = self.grow(2 * t + 1, rows[s >= 0], how, rest - left.cost)
+            right = self.grow(2 * t + 1, rows[s >= 0], options, rest - left.cost)
             cost = self.c3 + here + left.cost + right.cost
             if cost < limit:
-                best, limit = Grown(cost, {t: (omega, omega0), **left.planes, **right.planes}), cost
+                best, limit = Subtree(cost, {t: (omega, omega0), **left.planes, **right.planes}), cost
         return best
 
-    def assemble(self, grown: Grown) -> Planes:
-        """The subtree at the root as a tree; nodes that do not split say the heavier class of their rows."""
+    def assemble(self, subtree: Subtree) -> Hyperplanes:
+        """The subtree of the root as a tree; nodes that do not split take the majority class of their rows."""
         planes = self.unsplit()
-        for t, (omega, omega0) in grown.planes.items():
+        for t, (omega, omega0) in subtree.planes.items():
             planes.omega[t - 1], planes.omega0[t - 1], planes.split[t - 1] = omega, omega0, True
-        self.say_heavier(planes)
+        self.set_majority_sides(planes)
         return planes
 
-    def say_heavier(self, planes: Planes) -> None:
-        """Intercepts ±1 of the nodes that do not split: the heavier class of the rows that come there."""
+    def set_majority_sides(self, planes: Hyperplanes) -> None:
+        """Set the intercepts of the nodes that do not split to ±1, the majority class of their rows."""
         node = np.ones(len(self.X), dtype=np.int64)
         for level in range(self.depth + 1):
             for t in np.unique(node):
@@ -386,23 +384,23 @@ class Workshop:
                     s = self.X[rows] @ planes.omega[t - 1] + planes.omega0[t - 1]
                     node[rows] = 2 * t + (s >= 0)
 
-    def try_growth(self, how: Growth) -> bool:
-        """Grow a tree; whether it is the best so far, once its lengths are."""
+    def grow_and_offer(self, options: InductionOptions) -> bool:
+        """Grow a tree and optimise its norms; whether it is the best so far."""
         assert self.best is not None
-        # Grown from machines, vectors are longer or shorter than they will be: what it costs says little yet.
-        limit = self.best.cost if how.C is None else np.inf
-        grown = self.grow(1, np.arange(len(self.X)), how, limit)
-        if not grown.planes:
+        # Norms of linear SVMs are larger or smaller than they will be: the cost is no bound yet.
+        limit = self.best.cost if options.C is None else np.inf
+        subtree = self.grow(1, np.arange(len(self.X)), options, limit)
+        if not subtree.planes:
             return False
-        planes = self.rescaled(self.assemble(grown))
+        planes = self.rescaled(self.assemble(subtree))
         return planes is not None and self.offer(planes)
 
-    # -- small changes --------------------------------------------------------------------------------------
+    # -- norms, labels, pruning -----------------------------------------------------------------------------
 
-    def rescaled(self, planes: Planes, rough: bool = False) -> Planes | None:
-        """All lengths together: the cheapest largest norm, every node at its best length up to it.
+    def rescaled(self, planes: Hyperplanes, coarse: bool = False) -> Hyperplanes | None:
+        """The tree with the best norms: over a grid of largest norms, every node has its best norm up to it.
 
-        ``rough``: to a few hundredths, for trees that are to be settled.
+        ``coarse``: to a few hundredths, for trees that are optimised afterwards. None where all norms are 0.
         """
         size = norms(planes.omega, self.norm)
         node, _ = self.route(planes)
@@ -410,14 +408,16 @@ class Workshop:
         if not nodes:
             return planes
         fresh = planes.copy()
-        for width, count in GRIDS[: 2 if rough else len(GRIDS)]:
+        for width, count in GRIDS[: COARSE_GRIDS if coarse else len(GRIDS)]:
             largest = float(norms(fresh.omega, self.norm).max())
             if largest == 0:
                 return None
             grid = largest * np.geomspace(1 / width, width, count)
             if self.best is not None and self.margin(largest) > self.best.cost:
-                # No such margin pays, so it is far shorter vectors that are looked for.
-                grid = np.concatenate([grid, self.widest(self.best.cost) * np.geomspace(1 / 64, 1, count)])
+                # The margin term alone is above the best cost: far smaller norms are tried as well.
+                grid = np.concatenate(
+                    [grid, self.norm_costing(self.best.cost) * np.geomspace(1 / 64, 1, count)]
+                )
             grid = np.sort(np.concatenate([grid, size[size > 0]]))
             table, places = np.zeros((len(nodes), len(grid))), np.zeros((len(nodes), len(grid)))
             for k, t in enumerate(nodes):
@@ -448,13 +448,13 @@ class Workshop:
         return fresh
 
     def rescale(self) -> bool:
-        """Whether other lengths of the best tree's vectors are better."""
+        """Optimise the norms of the best tree; whether it gets better."""
         assert self.best is not None
         fresh = self.rescaled(self.best)
         return fresh is not None and self.offer(fresh)
 
     def prune(self) -> bool:
-        """Take out splits from the last level up, as long as that pays."""
+        """Take out subtrees from the last level up where that is better; whether any is."""
         assert self.best is not None
         done = False
         for t in range(self.T, 0, -1):
@@ -463,21 +463,24 @@ class Workshop:
             done = self.offer(self.without(self.best, t)) or done
         return done
 
-    def believed(self, score: FloatArray, rows: IntArray | None = None) -> FloatArray:
+    def cheaper_labels(self, score: FloatArray, rows: IntArray | None = None) -> FloatArray:
         """The cheaper label of every row, or of some ``rows``, on every level: for scores (n, levels) as ±1."""
         sign = (self.sign if rows is None else self.sign[rows])[:, None]
-        ys = sign * score
-        kept = self.c1 * np.maximum(0, 1 - ys) <= self.c2 + self.c1 * np.maximum(0, 1 + ys)
-        found: FloatArray = np.where(kept, sign, -sign)
+        found: FloatArray = np.where(self.keeps_label(sign * score), sign, -sign)
         return found
+
+    def keeps_label(self, ys: FloatArray) -> BoolArray:
+        """Where keeping the label costs no more than giving it up, for scores times labels."""
+        kept: BoolArray = self.c1 * np.maximum(0, 1 - ys) <= self.c2 + self.c1 * np.maximum(0, 1 + ys)
+        return kept
 
     @property
     def best_cost(self) -> float:
-        """Of the best tree; infinite before there is one."""
+        """The cost of the best tree; infinite before there is one."""
         return np.inf if self.best is None else self.best.cost
 
-    def clear(self, planes: Planes) -> None:
-        """From the root down: no row within μ of a plane that it lies left of, and unsplit nodes say the heavier class."""
+    def clear_boundaries(self, planes: Hyperplanes) -> None:
+        """Shift intercepts from the root down until no score is in (-μ, 0), and let unsplit nodes take the majority class."""
         node = np.ones(len(self.X), dtype=np.int64)
         for _ in range(self.depth + 1):
             for t in np.unique(node).tolist():
@@ -486,12 +489,12 @@ class Workshop:
                     planes.omega0[t - 1] = self.constant(rows)[1]
                 s = self.X[rows] @ planes.omega[t - 1] + planes.omega0[t - 1]
                 if planes.split[t - 1] and t <= self.B and self.mu:
-                    shift = clear_of_the_plane(s, self.mu)
+                    shift = boundary_shift(s, self.mu)
                     planes.omega0[t - 1] += shift
                     s = s + shift
                 node[rows] = 2 * t + (s >= 0)
 
-    def without(self, planes: Planes, t: int) -> Planes:
+    def without(self, planes: Hyperplanes, t: int) -> Hyperplanes:
         """The tree without the subtree at ``t``."""
         fresh = planes.copy()
         below = [t]
@@ -499,19 +502,24 @@ class Workshop:
             below += [c for c in (2 * s, 2 * s + 1) if c <= self.T]
         for s in below:
             fresh.split[s - 1], fresh.omega[s - 1] = False, 0.0
-        self.say_heavier(fresh)
+        self.set_majority_sides(fresh)
         return fresh
 
-    def with_plane(self, planes: Planes, t: int, omega: FloatArray, omega0: float) -> Planes:
-        """The tree with another plane at ``t`` and what is below it grown anew."""
+    def with_hyperplane(self, planes: Hyperplanes, t: int, omega: FloatArray, omega0: float) -> Hyperplanes:
+        """The tree with another hyperplane at ``t`` and the subtrees below it grown anew."""
         cap = max(float(norms(planes.omega, self.norm).max()), float(norms(omega[None, :], self.norm)[0]))
-        fixed = {
-            int(s) + 1: (planes.omega[s], float(planes.omega0[s]))
-            for s in np.flatnonzero(planes.split)
-            if not is_below(int(s) + 1, t)
-        }
-        how = Growth(cap, True, None, fixed | {t: (omega, omega0)})
-        return self.assemble(self.grow(1, np.arange(len(self.X)), how, np.inf))
+        given = outside(planes, t) | {t: (omega, omega0)}
+        options = InductionOptions(cap, True, None, given)
+        return self.assemble(self.grow(1, np.arange(len(self.X)), options, np.inf))
+
+
+def outside(planes: Hyperplanes, t: int) -> dict[int, tuple[FloatArray, float]]:
+    """Hyperplanes (ω, ω_0) by node of a tree without its subtree at ``t``."""
+    return {
+        int(s) + 1: (planes.omega[s], float(planes.omega0[s]))
+        for s in np.flatnonzero(planes.split)
+        if not is_below(int(s) + 1, t)
+    }
 
 
 def is_below(t: int, top: int) -> bool:

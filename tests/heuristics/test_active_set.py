@@ -1,4 +1,4 @@
-"""Machines by the active-set method against an interior-point method, and trees with hard margins against the whole convex problem."""
+"""Linear SVMs by the active-set method against an interior-point method, and hard-margin subproblems against the whole cone program."""
 
 from __future__ import annotations
 
@@ -7,15 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_move_estimates import changes, quadratic, shop_of
+from test_move_estimates import builder_of, moves, quadratic
 
 from octsvm.formulations.margin_trees import norms
-from octsvm.heuristics import active_set
-from octsvm.heuristics import fixed_assignment as convex
-from octsvm.heuristics import hard_margin as hard_margins
-from octsvm.heuristics import linear_svm as machines
+from octsvm.heuristics import active_set, fixed_assignment, hard_margin, linear_svm
 
-SEPARABLE = 1e6  # a price of errors beside which the length is nothing
+LARGE_PENALTY = 1e6  # a penalty of errors beside which the norm does not count
 
 
 def table(seed: int, noise: float = 0.0) -> tuple[Any, Any]:
@@ -25,41 +22,41 @@ def table(seed: int, noise: float = 0.0) -> tuple[Any, Any]:
     X = rng.random((n, p)) if seed % 2 else rng.integers(0, 4, (n, p)) / 3.0  # ties and equal rows
     along = X @ rng.normal(size=p)
     over = along > np.median(along)
-    flipped = rng.random(n) < noise
-    return X, over ^ flipped
+    wrong = rng.random(n) < noise
+    return X, over ^ wrong
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_the_shortest_vector_is_that_of_the_quadratic_program(seed: int) -> None:
+def test_the_least_norm_is_that_of_the_quadratic_program(seed: int) -> None:
     X, over = table(seed)
     side = np.where(over, 1.0, -1.0)
     bound = np.random.default_rng(seed).choice([1.0, 1.3], size=len(X))
-    found = active_set.shortest(X, over, bound)
+    found = active_set.minimum_norm(X, over, bound)
     assert found is not None
     assert (side * (X @ found.omega + found.omega0) - bound).min() >= -1e-9
     half = float(found.omega @ found.omega) / 2
     assert half == pytest.approx(
-        quadratic(X, over, side * bound, np.full(len(X), SEPARABLE)), rel=1e-5, abs=1e-6
+        quadratic(X, over, side * bound, np.full(len(X), LARGE_PENALTY)), rel=1e-5, abs=1e-6
     )
-    assert (found.multipliers >= 0).all()
-    assert float(found.multipliers @ bound) == pytest.approx(2 * half, rel=1e-5, abs=1e-9)
+    assert (found.dual_values >= 0).all()
+    assert float(found.dual_values @ bound) == pytest.approx(2 * half, rel=1e-5, abs=1e-9)
     if half > 0:
-        longest = np.sqrt(2 * half)
-        assert active_set.shortest(X, over, bound, 0.99 * longest) is None
-        assert active_set.shortest(X, over, bound, 1.01 * longest) is not None
+        largest = np.sqrt(2 * half)
+        assert active_set.minimum_norm(X, over, bound, 0.99 * largest) is None
+        assert active_set.minimum_norm(X, over, bound, 1.01 * largest) is not None
 
 
-def test_rows_that_no_hyperplane_separates_have_no_vector() -> None:
+def test_rows_that_no_hyperplane_separates_have_no_solution() -> None:
     X = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
     over = np.array([True, True, False, False])
-    assert active_set.shortest(X, over, np.ones(4)) is None
-    assert active_set.shortest(np.zeros((2, 3)), np.array([True, False]), np.ones(2)) is None
+    assert active_set.minimum_norm(X, over, np.ones(4)) is None
+    assert active_set.minimum_norm(np.zeros((2, 3)), np.array([True, False]), np.ones(2)) is None
 
 
-def test_rows_of_one_side_need_no_vector() -> None:
+def test_rows_of_one_side_need_no_norm() -> None:
     X = np.random.default_rng(0).random((5, 2))
     for over, intercept in ((True, 1.5), (False, -1.5)):
-        found = active_set.shortest(X, np.full(5, over), np.array([1.0, 1.5, 1.0, 1.0, 1.0]))
+        found = active_set.minimum_norm(X, np.full(5, over), np.array([1.0, 1.5, 1.0, 1.0, 1.0]))
         assert found is not None
         assert not found.omega.any()
         assert found.omega0 == intercept
@@ -82,7 +79,7 @@ def test_the_least_violation_is_that_of_the_quadratic_program(seed: int) -> None
 
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("C", [10.0, 300.0, 1e5])
-def test_dear_errors_are_fewer_than_by_the_other_method(
+def test_errors_of_large_penalty_cost_less_than_by_the_other_method(
     seed: int, C: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     X, over = table(seed, noise=0.1)
@@ -92,9 +89,9 @@ def test_dear_errors_are_fewer_than_by_the_other_method(
         hinge = np.maximum(0.0, 1.0 - sign * (X @ plane[0] + plane[1]))
         return float(plane[0] @ plane[0]) / 2 + C * float(weights @ hinge)
 
-    ours = cost(machines.fit_svm(X, sign, weights, C))
-    monkeypatch.setattr(machines, "FEW", 0)
-    assert ours <= cost(machines.fit_svm(X, sign, weights, C)) * (1 + 2e-3) + 1e-6
+    ours = cost(linear_svm.fit_linear_svm(X, sign, weights, C))
+    monkeypatch.setattr(linear_svm, "FEW", 0)
+    assert ours <= cost(linear_svm.fit_linear_svm(X, sign, weights, C)) * (1 + 2e-3) + 1e-6
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -105,9 +102,9 @@ def test_the_least_slack_is_that_of_the_linear_program(seed: int, monkeypatch: p
     def slack(plane: tuple[Any, float]) -> float:
         return float(weights @ np.maximum(0.0, 1.0 - sign * (X @ plane[0] + plane[1])))
 
-    ours = slack(machines.least_slack(X, sign, weights))
-    monkeypatch.setattr(machines, "FEW", 0)
-    assert ours == pytest.approx(slack(machines.least_slack(X, sign, weights)), rel=0.02, abs=0.02)
+    ours = slack(linear_svm.least_slack(X, sign, weights))
+    monkeypatch.setattr(linear_svm, "FEW", 0)
+    assert ours == pytest.approx(slack(linear_svm.least_slack(X, sign, weights)), rel=0.02, abs=0.02)
 
 
 @pytest.mark.parametrize("depth", [0, 1, 2])
@@ -117,38 +114,52 @@ def test_with_hard_margins_every_node_by_itself_is_as_good_as_all_together(
 ) -> None:
     solved = 0
     for seed in range(3):
-        shop = shop_of(seed, *costs, depth, "octsvm" if depth else "re_svm")
-        asked = shop.search.costs
-        for _, fixed in changes(shop):
-            whole = convex.solve(shop.X, shop.weights, fixed, asked, sharp=True)
-            ours = hard_margins.solve(shop.X, shop.weights, fixed, asked)
+        builder = builder_of(seed, *costs, depth, "octsvm" if depth else "re_svm")
+        asked = builder.search.costs
+        for _, assignment in moves(builder):
+            whole = fixed_assignment.solve(
+                builder.X, builder.weights, assignment, asked, tolerance=fixed_assignment.TIGHT
+            )
+            ours = hard_margin.solve(builder.X, builder.weights, assignment, asked)
             if whole is None or ours is None:
                 continue
             solved += 1
 
-            def cost(found: convex.Solved, fixed: convex.Fixed = fixed, shop: Any = shop) -> float:
+            def cost(
+                found: fixed_assignment.Solution,
+                assignment: fixed_assignment.Assignment = assignment,
+                builder: Any = builder,
+            ) -> float:
                 s = (
-                    np.einsum("ij,ikj->ik", shop.X, found.omega[fixed.node - 1])
-                    + found.omega0[fixed.node - 1]
+                    np.einsum("ij,ikj->ik", builder.X, found.omega[assignment.node - 1])
+                    + found.omega0[assignment.node - 1]
                 )
-                missing = np.where(fixed.split[fixed.node - 1], np.maximum(0.0, 1.0 - fixed.label * s), 0.0)
+                missing = np.where(
+                    assignment.split[assignment.node - 1], np.maximum(0.0, 1.0 - assignment.label * s), 0.0
+                )
                 return float(
-                    shop.margin(float(norms(found.omega, "l2").max()))
-                    + shop.c1 * (shop.weights[:, None] * missing).sum()
+                    builder.margin(float(norms(found.omega, "l2").max()))
+                    + builder.c1 * (builder.weights[:, None] * missing).sum()
                 )
 
             assert cost(ours) == pytest.approx(cost(whole), rel=1e-4, abs=1e-6)
             assert cost(ours) <= cost(whole) * (1 + 1e-6) + 1e-9
-            # The multipliers say what a unit less of margin saves, all rows together: the slope of the term. They balance the
+            # The dual values say what a unit less of margin saves, all rows together: the slope of the term. They balance the
             # curvature of ω_0 as well, a thousandth of it.
-            slope = float((ours.hinge * np.where(fixed.split[fixed.node - 1], 1.0, 0.0)).sum())
-            assert slope == pytest.approx(cost(ours) * (2 if shop.single else 1), rel=2e-3, abs=1e-6)
-            assert ours.price.sum() == (0.0 if shop.single else 1.0)
+            slope = float((ours.hinge * np.where(assignment.split[assignment.node - 1], 1.0, 0.0)).sum())
+            assert slope == pytest.approx(cost(ours) * (2 if builder.single else 1), rel=2e-3, abs=1e-6)
+            assert ours.norm_dual.sum() == (0.0 if builder.single else 1.0)
     assert solved > 10
 
 
 def test_where_errors_pay_no_margin_is_hard() -> None:
-    shop = shop_of(1, 300.0, 300.0, 1.0, 1)
-    _, fixed = next(changes(shop))
-    assert hard_margins.solve(shop.X, shop.weights, fixed, replace(shop.search.costs, c1=1e-3)) is None
-    assert hard_margins.solve(shop.X, shop.weights, fixed, replace(shop.search.costs, norm="l1")) is None
+    builder = builder_of(1, 300.0, 300.0, 1.0, 1)
+    _, assignment = next(moves(builder))
+    assert (
+        hard_margin.solve(builder.X, builder.weights, assignment, replace(builder.search.costs, c1=1e-3))
+        is None
+    )
+    assert (
+        hard_margin.solve(builder.X, builder.weights, assignment, replace(builder.search.costs, norm="l1"))
+        is None
+    )

@@ -1,4 +1,4 @@
-"""The convex problem of a fixed structure: its solution against cutting planes, its multipliers, and rows far out."""
+"""The cone program of a fixed assignment: its solution against cutting planes, its dual values, and rows far out."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from octsvm.heuristics import fixed_assignment as convex
-from octsvm.heuristics.tree_builder import clear_of_the_plane
+from octsvm.heuristics import fixed_assignment
+from octsvm.heuristics.tree_builder import boundary_shift
 
 MU = 1e-3
 WHAT = [("l2", False), ("l1", False), ("l2", True), ("l1", True)]
@@ -40,7 +40,7 @@ class Problem:
                 if split[t - 1]:
                     omega = rng.normal(size=p) * 4
                     s = (self.X[rows] - np.median(self.X[rows], axis=0)) @ omega
-                    s += clear_of_the_plane(s, MU)
+                    s += boundary_shift(s, MU)
                 score[rows, level] = s
                 if level < depth:
                     node[rows, level + 1] = 2 * t + (s >= 0)
@@ -49,23 +49,25 @@ class Problem:
             np.sign(score) + (score == 0),
             rng.choice([-1.0, 1.0], size=(n, 1)),
         )
-        self.fixed = convex.Fixed(node, label, split, score)
-        self.costs = convex.Costs(float(rng.choice([0.3, 2.0, 20.0])), 0.0 if single else MU, norm, single)
+        self.assignment = fixed_assignment.Assignment(node, label, split, score)
+        self.costs = fixed_assignment.Costs(
+            float(rng.choice([0.3, 2.0, 20.0])), 0.0 if single else MU, norm, single
+        )
 
-    def solve(self) -> convex.Solved | None:
-        return convex.solve(self.X, self.weights, self.fixed, self.costs)
+    def solve(self) -> fixed_assignment.Solution | None:
+        return fixed_assignment.solve(self.X, self.weights, self.assignment, self.costs)
 
-    def scores(self, found: convex.Solved) -> Any:
-        at = self.fixed.node - 1
+    def scores(self, found: fixed_assignment.Solution) -> Any:
+        at = self.assignment.node - 1
         return np.einsum("ij,ikj->ik", self.X, found.omega[at]) + found.omega0[at]
 
-    def cost(self, found: convex.Solved) -> float:
+    def cost(self, found: fixed_assignment.Solution) -> float:
         """Margin term and errors of the nodes that split, from the definition."""
         order = 1 if self.costs.norm == "l1" else 2
         size = np.linalg.norm(found.omega, ord=order, axis=1).max()
         margin = size / 2 if not self.costs.single else size if order == 1 else size**2 / 2
-        error = np.maximum(0, 1 - self.fixed.label * self.scores(found))
-        counted = self.fixed.split[self.fixed.node - 1]
+        error = np.maximum(0, 1 - self.assignment.label * self.scores(found))
+        counted = self.assignment.split[self.assignment.node - 1]
         return float(margin + self.costs.c1 * (self.weights[:, None] * error * counted).sum())
 
     def optimum(self, side: dict[tuple[int, int], float] | None = None, hinge: Any = None) -> float:
@@ -73,15 +75,15 @@ class Problem:
 
         ``side`` and ``hinge`` give slack to rows, by (row, level).
         """
-        fixed, (n, p) = self.fixed, self.X.shape
-        nodes = [t for t in range(1, len(fixed.split) + 1) if fixed.split[t - 1]]
+        assignment, (n, p) = self.assignment, self.X.shape
+        nodes = [t for t in range(1, len(assignment.split) + 1) if assignment.split[t - 1]]
         m = len(nodes)
         size, theta = m * (p + 1), m * (p + 1) + m * p  # |ω|, and the margin term
         places = [
             (i, level)
-            for level in range(fixed.node.shape[1])
+            for level in range(assignment.node.shape[1])
             for i in range(n)
-            if fixed.split[fixed.node[i, level] - 1]
+            if assignment.split[assignment.node[i, level] - 1]
         ]
         columns = theta + 1 + len(places)
         cost = np.zeros(columns)
@@ -89,16 +91,16 @@ class Problem:
         rows: list[Any] = []
         right: list[float] = []
         for q, (i, level) in enumerate(places):
-            k = nodes.index(fixed.node[i, level])
+            k = nodes.index(assignment.node[i, level])
             score = np.zeros(columns)
             score[k * (p + 1) : (k + 1) * (p + 1)] = np.append(self.X[i], 1.0)
-            row = -fixed.label[i, level] * score
+            row = -assignment.label[i, level] * score
             row[theta + 1 + q] = -1.0
             rows.append(row)
             right.append(-1.0 + (hinge or {}).get((i, level), 0.0))
             cost[theta + 1 + q] = self.costs.c1 * self.weights[i]
-            if level + 1 < fixed.node.shape[1]:
-                goes_right = fixed.node[i, level + 1] % 2 == 1
+            if level + 1 < assignment.node.shape[1]:
+                goes_right = assignment.node[i, level + 1] % 2 == 1
                 rows.append(-score if goes_right else score)
                 right.append((0.0 if goes_right else -self.costs.mu) + (side or {}).get((i, level), 0.0))
         for k in range(m):
@@ -148,18 +150,18 @@ def test_the_solution_is_the_optimum_and_routes_as_fixed(norm: str, single: bool
         found = one.solve()
         assert found is not None
         assert one.cost(found) == pytest.approx(one.optimum(), rel=1e-5, abs=1e-7)
-        scores, node = one.scores(found), one.fixed.node
+        scores, node = one.scores(found), one.assignment.node
         for level in range(node.shape[1] - 1):
-            splits = one.fixed.split[node[:, level] - 1]
+            splits = one.assignment.split[node[:, level] - 1]
             right = node[:, level + 1] % 2 == 1
             assert (scores[splits & right, level] >= 0).all()
             assert (scores[splits & ~right, level] <= -one.costs.mu).all()
-        assert not found.omega[~one.fixed.split].any()
-        assert not found.omega0[~one.fixed.split].any()
+        assert not found.omega[~one.assignment.split].any()
+        assert not found.omega0[~one.assignment.split].any()
 
 
 @pytest.mark.parametrize(("norm", "single"), WHAT)
-def test_multipliers_are_slopes_of_the_optimum(norm: str, single: bool) -> None:
+def test_dual_values_are_slopes_of_the_optimum(norm: str, single: bool) -> None:
     rng = np.random.default_rng(3)
     positive = 0
     for one in problems(6, norm, single)[1:]:
@@ -167,29 +169,31 @@ def test_multipliers_are_slopes_of_the_optimum(norm: str, single: bool) -> None:
         assert found is not None
         for kind, values in (("side", found.side), ("hinge", found.hinge)):
             assert (values >= -1e-7).all()
-            assert not values[~one.fixed.split[one.fixed.node - 1]].any()
+            assert not values[~one.assignment.split[one.assignment.node - 1]].any()
             places = np.argwhere(values > 1e-4)
             others = np.argwhere(values <= 1e-4)
             positive += len(places)
             for i, level in [*rng.permutation(places)[:2], *rng.permutation(others)[:1]]:
-                if kind == "side" and level == one.fixed.node.shape[1] - 1:
+                if kind == "side" and level == one.assignment.node.shape[1] - 1:
                     continue
                 for slack in (1e-2, -1e-2):
-                    # The optimum is convex in the slack: its slopes on both sides hold the multiplier between them.
+                    # The optimum is convex in the slack: its slopes on both sides hold the dual value between them.
                     other = one.optimum(**{kind: {(int(i), int(level)): slack}})
                     assert other >= best - values[i, level] * slack - 1e-5 * max(1.0, best)
     assert positive > 10
 
 
 @pytest.mark.parametrize(("norm", "single"), WHAT)
-@pytest.mark.parametrize("passes", [1, 2, convex.PASSES])
+@pytest.mark.parametrize("passes", [1, 2, fixed_assignment.PASSES])
 def test_rows_far_out_are_brought_in_where_they_matter(
     norm: str, single: bool, passes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(convex, "PASSES", passes)
+    monkeypatch.setattr(fixed_assignment, "PASSES", passes)
     for one in problems(6, norm, single):
         # As if all rows were far beyond their margins: none is in the problem at first.
-        far = convex.solve(one.X, one.weights, replace(one.fixed, score=100 * one.fixed.label), one.costs)
+        far = fixed_assignment.solve(
+            one.X, one.weights, replace(one.assignment, score=100 * one.assignment.label), one.costs
+        )
         assert far is not None
         assert one.cost(far) == pytest.approx(one.optimum(), rel=1e-5, abs=1e-7)
 
@@ -198,16 +202,18 @@ def test_rows_that_do_not_matter_are_left_away(monkeypatch: pytest.MonkeyPatch) 
     X = np.concatenate([np.linspace(0, 0.4, 40), np.linspace(0.6, 1, 40)])[:, None]
     sign = np.where(X[:, 0] > 0.5, 1.0, -1.0)
     score = 10.0 * (X[:, 0] - 0.5)
-    fixed = convex.Fixed(np.ones((80, 1), np.int64), sign[:, None], np.array([True]), 1.6 * score[:, None])
+    assignment = fixed_assignment.Assignment(
+        np.ones((80, 1), np.int64), sign[:, None], np.array([True]), 1.6 * score[:, None]
+    )
     seen = []
-    plain = convex._solve
+    plain = fixed_assignment._ConeProgram
 
-    def look(X: Any, weights: Any, fixed: Any, near: Any, *others: Any) -> Any:
+    def look(X: Any, weights: Any, assignment: Any, costs: Any, near: Any, clearance: float) -> Any:
         seen.append(int(near.sum()))
-        return plain(X, weights, fixed, near, *others)
+        return plain(X, weights, assignment, costs, near, clearance)
 
-    monkeypatch.setattr(convex, "_solve", look)
-    found = convex.solve(X, np.ones(80), fixed, convex.Costs(100.0, MU, "l2", False))
+    monkeypatch.setattr(fixed_assignment, "_ConeProgram", look)
+    found = fixed_assignment.solve(X, np.ones(80), assignment, fixed_assignment.Costs(100.0, MU, "l2", False))
     assert found is not None
     assert found.omega[0, 0] == pytest.approx(10.0, rel=1e-5)
     assert 0 < max(seen) < 80
@@ -217,14 +223,29 @@ def test_a_routing_that_no_hyperplanes_have_is_none() -> None:
     X = np.array([[0.2], [0.2], [0.7]])
     node = np.array([[1, 2], [1, 3], [1, 3]])
     for norm in ("l2", "l1"):
-        fixed = convex.Fixed(node, np.ones((3, 2)), np.array([True, True, True]), np.zeros((3, 2)))
-        assert convex.solve(X, np.ones(3), fixed, convex.Costs(1.0, MU, norm, False)) is None
+        assignment = fixed_assignment.Assignment(
+            node, np.ones((3, 2)), np.array([True, True, True]), np.zeros((3, 2))
+        )
+        assert (
+            fixed_assignment.solve(X, np.ones(3), assignment, fixed_assignment.Costs(1.0, MU, norm, False))
+            is None
+        )
         # Between two that go right none goes left.
-        between = replace(fixed, node=np.array([[1, 3], [1, 2], [1, 3]]))
+        between = replace(assignment, node=np.array([[1, 3], [1, 2], [1, 3]]))
         apart = np.array([[0.0], [0.5], [1.0]])
-        assert convex.solve(apart, np.ones(3), between, convex.Costs(1.0, MU, norm, False)) is None
+        assert (
+            fixed_assignment.solve(apart, np.ones(3), between, fixed_assignment.Costs(1.0, MU, norm, False))
+            is None
+        )
 
 
 def test_without_a_split_there_is_nothing_to_solve() -> None:
-    fixed = convex.Fixed(np.ones((3, 1), np.int64), np.ones((3, 1)), np.array([False]), np.ones((3, 1)))
-    assert convex.solve(np.eye(3), np.ones(3), fixed, convex.Costs(1.0, MU, "l2", False)) is None
+    assignment = fixed_assignment.Assignment(
+        np.ones((3, 1), np.int64), np.ones((3, 1)), np.array([False]), np.ones((3, 1))
+    )
+    assert (
+        fixed_assignment.solve(
+            np.eye(3), np.ones(3), assignment, fixed_assignment.Costs(1.0, MU, "l2", False)
+        )
+        is None
+    )

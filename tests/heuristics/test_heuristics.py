@@ -12,17 +12,17 @@ import pytest
 from places import ROOT
 
 import octsvm
-from octsvm import heuristics as starts
+from octsvm import heuristics
 from octsvm.data import prepare
 from octsvm.formulations.registry import formulation as find_formulation
-from octsvm.heuristics import margin_tree as svm_tree
+from octsvm.heuristics import margin_tree
 
 
 def found(instance: instances.Instance, steps: int = 400) -> tuple:
     form = find_formulation(instance.formulation)
     params = form.Params.make(instance.formulation, **instance.params)
     data = prepare(form, instance.X, instance.y, scale=instance.formulation == "oct")
-    tree, interrupted = starts.find(form, data, params, seconds=60, steps=steps)
+    tree, interrupted = heuristics.find(form, data, params, seconds=60, steps=steps)
     assert not interrupted
     return form, params, data, tree
 
@@ -63,7 +63,7 @@ def test_the_same_steps_give_the_same_start() -> None:
         form = find_formulation(name)
         params = form.Params.make(name, **({"c1": 10.0, "c2": 5.0} if form.binary_only else {}))
         data = prepare(form, X, y)
-        one, two = (starts.find(form, data, params, seconds=60, steps=25)[0] for _ in range(2))
+        one, two = (heuristics.find(form, data, params, seconds=60, steps=25)[0] for _ in range(2))
         assert one is not None
         assert two is not None
         assert one.to_json() == two.to_json()
@@ -106,7 +106,7 @@ def test_oblique_trees_are_tried_before_the_budget_is_gone() -> None:
     centre = np.repeat([[0.0, 0.0], [4.0, 1.0], [1.0, 5.0]], 100, axis=0)
     X, y = centre + rng.normal(size=(300, 2)), np.repeat([0, 1, 2], 100)
     form = find_formulation("oct_h")
-    tree, _ = starts.find(form, prepare(form, X, y), form.Params(), seconds=60, steps=300)
+    tree, _ = heuristics.find(form, prepare(form, X, y), form.Params(), seconds=60, steps=300)
     assert tree is not None
     assert (tree.predict(X) == y).mean() > 0.9
 
@@ -140,7 +140,7 @@ def test_the_first_call_of_a_process_has_a_start() -> None:
     assert later.objective < 12  # the constant tree has 17.8
 
 
-def test_where_no_grown_tree_beats_the_constant_one_roots_by_chance_are_tried(
+def test_where_no_grown_tree_beats_the_constant_one_there_are_random_restarts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     rng = np.random.default_rng(0)
@@ -149,7 +149,7 @@ def test_where_no_grown_tree_beats_the_constant_one_roots_by_chance_are_tried(
     form = find_formulation("octsvm")
     params = form.Params.make("octsvm", depth=1, c1=1.0, c2=50.0, c3=1.0)
     data = prepare(form, X, y)
-    tree, _ = starts.find(form, data, params, seconds=60, steps=400)
+    tree, _ = heuristics.find(form, data, params, seconds=60, steps=400)
     assert tree is not None  # and the constant one is beaten
-    monkeypatch.setattr(svm_tree, "SCATTERED", 0)
-    assert starts.find(form, data, params, seconds=60, steps=400)[0] is None
+    monkeypatch.setattr(margin_tree, "RANDOM_RESTARTS", 0)
+    assert heuristics.find(form, data, params, seconds=60, steps=400)[0] is None

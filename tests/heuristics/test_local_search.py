@@ -1,4 +1,4 @@
-"""Search over routing and labels: settling never costs, steps take what is better, and it all repeats."""
+"""Local search over assignments: optimising never costs, moves are taken where they are better, and it all repeats."""
 
 from __future__ import annotations
 
@@ -12,18 +12,17 @@ import pytest
 import octsvm
 from octsvm.data import prepare
 from octsvm.formulations.registry import formulation as find_formulation
-from octsvm.heuristics import Budget
-from octsvm.heuristics import local_search as structure_search
-from octsvm.heuristics.local_search import Search
+from octsvm.heuristics import Budget, local_search
+from octsvm.heuristics.local_search import LocalSearch
 from octsvm.heuristics.margin_tree import TreeSearch, as_margin_tree
-from octsvm.heuristics.tree_builder import Planes
+from octsvm.heuristics.tree_builder import Hyperplanes
 
 TABLES = {"noisy": (28, 3), "tenths": (30, 1), "twice": (24, 3)}
 CASES: dict[str, tuple[str, str, dict[str, Any]]] = {
     "l2": ("octsvm", "noisy", {"depth": 2, "c1": 3.0, "c2": 2.0, "c3": 0.1}),
     "l1": ("octsvm", "noisy", {"depth": 2, "c1": 3.0, "c2": 2.0, "c3": 0.1, "norm": "l1"}),
     "depth 0": ("octsvm", "noisy", {"depth": 0, "c1": 10.0, "c2": 5.0, "c3": 0.1}),
-    "no price of labels": ("octsvm", "noisy", {"depth": 1, "c1": 3.0, "c2": 0.0, "c3": 0.1}),
+    "free relabelling": ("octsvm", "noisy", {"depth": 1, "c1": 3.0, "c2": 0.0, "c3": 0.1}),
     "tiny costs": ("octsvm", "noisy", {"depth": 2, "c1": 1e-5, "c2": 1e-5, "c3": 1e-7}),
     "large costs": ("octsvm", "tenths", {"depth": 2, "c1": 1e5, "c2": 1e5, "c3": 1.0}),
     "duplicates": ("octsvm", "twice", {"depth": 1, "c1": 3.0, "c2": 4.0, "c3": 0.1}),
@@ -33,7 +32,7 @@ CASES: dict[str, tuple[str, str, dict[str, Any]]] = {
 }
 
 
-def shop_of(case: str, seed: int = 0, **changes: Any) -> TreeSearch:
+def builder_of(case: str, seed: int = 0, **changes: Any) -> TreeSearch:
     name, table, params = CASES[case]
     n, digits = TABLES[table]
     rng = np.random.default_rng(seed)
@@ -48,278 +47,278 @@ def shop_of(case: str, seed: int = 0, **changes: Any) -> TreeSearch:
     return TreeSearch(data.X, data.sign, data.weights, checked, Budget(120), seed)
 
 
-def searched(case: str, seed: int = 0, steps: int = 60, **changes: Any) -> Search:
-    """The search of a workshop after some steps, its best tree settled; rows weigh alike."""
-    shop = shop_of(case, seed, **changes)
-    shop.weights[:] = 1.0
-    shop.budget = Budget(120, steps)
-    for _ in shop.run():
+def searched(case: str, seed: int = 0, steps: int = 60, **changes: Any) -> LocalSearch:
+    """The search of a builder after some steps, its best tree optimised; all weights are 1."""
+    builder = builder_of(case, seed, **changes)
+    builder.weights[:] = 1.0
+    builder.budget = Budget(120, steps)
+    for _ in builder.run():
         pass
-    shop.budget = Budget(120)
-    search = Search(shop)
-    search.settle_best()
+    builder.budget = Budget(120)
+    search = LocalSearch(builder)
+    search.optimise_best()
     return search
 
 
-def trees(case: str, seed: int, count: int = 4) -> list[Planes]:
-    """A few trees of the case that split; grown where labels have a price, if they have none in the case."""
-    shop = shop_of(case, seed, **({"c2": 2.0} if CASES[case][2]["c2"] == 0 else {}))
-    shop.budget = Budget(120, 60)
-    found = [planes.copy() for planes in islice(shop.run(), count)]
+def trees(case: str, seed: int, count: int = 4) -> list[Hyperplanes]:
+    """A few trees of the case that split; grown with c2 = 2 where c2 = 0 in the case."""
+    builder = builder_of(case, seed, **({"c2": 2.0} if CASES[case][2]["c2"] == 0 else {}))
+    builder.budget = Budget(120, 60)
+    found = [planes.copy() for planes in islice(builder.run(), count)]
     if not found:  # a split does not pay here: one is looked at all the same
-        planes = shop.unsplit()
-        planes.omega[0], planes.split[0] = np.random.default_rng(seed).normal(size=shop.X.shape[1]), True
-        planes.omega0[0] = -float(np.median(shop.X @ planes.omega[0]))
-        shop.clear(planes)
+        planes = builder.unsplit()
+        planes.omega[0], planes.split[0] = np.random.default_rng(seed).normal(size=builder.X.shape[1]), True
+        planes.omega0[0] = -float(np.median(builder.X @ planes.omega[0]))
+        builder.clear_boundaries(planes)
         found = [planes]
     return [planes for planes in found if planes.split.any()]
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_settling_never_costs_and_the_tree_routes_as_it_was_fixed(case: str) -> None:
+def test_optimising_never_costs_and_the_tree_routes_as_assigned(case: str) -> None:
     better = 0
     for seed in range(3):
-        shop = shop_of(case, seed)
+        builder = builder_of(case, seed)
         for planes in trees(case, seed):
-            before = shop.value(planes)
-            settled = Search(shop).settle(planes)
-            assert settled is not None
-            assert settled.cost <= before * (1 + 1e-6) + 1e-12
-            assert settled.cost == pytest.approx(shop.value(settled.planes), rel=1e-12)
-            node, score = shop.route(settled.planes)
-            assert (node == settled.fixed.node).all()
-            assert settled.planes.split.tolist() == planes.split.tolist()
-            if shop.mu:
-                assert not ((score[:, :-1] < 0) & (score[:, :-1] > -shop.mu)).any()
+            before = builder.value(planes)
+            solved = LocalSearch(builder).optimise(planes)
+            assert solved is not None
+            assert solved.cost <= before * (1 + 1e-6) + 1e-12
+            assert solved.cost == pytest.approx(builder.value(solved.planes), rel=1e-12)
+            node, score = builder.route(solved.planes)
+            assert (node == solved.assignment.node).all()
+            assert solved.planes.split.tolist() == planes.split.tolist()
+            if builder.mu:
+                assert not ((score[:, :-1] < 0) & (score[:, :-1] > -builder.mu)).any()
             # Once more finds nothing: hyperplanes and labels are at rest.
-            again = Search(shop).settle(settled.planes)
+            again = LocalSearch(builder).optimise(solved.planes)
             assert again is not None
-            assert again.cost == pytest.approx(settled.cost, rel=1e-6)
-            better += settled.cost < before * (1 - 1e-6)
+            assert again.cost == pytest.approx(solved.cost, rel=1e-6)
+            better += solved.cost < before * (1 - 1e-6)
     assert better
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_steps_and_leaps_keep_the_best_tree_or_take_a_better_one(case: str) -> None:
-    shop = shop_of(case)
-    shop.best = trees(case, 0)[0]
-    shop.best.cost = shop.value(shop.best)
-    search = Search(shop)
+def test_moves_keep_the_best_tree_or_take_a_better_one(case: str) -> None:
+    builder = builder_of(case)
+    builder.best = trees(case, 0)[0]
+    builder.best.cost = builder.value(builder.best)
+    search = LocalSearch(builder)
     for k in range(10):
-        before = shop.best
-        done = search.leap() if k % 3 == 2 else search.step()
+        before = builder.best
+        done = search.try_compound_move() if k % 3 == 2 else search.try_moves()
         if done:
-            assert shop.best.cost < before.cost
+            assert builder.best.cost < before.cost
         else:
-            assert shop.best is before
-        assert shop.best.cost == pytest.approx(shop.value(shop.best), rel=1e-12)
+            assert builder.best is before
+        assert builder.best.cost == pytest.approx(builder.value(builder.best), rel=1e-12)
 
 
 def test_the_same_seed_searches_alike() -> None:
     ends = []
     for _ in range(2):
-        shop = shop_of("l2")
-        shop.best = trees("l2", 0)[0]
-        search = Search(shop)
-        done = [search.leap() if k % 2 else search.step() for k in range(12)]
-        ends.append((done, shop.best.omega.tolist(), shop.best.omega0.tolist()))
+        builder = builder_of("l2")
+        builder.best = trees("l2", 0)[0]
+        search = LocalSearch(builder)
+        done = [search.try_compound_move() if k % 2 else search.try_moves() for k in range(12)]
+        ends.append((done, builder.best.omega.tolist(), builder.best.omega0.tolist()))
     assert ends[0] == ends[1]
 
 
-def test_steps_go_on_where_the_last_one_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    shop = shop_of("l2")
-    shop.best = trees("l2", 0)[-1]
-    search = Search(shop)
-    while search.settle_best():
+def test_moves_go_on_where_the_last_call_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    builder = builder_of("l2")
+    builder.best = trees("l2", 0)[-1]
+    search = LocalSearch(builder)
+    while search.optimise_best():
         pass
-    # A settled tree that is a hair dearer than the one it came from is not settled again, step for step.
-    settlings, looked, tried = [], [], []
-    plain, solve = Search.settle, Search.solve
+    # A solved tree that rounding makes worse than the one it came from is not optimised again at every call.
+    optimised, looked, tried = [], [], []
+    plain, solve = LocalSearch.optimise, LocalSearch.solve
 
-    def settle(self: Search, planes: Planes) -> Any:
-        settlings.append(planes)
+    def optimise(self: LocalSearch, planes: Hyperplanes) -> Any:
+        optimised.append(planes)
         return plain(self, planes)
 
-    def look(self: Search, fixed: Any, base: Planes, rough: bool) -> Any:
-        tried.append(fixed)
-        found = solve(self, fixed, base, rough)
+    def look(self: LocalSearch, assignment: Any, base: Hyperplanes, loose: bool) -> Any:
+        tried.append(assignment)
+        found = solve(self, assignment, base, loose)
         if found is not None:
             found.planes.cost = np.inf
         return found
 
-    class Hopeful:
-        """Estimates by which every change is worth solving for."""
+    class Optimistic:
+        """Estimates by which every move is worth solving for."""
 
         possible = True
 
-        def __call__(self, at: Any, fixed: Any, limit: float) -> float:
-            looked.append(fixed)
+        def __call__(self, at: Any, assignment: Any, limit: float) -> float:
+            looked.append(assignment)
             return limit / 2
 
-    search.estimates = cast(Any, Hopeful())
-    monkeypatch.setattr(structure_search, "STEP", 3)
-    monkeypatch.setattr(structure_search, "SOLVED", 2)
-    monkeypatch.setattr(Search, "settle", settle)
-    monkeypatch.setattr(Search, "solve", look)
-    monkeypatch.setattr(shop, "offer", lambda planes: False)
-    assert not any(search.step() for _ in range(10))
-    assert not settlings
-    structures = [(f.node.tolist(), f.label.tolist()) for f in looked]
-    assert structure_search.STEP < len(structures) <= 1.5 * structure_search.MOST_MOVES
-    assert all(structures.count(one) == 1 for one in structures)
-    steps = -(-len(looked) // structure_search.STEP)
-    assert structure_search.SOLVED < len(tried) <= steps * structure_search.SOLVED
+    search.estimates = cast(Any, Optimistic())
+    monkeypatch.setattr(local_search, "MOVES_ESTIMATED", 3)
+    monkeypatch.setattr(local_search, "MOVES_SOLVED", 2)
+    monkeypatch.setattr(LocalSearch, "optimise", optimise)
+    monkeypatch.setattr(LocalSearch, "solve", look)
+    monkeypatch.setattr(builder, "offer", lambda planes: False)
+    assert not any(search.try_moves() for _ in range(10))
+    assert not optimised
+    assignments = [(f.node.tolist(), f.label.tolist()) for f in looked]
+    assert local_search.MOVES_ESTIMATED < len(assignments) <= 1.5 * local_search.MOST_MOVES
+    assert all(assignments.count(one) == 1 for one in assignments)
+    steps = -(-len(looked) // local_search.MOVES_ESTIMATED)
+    assert local_search.MOVES_SOLVED < len(tried) <= steps * local_search.MOVES_SOLVED
 
 
-def test_a_tree_that_is_returned_to_goes_on_with_the_changes_that_are_left() -> None:
+def test_a_tree_that_is_returned_to_goes_on_with_the_moves_that_are_left() -> None:
     search = searched("l2")
-    shop, at = search.shop, search.at
+    builder, at = search.builder, search.at
     assert at is not None
-    everything = [(c.node.tobytes(), c.label.tobytes(), c.split.tobytes()) for c in search._changes(at)]
+    everything = [(c.node.tobytes(), c.label.tobytes(), c.split.tobytes()) for c in search._moves(at)]
     assert len(everything) > 7
-    list(islice(search._next, 5))
-    assert shop.best is not None
-    best, shop.best = shop.best.copy(), shop.unsplit()
-    shop.best.cost = shop.value(shop.best)
-    search.settle_best()
-    assert list(search._next) == []
-    shop.best = best
-    search.settle_best()
-    left = [(c.node.tobytes(), c.label.tobytes(), c.split.tobytes()) for c in search._next]
+    list(islice(search._pending, 5))
+    assert builder.best is not None
+    best, builder.best = builder.best.copy(), builder.unsplit()
+    builder.best.cost = builder.value(builder.best)
+    search.optimise_best()
+    assert list(search._pending) == []
+    builder.best = best
+    search.optimise_best()
+    left = [(c.node.tobytes(), c.label.tobytes(), c.split.tobytes()) for c in search._pending]
     assert left == everything[5:]
 
 
 @pytest.mark.parametrize("c2", [1.0, 10.0])
-def test_a_row_that_crosses_may_open_a_split_and_the_estimate_knows_its_price(c2: float) -> None:
+def test_a_row_that_crosses_may_open_a_split_and_the_estimate_has_its_cost(c2: float) -> None:
     opened = 0
     for seed in range(8):
         search = searched("l2", seed, 20, c1=0.3, c2=c2, c3=0.02)
-        shop, at = search.shop, search.at
+        builder, at = search.builder, search.at
         if at is None:
             continue
-        for fixed in search._changes(at):
-            more = np.flatnonzero(fixed.split & ~at.fixed.split) + 1
+        for assignment in search._moves(at):
+            more = np.flatnonzero(assignment.split & ~at.assignment.split) + 1
             if not len(more):
                 continue
             (t,) = more.tolist()
             opened += 1
-            assert t > shop.B
-            rows = fixed.node[:, -1] == t
-            assert (fixed.label[rows, -1] == shop.sign[rows]).all()
-            assert set(shop.sign[rows]) == {-1.0, 1.0}
-            assert at.fixed.split[t // 2 - 1]
-            found = search.solve(fixed, at.planes)
-            value = search.estimates(at, fixed, np.inf)
+            assert t > builder.B
+            rows = assignment.node[:, -1] == t
+            assert (assignment.label[rows, -1] == builder.sign[rows]).all()
+            assert set(builder.sign[rows]) == {-1.0, 1.0}
+            assert at.assignment.split[t // 2 - 1]
+            found = search.solve(assignment, at.planes)
+            value = search.estimates(at, assignment, np.inf)
             if found is not None:
-                assert value <= found.cost * (1 + structure_search.DOUBT)
+                assert value <= found.cost * (1 + local_search.ESTIMATE_ERROR)
                 assert found.planes.split[t - 1]
     assert opened > 5
 
 
 def test_rows_that_only_have_to_make_room_are_tried_as_well() -> None:
     search = searched("l2")
-    shop, at = search.shop, search.at
+    builder, at = search.builder, search.at
     assert at is not None
     near = {
         (row, level)
-        for row, level in np.argwhere(np.abs(at.fixed.score) < structure_search.NEAR).tolist()
-        if level < shop.depth and at.fixed.split[at.fixed.node[row, level] - 1]
+        for row, level in np.argwhere(np.abs(at.assignment.score) < local_search.NEAR_HYPERPLANE).tolist()
+        if level < builder.depth and at.assignment.split[at.assignment.node[row, level] - 1]
     }
     crossed = set()
-    for fixed in search._changes(at):
-        for row, level in np.argwhere(fixed.node != at.fixed.node).tolist():
+    for assignment in search._moves(at):
+        for row, level in np.argwhere(assignment.node != at.assignment.node).tolist():
             crossed.add((row, level - 1))
     assert near <= crossed
 
 
-def test_a_single_change_is_one_row_on_one_level_and_what_follows_from_it() -> None:
-    shop = shop_of("l2")
-    settled = Search(shop).settle(trees("l2", 0)[-1])
-    assert settled is not None
-    search = Search(shop)
-    changes = list(search._changes(settled))
-    assert 0 < len(changes) <= 1.5 * structure_search.MOST_MOVES
-    for fixed in changes:
-        other = (fixed.node != settled.fixed.node) | (fixed.label != settled.fixed.label)
+def test_a_single_move_is_one_row_on_one_level_and_what_follows_from_it() -> None:
+    builder = builder_of("l2")
+    solved = LocalSearch(builder).optimise(trees("l2", 0)[-1])
+    assert solved is not None
+    search = LocalSearch(builder)
+    changes = list(search._moves(solved))
+    assert 0 < len(changes) <= 1.5 * local_search.MOST_MOVES
+    for assignment in changes:
+        other = (assignment.node != solved.assignment.node) | (assignment.label != solved.assignment.label)
         assert len(np.unique(np.argwhere(other)[:, 0])) == 1
     for row in range(5):
-        for level in range(shop.depth):
-            fixed = search._crossed(settled.fixed, settled.planes, row, level)
-            path, before = fixed.node[row], settled.fixed.node[row]
+        for level in range(builder.depth):
+            assignment = search._crossed(solved.assignment, solved.planes, row, level)
+            path, before = assignment.node[row], solved.assignment.node[row]
             assert (path[: level + 1] == before[: level + 1]).all()
             assert path[level + 1] == before[level + 1] ^ 1
             assert (path[1:] // 2 == path[:-1]).all()
-            # Below, the row goes where the tree sends it and is believed what is cheaper there.
-            at = settled.planes.omega[path - 1] @ shop.X[row] + settled.planes.omega0[path - 1]
+            # Below, the row goes where the tree sends it and takes the cheaper label there.
+            at = solved.planes.omega[path - 1] @ builder.X[row] + solved.planes.omega0[path - 1]
             assert ((at[level + 1 : -1] >= 0) == (path[level + 2 :] % 2 == 1)).all()
-            believed = shop.believed(at[None, :], np.array([row]))[0]
-            assert (fixed.label[row, level + 1 :] == believed[level + 1 :]).all()
-            others = np.arange(len(shop.X)) != row
-            assert (fixed.node[others] == settled.fixed.node[others]).all()
+            wanted = builder.cheaper_labels(at[None, :], np.array([row]))[0]
+            assert (assignment.label[row, level + 1 :] == wanted[level + 1 :]).all()
+            others = np.arange(len(builder.X)) != row
+            assert (assignment.node[others] == solved.assignment.node[others]).all()
 
 
 @pytest.mark.parametrize(("c2", "follows"), [(4.0, True), (50.0, False)])
-def test_a_row_that_crosses_takes_the_label_of_its_side_where_labels_are_cheap(
+def test_a_row_that_crosses_takes_the_label_of_its_side_where_labels_cost_less(
     c2: float, follows: bool
 ) -> None:
-    shop = shop_of("l2")
-    shop.c2 = c2
-    settled = Search(shop).settle(trees("l2", 0)[-1])
-    assert settled is not None
-    search = Search(shop)
-    assert search.follows is (c2 < 2 * shop.c1) is follows
+    builder = builder_of("l2")
+    builder.c2 = c2
+    solved = LocalSearch(builder).optimise(trees("l2", 0)[-1])
+    assert solved is not None
+    search = LocalSearch(builder)
+    assert search.label_follows_side is (c2 < 2 * builder.c1) is follows
     for row in range(8):
-        fixed = search._crossed(settled.fixed, settled.planes, row, 0)
-        side = 1.0 if fixed.node[row, 1] == 3 else -1.0
-        assert fixed.label[row, 0] == (side if follows else settled.fixed.label[row, 0])
+        assignment = search._crossed(solved.assignment, solved.planes, row, 0)
+        side = 1.0 if assignment.node[row, 1] == 3 else -1.0
+        assert assignment.label[row, 0] == (side if follows else solved.assignment.label[row, 0])
 
 
-def test_what_is_promoted_is_better_and_what_is_far_dearer_is_not_settled(
+def test_offered_trees_are_better_and_far_worse_ones_are_not_optimised(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    shop = shop_of("l2")
-    grown = sorted(trees("l2", 0), key=shop.value)
+    builder = builder_of("l2")
+    grown = sorted(trees("l2", 0), key=builder.value)
     best, worst = grown[0], grown[-1]
-    shop.offer(best)
-    before, search = shop.best_cost, Search(shop)
-    settlings = []
-    plain = Search.settle
+    builder.offer(best)
+    before, search = builder.best_cost, LocalSearch(builder)
+    optimised = []
+    plain = LocalSearch.optimise
     monkeypatch.setattr(
-        Search,
-        "settle",
-        lambda self, planes, limit: (settlings.append(planes), plain(self, planes, limit))[1],
+        LocalSearch,
+        "optimise",
+        lambda self, planes, limit: (optimised.append(planes), plain(self, planes, limit))[1],
     )
-    worst.cost = shop.value(worst)
-    assert worst.cost > structure_search.PROMISING * before
-    assert not search.promoted(worst)
-    assert not settlings
-    better = search.promoted(worst, np.inf)
-    assert len(settlings) == 1
-    assert better is (shop.best_cost < before)
-    assert shop.best_cost == pytest.approx(shop.value(shop.best), rel=1e-12)
+    worst.cost = builder.value(worst)
+    assert worst.cost > local_search.PROMISING * before
+    assert not search.offer_optimised(worst)
+    assert not optimised
+    better = search.offer_optimised(worst, np.inf)
+    assert len(optimised) == 1
+    assert better is (builder.best_cost < before)
+    assert builder.best_cost == pytest.approx(builder.value(builder.best), rel=1e-12)
 
 
-def test_a_spent_budget_settles_nothing() -> None:
-    shop = shop_of("l2")
-    shop.best = trees("l2", 0)[0]
-    shop.best.cost = shop.value(shop.best)
-    shop.budget = Budget(60, 0)
-    search = Search(shop)
-    before = shop.best
-    assert not search.settle_best()
-    assert not search.step()
-    assert not search.leap()
-    assert shop.best is before
+def test_a_used_up_budget_optimises_nothing() -> None:
+    builder = builder_of("l2")
+    builder.best = trees("l2", 0)[0]
+    builder.best.cost = builder.value(builder.best)
+    builder.budget = Budget(60, 0)
+    search = LocalSearch(builder)
+    before = builder.best
+    assert not search.optimise_best()
+    assert not search.try_moves()
+    assert not search.try_compound_move()
+    assert builder.best is before
 
 
 def test_without_a_split_nothing_is_searched() -> None:
-    shop = shop_of("l2")
-    shop.best = shop.unsplit()
-    shop.best.cost = shop.value(shop.best)
-    search = Search(shop)
-    assert not search.settle_best()
-    assert not search.step()
-    assert not search.leap()
+    builder = builder_of("l2")
+    builder.best = builder.unsplit()
+    builder.best.cost = builder.value(builder.best)
+    search = LocalSearch(builder)
+    assert not search.optimise_best()
+    assert not search.try_moves()
+    assert not search.try_compound_move()
 
 
 @pytest.mark.parametrize("norm", ["l2", "l1"])
@@ -330,12 +329,12 @@ def test_the_model_with_these_integers_fixed_has_the_same_optimum(norm: str) -> 
     params = {"depth": 1, "c1": 3.0, "c2": 4.0, "c3": 0.1, "norm": norm}
     form = find_formulation("octsvm")
     data, checked = prepare(form, X, y), form.Params.make("octsvm", **params)
-    shop = TreeSearch(data.X, data.sign, data.weights, checked, Budget(60, 40), 0)
-    first = next(planes.copy() for planes in shop.run() if planes.split[0])
-    shop.budget = Budget(60)
-    settled = Search(shop).settle(first)
-    assert settled is not None
-    tree = as_margin_tree(settled.planes, data, checked)
+    builder = TreeSearch(data.X, data.sign, data.weights, checked, Budget(60, 40), 0)
+    first = next(planes.copy() for planes in builder.run() if planes.split[0])
+    builder.budget = Budget(60)
+    solved = LocalSearch(builder).optimise(first)
+    assert solved is not None
+    tree = as_margin_tree(solved.planes, data, checked)
     model = octsvm.build("octsvm", X, y, start=as_margin_tree(first, data, checked), **params)
     octsvm.embed(model, tree)
     for variable in model.component_data_objects(pyo.Var):
@@ -343,4 +342,4 @@ def test_the_model_with_these_integers_fixed_has_the_same_optimum(norm: str) -> 
             variable.fix(round(variable.value))
     result = octsvm.solve(model, gap=1e-6, time_limit=60)
     assert result.status == "optimal"
-    assert result.objective == pytest.approx(settled.cost, rel=1e-5)
+    assert result.objective == pytest.approx(solved.cost, rel=1e-5)

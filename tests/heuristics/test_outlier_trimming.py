@@ -1,12 +1,12 @@
-"""Hyperplanes that give rows up one by one: how few, whichever machine, and when they stop."""
+"""Hard-margin SVMs with outlier trimming: how few rows are left out, for any C, and when trimming stops."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from octsvm.heuristics.linear_svm import fit_svm, least_slack
-from octsvm.heuristics.outlier_trimming import MOST_WRONG, separator
+from octsvm.heuristics.linear_svm import fit_linear_svm, least_slack
+from octsvm.heuristics.outlier_trimming import MOST_WRONG, trimmed_svm
 
 
 def table(n: int, wrong: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -23,7 +23,7 @@ def table(n: int, wrong: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize("wrong", [0, 1, 4])
 def test_it_gives_up_the_wrong_labels_and_no_others(wrong: int, C: float) -> None:
     X, sign = table(40, wrong)
-    omega, omega0 = separator(X, sign, np.ones(40), C)
+    omega, omega0 = trimmed_svm(X, sign, np.ones(40), C)
     ys = sign * (X @ omega + omega0)
     assert set(np.flatnonzero(ys < 0)) <= set(range(wrong))  # a long vector may get round some of them
     assert (ys[:wrong] < 0).sum() >= wrong - 1
@@ -31,16 +31,16 @@ def test_it_gives_up_the_wrong_labels_and_no_others(wrong: int, C: float) -> Non
 
 
 def test_fewer_than_by_relabelling_all_at_once() -> None:
-    # A machine of all rows has more of them on its wrong side than a separator gives up.
+    # An SVM of all rows has more of them on its wrong side than are trimmed.
     better = 0
     for seed in range(10):
         rng = np.random.default_rng(seed)
         X = rng.random((30, 4))
         sign = np.where(X @ [1.0, -1.0, 0.5, 0.2] > 0.3, 1.0, -1.0)
         sign[rng.permutation(30)[:4]] *= -1
-        omega, omega0 = fit_svm(X, sign, np.ones(30), 10.0)
+        omega, omega0 = fit_linear_svm(X, sign, np.ones(30), 10.0)
         usual = int((sign * (X @ omega + omega0) < 0).sum())
-        omega, omega0 = separator(X, sign, np.ones(30), 1e4)
+        omega, omega0 = trimmed_svm(X, sign, np.ones(30), 1e4)
         ours = int((sign * (X @ omega + omega0) < 0).sum())
         assert ours <= usual
         better += ours < usual
@@ -50,23 +50,23 @@ def test_fewer_than_by_relabelling_all_at_once() -> None:
 def test_where_too_many_are_in_the_way_there_is_none() -> None:
     rng = np.random.default_rng(0)
     n = 8 * MOST_WRONG
-    omega, _ = separator(rng.random((n, 2)), rng.choice([-1.0, 1.0], n), np.ones(n), 100.0)
+    omega, _ = trimmed_svm(rng.random((n, 2)), rng.choice([-1.0, 1.0], n), np.ones(n), 100.0)
     assert not omega.any()
 
 
-def test_chance_is_the_generators_and_a_spent_budget_ends_it() -> None:
+def test_the_generator_decides_and_a_used_up_budget_ends_it() -> None:
     rng = np.random.default_rng(3)
     X, sign = rng.random((30, 3)), rng.choice([-1.0, 1.0], 30, p=[0.75, 0.25])
-    one, other = (separator(X, sign, np.ones(30), 1e3, np.random.default_rng(5)) for _ in range(2))
+    one, other = (trimmed_svm(X, sign, np.ones(30), 1e3, np.random.default_rng(5)) for _ in range(2))
     assert (one[0] == other[0]).all()
     assert one[1] == other[1]
     asked = []
 
-    def spent() -> bool:
+    def tick() -> bool:
         asked.append(True)
         return True
 
-    separator(X, sign, np.ones(30), 1e3, None, spent)
+    trimmed_svm(X, sign, np.ones(30), 1e3, None, tick)
     assert len(asked) <= 2
 
 
@@ -75,12 +75,12 @@ def test_least_slack_is_the_linear_program() -> None:
     X, sign, w = rng.random((25, 3)), rng.choice([-1.0, 1.0], 25), rng.random(25)
     w[:3] = 0.0
 
-    def price(omega: np.ndarray, omega0: float) -> float:
+    def slack_cost(omega: np.ndarray, omega0: float) -> float:
         slack = np.maximum(0.0, 1.0 - sign * (X @ omega + omega0))
         return float(w @ slack) + 1e-3 * float(np.abs(omega).sum())
 
     omega, omega0 = least_slack(X, sign, w)
-    at = price(omega, omega0)
+    at = slack_cost(omega, omega0)
     for _ in range(200):
-        assert price(omega + 0.1 * rng.normal(size=3), omega0 + 0.1 * rng.normal()) >= at - 1e-9
-    assert price(*fit_svm(X, sign, w, 1e3)) >= at - 1e-9
+        assert slack_cost(omega + 0.1 * rng.normal(size=3), omega0 + 0.1 * rng.normal()) >= at - 1e-9
+    assert slack_cost(*fit_linear_svm(X, sign, w, 1e3)) >= at - 1e-9

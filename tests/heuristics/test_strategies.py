@@ -15,9 +15,7 @@ import octsvm
 from octsvm import api
 from octsvm.data import prepare
 from octsvm.formulations.registry import formulation as find_formulation
-from octsvm.heuristics import Budget
-from octsvm.heuristics import linear_svm as machines
-from octsvm.heuristics import margin_tree as svm_tree
+from octsvm.heuristics import Budget, linear_svm, margin_tree
 from octsvm.result import STOPS
 from octsvm.solving import certificate as certify
 from octsvm.solving import dispatch
@@ -259,10 +257,10 @@ def test_the_search_works_on_the_objective_that_is_certified() -> None:
             form = find_formulation(name)
             params = form.Params.make(name, c1=3.0, c2=2.0, norm=norm, **more)
             data = prepare(form, X, y)
-            shop = svm_tree.TreeSearch(data.X, data.sign, data.weights, params, Budget(60, 60), 0)
-            for planes in shop.run():
+            builder = margin_tree.TreeSearch(data.X, data.sign, data.weights, params, Budget(60, 60), 0)
+            for planes in builder.run():
                 tree = octsvm.formulations.trees.MarginTree(
-                    shop.depth,
+                    builder.depth,
                     data.classes,
                     data.feature_names,
                     data.scaling,
@@ -281,26 +279,26 @@ def test_the_best_intercept_is_found_exactly() -> None:
     for c1, c2 in ((1.0, 0.5), (1.0, 3.0), (2.0, 4.0)):
         data = prepare(form, X, y)
         params = form.Params.make("octsvm", c1=c1, c2=c2)
-        shop = svm_tree.TreeSearch(data.X, data.sign, data.weights, params, Budget(60), 0)
+        builder = margin_tree.TreeSearch(data.X, data.sign, data.weights, params, Budget(60), 0)
         w = rng.random(15)
         along = rng.normal(size=(2, 15))
         lengths = np.array([0.5, 3.0])
-        place, cost = shop.intercepts(along, data.sign, w, lengths)
+        place, cost = builder.intercepts(along, data.sign, w, lengths)
         for k in range(2):
             for g in range(2):
                 s = along[k] * lengths[g]
-                assert w @ shop.loss(data.sign * (s + place[k, g])) == pytest.approx(cost[k, g])
+                assert w @ builder.loss(data.sign * (s + place[k, g])) == pytest.approx(cost[k, g])
                 grid = np.linspace(-12, 12, 4001)
-                values = shop.loss(data.sign * (s + grid[:, None])) @ w
+                values = builder.loss(data.sign * (s + grid[:, None])) @ w
                 assert cost[k, g] <= values.min() + 1e-9
 
 
-def test_the_direct_machine_is_the_public_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_binding_gives_the_linear_svm_of_the_public_class(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = noisy(40)
     sign, weights = np.where(np.asarray(y), 1.0, -1.0), np.random.default_rng(0).random(40) + 0.1
-    fast = machines.fit_svm(X, sign, weights, 5.0, careful=True)
-    monkeypatch.setattr(machines, "binding", lambda: None)
-    slow = machines.fit_svm(X, sign, weights, 5.0, careful=True)
+    fast = linear_svm.fit_linear_svm(X, sign, weights, 5.0, careful=True)
+    monkeypatch.setattr(linear_svm, "binding", lambda: None)
+    slow = linear_svm.fit_linear_svm(X, sign, weights, 5.0, careful=True)
     assert fast[0] == pytest.approx(slow[0], rel=1e-2, abs=1e-3)
     assert fast[1] == pytest.approx(slow[1], rel=1e-2, abs=1e-3)
 

@@ -1,0 +1,51 @@
+"""The budget of a start heuristic: seconds, a number of steps, or both."""
+
+from __future__ import annotations
+
+import time
+
+
+class Budget:
+    """Seconds, or a reproducible number of steps (of whatever a heuristic counts).
+
+    Parameters
+    ----------
+    seconds : float
+        Of the clock, from now on.
+    steps : int, optional
+        The number of :meth:`tick` calls that are granted; None grants any number.
+
+    Attributes
+    ----------
+    ended_by : str
+        "time_limit" or "work_limit" once either is used up, "interrupted" once it was stopped, empty before.
+    """
+
+    def __init__(self, seconds: float, steps: int | None = None) -> None:
+        self._until = time.monotonic() + seconds
+        self._steps = steps
+        self.ended_by = ""
+
+    def tick(self) -> bool:
+        """Count a step; True once nothing is left."""
+        if not self.ended_by and self._steps is not None:
+            self._steps -= 1
+            if self._steps < 0:
+                self.ended_by = "work_limit"
+        if not self.ended_by and time.monotonic() > self._until:
+            self.ended_by = "time_limit"
+        return bool(self.ended_by)
+
+    def late(self) -> bool:
+        """True once nothing is left, or no time; without counting a step."""
+        return bool(self.ended_by) or time.monotonic() > self._until
+
+    def stop(self) -> None:
+        """End the budget, whatever is left."""
+        self.ended_by = self.ended_by or "interrupted"
+
+    def part(self, share: float, steps: int) -> Budget:
+        """A budget of a share of the seconds that are left and at most ``steps``, for a part of a heuristic."""
+        left = max(0.0, self._until - time.monotonic())
+        most = steps if self._steps is None else min(steps, max(0, self._steps))
+        return Budget(left * share, most)
