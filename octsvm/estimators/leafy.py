@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..api import Strategy
 from ..formulations.base import FloatArray
+from ..options import Strategy
 from ._base import TreeClassifier
 from ._ways import ways
 

@@ -11,10 +11,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..api import Strategy
 from ..errors import InvalidData
 from ..formulations.base import FloatArray
 from ..formulations.params import Norm
+from ..options import Strategy
 from ._base import TreeClassifier
 from ._ways import leaf_scores, ways
 

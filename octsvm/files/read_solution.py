@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 import re
 import tempfile
-import time
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,14 +15,15 @@ from pyomo.core.expr.visitor import identify_variables
 
 from ..backends import solution_formats as solution_files
 from ..backends.solution_formats import SolutionFile
-from ..bridges import relative_gap
-from ..errors import CertificateMismatch, InvalidParameter, InvalidSolutionFile, OctsvmError, TreeNotAdmitted
-from ..formulations.base import FEASIBILITY, Evaluation, Formulation, ModelInfo
+from ..errors import CertificateMismatch, InvalidParameter, InvalidSolutionFile, OctsvmError
+from ..formulations.base import FEASIBILITY, Formulation, ModelInfo
 from ..formulations.registry import formulation as find_formulation
 from ..formulations.trees import MarginTree
-from ..result import Result, versions
-from ..solving import certificate as certification
-from ..solving.dispatch import OnMismatch, polish_tree
+from ..options import Clock, OnMismatch
+from ..result import Result
+from ..solving import certificate as checks
+from ..solving.dispatch import polish_tree
+from ..solving.outcome import Contest, Outcome
 from . import column_map as sidecars
 from . import write as export
 from .column_map import Sidecar
@@ -81,7 +81,7 @@ def read_solution(
     CertificateMismatch
         The answer does not hold; its ``result`` has the best tree found.
     """
-    began = time.monotonic()
+    clock = Clock()
     if on_mismatch not in ("raise", "warn", "ignore"):
         raise InvalidParameter(f"on_mismatch={on_mismatch!r} should be 'raise', 'warn' or 'ignore'.")
     info = getattr(model, "info", None)
@@ -90,7 +90,7 @@ def read_solution(
             "This model does not know its formulation, so there is no tree to read. Build it with octsvm.build."
         )
     form = find_formulation(info.formulation)
-    certification.active_objective(model)
+    checks.active_objective(model)
     found = solution_files.read(path, kind)
     name = Path(path).name
     if not found.has_point:
@@ -103,7 +103,7 @@ def read_solution(
     try:
         _load(model, point, name)
         notes.insert(0, _claim(model, found, name))
-        result = _checked(model, form, info, found, name, notes, began)
+        result = _checked(model, form, info, found, notes, clock.seconds)
     except BaseException:
         for var, value in before:
             var.set_value(value, skip_validation=True)
@@ -316,7 +316,7 @@ def _in_use(model: pyo.ConcreteModel, candidates: Iterable[Any]) -> list[str]:
         return []
     used: dict[int, str] = {}
     expressions = [r.body for r in model.component_data_objects(pyo.Constraint, active=True)]
-    for expression in (*expressions, certification.active_objective(model).expr):
+    for expression in (*expressions, checks.active_objective(model).expr):
         for var in identify_variables(expression, include_fixed=False):
             if id(var) in wanted:
                 used[id(var)] = var.name
@@ -364,7 +364,7 @@ def _claim(model: pyo.ConcreteModel, found: SolutionFile, name: str) -> str:
         said.append(f"objective {found.objective:.8g}")
     text = f"read from {name!r}" + (f", which says {', '.join(said)}" if said else "")
     text += "; that is no proof here, the bound holds for every tree"
-    value = float(pyo.value(certification.active_objective(model).expr))
+    value = float(pyo.value(checks.active_objective(model).expr))
     if found.objective is not None and abs(found.objective - value) > _allowance(value):
         text += (
             f". With the values in the file this model's objective is {value:.8g}, not {found.objective:.8g}: "
@@ -378,93 +378,51 @@ def _checked(
     form: Formulation,
     info: ModelInfo,
     found: SolutionFile,
-    name: str,
     notes: list[str],
-    began: float,
+    seconds: Callable[[], float],
 ) -> Result:
-    data, params = info.data, info.params
-    own = certification.is_own(model)
-    certificate = certification.certify(model, form)
-    notes = [*notes, *certificate.notes]
+    """Certify the file's answer, polish it, and choose the best tree known."""
+    own = checks.is_own(model)
+    certificate = checks.certify(model, form)
+    contest = Contest(model, form, info)
+    contest.certified(certificate)
     mismatch = certificate.mismatch
     excess = certificate.objective - certificate.claimed
     if certificate.admitted and not certificate.differing_rows and excess <= _allowance(certificate.claimed):
-        mismatch = (
-            ""  # the tree is a point of the model; files print few digits, and no bound rests on the claim
-        )
-    tree, evaluation, objective = certificate.tree, certificate.evaluation, certificate.objective
-    source = "answer"
-    others = [(form.constant_tree(data, params), "constant")]
-    if own and (mismatch or isinstance(tree, MarginTree)):
+        # The tree is a point of the model; files print few digits, and no bound rests on the claim.
+        mismatch = ""
+    if own and (mismatch or isinstance(certificate.tree, MarginTree)):
         # Other engines stop within their tolerances, and files round; the continuous part is solved to the end here.
-        better = polish_tree(form, info, tree, POLISH_SECONDS)
-        others = [*([(better, "polished")] if better is not None else []), *others]
-    values = [(v, v.value) for v in model.component_data_objects(pyo.Var)]
-    for candidate, called in others:
-        try:
-            embedded = certification.embed(model, form, candidate)
-        except TreeNotAdmitted:
-            continue
-        marks = None
-        if isinstance(embedded, MarginTree) and not own:
-            marks = certification.relabelling(embedded, data.n)
-        known = form.evaluate(embedded, data.X_original, data.y, params, data.weights, marks)
-        cost = known.objective + (0.0 if own else certification.user_terms(model))
-        if cost < objective - 1e-9 * max(1.0, abs(objective)):
-            tree, evaluation, objective, source = embedded, known, cost, called
-            values = [(v, v.value) for v in model.component_data_objects(pyo.Var)]
-    for var, value in values:
-        var.set_value(value, skip_validation=True)
-    if source == "polished":
+        better = polish_tree(form, info, certificate.tree, POLISH_SECONDS)
+        if better is not None:
+            contest.enter(better, "polished")
+    contest.enter(form.constant_tree(info.data, info.params), "constant")
+    contest.load()
+    best = contest.best
+    assert best is not None
+    notes = [*notes, *certificate.notes]
+    if best.source == "polished":
         notes.append(f"polished: the file's tree costs {certificate.objective:.8g} before")
-    elif source == "constant":
+    elif best.source == "constant":
         notes.append("the tree without a split is better than the file's, and is returned")
-    if objective > info.upper_bound * (1 + 1e-6):
+    if best.objective > info.upper_bound * (1 + 1e-6):
         notes.append(
             f"big-M was built from a tree that costs {info.upper_bound:.6g}: the model is exact for trees up to that only"
         )
-    # No cost is negative in any formulation; of terms of the user's own nothing is known.
-    bound = 0.0 if own else -math.inf
-    gap = relative_gap(objective, bound)
-    if mismatch:
-        status = "unverified"
-        notes.append(mismatch)
-    elif gap == 0.0:
-        status = "optimal"
-    else:
-        status = "fallback" if source == "constant" else "feasible"
-    return Result(
-        formulation=info.formulation,
-        params=params.model_dump(),
-        tree=tree,
-        status=status,
-        stop="file",
-        objective=objective,
-        bound=min(bound, objective),
-        gap=gap,
-        terms=_terms(evaluation, objective),
-        counts=dict(evaluation.counts),
-        seconds=time.monotonic() - began,
-        solver=found.kind,
-        solver_version="from a file",
-        notes=tuple(notes),
-        model_objective=certificate.claimed,
-        differing_rows=certificate.differing_rows,
-        big_m=dict(info.big_m),
-        data_digest=data.digest,
-        index=data.index,
-        n=data.n,
-        p=data.p,
-        versions=versions(),
-    )
+    return Outcome(
+        info,
+        "file",
+        best,
+        # No cost is negative in any formulation; of terms of the user's own nothing is known.
+        bound=0.0 if own else -math.inf,
+        found=best.source != "constant",
+        mismatch=mismatch,
+        claimed=certificate.claimed,
+        differing=certificate.differing_rows,
+        notes=notes,
+        how={"solver": found.kind, "solver_version": "from a file"},
+    ).result(seconds())
 
 
 def _allowance(objective: float) -> float:
     return CLAIMS_AGREE * max(1e-3, abs(objective))
-
-
-def _terms(evaluation: Evaluation, objective: float) -> dict[str, float]:
-    terms = dict(evaluation.terms)
-    if terms and abs(objective - evaluation.objective) > 1e-12 * max(1.0, abs(objective)):
-        terms["yours"] = objective - evaluation.objective
-    return terms

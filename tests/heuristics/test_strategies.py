@@ -18,6 +18,7 @@ from octsvm.formulations.registry import formulation as find_formulation
 from octsvm.heuristics import Budget
 from octsvm.heuristics import linear_svm as machines
 from octsvm.heuristics import margin_tree as svm_tree
+from octsvm.options import SolveOptions
 from octsvm.result import STOPS
 from octsvm.solving import certificate as certify
 from octsvm.solving import dispatch
@@ -128,21 +129,8 @@ def test_neighbourhoods_leave_the_model_as_it_was() -> None:
         ]
 
     before = picture()
-    result = dispatch.solve_from(
-        model,
-        None,
-        optional_start=False,
-        solver="highs",
-        time_limit=60,
-        work_limit={"rounds": 6},
-        gap=1e-4,
-        threads=1,
-        seed=0,
-        log=None,
-        callback=None,
-        on_mismatch="raise",
-        neighbourhoods=True,
-    )
+    options = SolveOptions(work_limit={"rounds": 6})
+    result = dispatch.solve_with(model, options, neighbourhoods=True)
     assert picture() == before
     assert result.rounds == 6
     assert result.bound == 0
