@@ -109,7 +109,7 @@ def test_what_is_skipped_changes_nothing(name: str) -> None:
 
 def test_another_process_finds_the_same() -> None:
     code = (
-        "import json, sys, test_paths as t\n"
+        "import json, sys, test_parameter_grid as t\n"
         "X, y = t.noisy(24)\n"
         "print(json.dumps([[r.tree.to_json() for r in t.run(n, X, y).values()] for n in t.FORMULATIONS]))"
     )

@@ -46,7 +46,7 @@ class EngineLog:
         self._file: Any = None
         if target is not None and not isinstance(target, bool):
             self._file = Path(target).open("a", encoding="utf-8")  # noqa: SIM115
-        self._logger = logging.getLogger(f"octsvm.solving.engine.{spec.name.replace('.', '_')}")
+        self._logger = logging.getLogger(f"octsvm.engine.{spec.name.replace('.', '_')}")
         self._patterns = [
             (kind, re.compile(pattern))
             for kind, pattern in [

@@ -37,7 +37,7 @@ def doctor(as_json: bool) -> int:
     code = OK if good else UNEXPECTED
     if as_json:
         content = {
-            "schema": "octsvm.diagnostics.doctor",
+            "schema": "octsvm.doctor",
             "version": 1,
             "ok": good,
             "checks": [c.to_dict() for c in checks],

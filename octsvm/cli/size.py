@@ -57,12 +57,7 @@ def size(table: str | None, **options: Any) -> int:
         found = _of_table(table, options)
     expect = sizes.expectation(found, params)
     if options["as_json"]:
-        content = (
-            {"schema": "octsvm.diagnostics.model_size", "version": 1}
-            | found.to_dict()
-            | {"params": params}
-            | expect
-        )
+        content = {"schema": "octsvm.size", "version": 1} | found.to_dict() | {"params": params} | expect
         click.echo(json.dumps(content, indent=1, allow_nan=False))
         return OK
     _print(found, params, expect["advice"])

@@ -363,7 +363,7 @@ def test_an_unknown_option_is_refused_by_name(entry: Entry) -> None:
 
 INTERRUPTED = textwrap.dedent("""
     import json, sys, time
-    sys.path.insert(0, "tests")
+    sys.path[:0] = ["tests", "tests/contract"]
     import engines, octsvm, test_contract
     model = test_contract.hard()
     octsvm.plan(model, sys.argv[1])  # asks the engine for its licence, once
@@ -487,7 +487,7 @@ def test_the_log_goes_to_a_file_to_logging_and_to_the_console(
 ) -> None:
     log = tmp_path / "engine.log"
     model = engines.tree_model(1, 5, 1)
-    with caplog.at_level(logging.DEBUG, logger="octsvm.solving.engine"):
+    with caplog.at_level(logging.DEBUG, logger="octsvm.engine"):
         solve(entry, model, log=log)
     assert capfd.readouterr() == ("", "")
     lines = [line for line in log.read_text().splitlines() if line.strip()]

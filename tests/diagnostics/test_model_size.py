@@ -149,7 +149,7 @@ def test_size_command() -> None:
     for part in ("MISOCP", "1,238 (403 binary", "2,417, 3 of them second-order cones", "advice"):
         assert part in result.stdout
     found = json.loads(run("--n", "100", "--p", "10", "--depth", "1", "--json").stdout)
-    assert (found["schema"], found["rows"], found["binaries"]) == ("octsvm.diagnostics.model_size", 2417, 403)
+    assert (found["schema"], found["rows"], found["binaries"]) == ("octsvm.size", 2417, 403)
 
 
 def test_size_of_a_table_is_what_is_written(tmp_path: Any) -> None:
