@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..options import FIT
 from . import options as shared
 from .options import NO_TREE, OK, UNVERIFIED, say
 from .progress import Shown
@@ -19,21 +19,6 @@ if TYPE_CHECKING:
     from .csv_tables import Table
 
 HELD_OUT = 0.25  # share of a built-in data set that is kept for testing
-
-
-class _WorkLimit(click.ParamType):
-    name = "nodes"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> dict[str, int]:
-        if isinstance(value, dict):
-            return value
-        out: dict[str, int] = {}
-        for part in value.split(","):
-            name, _, number = part.strip().rpartition("=")
-            if name not in ("", "nodes", "rounds") or not re.fullmatch(r"\d+", number.strip()):
-                self.fail(f"{value!r} should be a number of nodes (500), or nodes=500,rounds=3.", param, ctx)
-            out[name or "nodes"] = int(number)
-        return out
 
 
 @click.command(epilog=shared.FIT_EXIT_CODES)
@@ -53,36 +38,7 @@ class _WorkLimit(click.ParamType):
     help="Change the labels of so many training rows on purpose.",
 )
 @shared.scale_option
-@click.option(
-    "--solver",
-    default="highs",
-    show_default=True,
-    metavar="NAME",
-    type=shared.SOLVER,
-    help="A name of the solver table (octsvm solvers lists it), auto, or neos:NAME.",
-)
-@shared.native_options
-@click.option("--time-limit", type=float, metavar="SECONDS", help="Wall-clock limit.  [default: 60]")
-@click.option(
-    "--work-limit",
-    type=_WorkLimit(),
-    metavar="NODES",
-    help="Reproducible limit: 500 nodes, or nodes=500,rounds=3.",
-)
-@click.option("--gap", type=float, help="Relative gap that counts as optimal.  [default: 1e-4]")
-@click.option("--threads", type=int, help="Threads of the solver.  [default: 1]")
-@click.option(
-    "--seed", type=int, default=0, show_default=True, help="For the split, the flipped labels and the solver."
-)
-@click.option(
-    "--strategy",
-    type=click.Choice(["balanced", "exact", "heuristic"]),
-    default="balanced",
-    show_default=True,
-    help="Look for a good tree first, leave all time to the solver, or look for good trees only and prove nothing.",
-)
-@click.option("--start", metavar="TREE.json", help="A saved tree to start from; the result is never worse.")
-@click.option("--log", metavar="PATH", help="Append the solver's log to this file.")
+@shared.solve_options(FIT)
 @click.option("--out", metavar="TREE.json", help="Save the tree.")
 @shared.json_option
 @click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
@@ -150,15 +106,7 @@ def _fit(data: Table, rows: tuple[Any, Any], options: Mapping[str, Any], asked: 
         y = octsvm.flip_labels(clean, options["flip"], options["seed"]).astype(object)
     flipped = train[np.asarray(y != clean)]
     params = shared.params_of(options)
-    limits = {
-        name: options[name]
-        for name in ("time_limit", "work_limit", "gap", "threads", "log", "strategy")
-        if options[name] is not None
-    }
-    if options["native"]:
-        limits["options"] = dict(options["native"])
-    if options["start"] is not None:
-        limits["start"] = shared.read_tree(options["start"])
+    asked_for = shared.given_options(FIT, options)
     shown = Shown(quiet=options["quiet"])
     shown.line(
         f"{options['formulation']} on {data.name}: {len(train)} rows to train on, {len(test)} to test on, "
@@ -177,12 +125,10 @@ def _fit(data: Table, rows: tuple[Any, Any], options: Mapping[str, Any], asked: 
                 options["formulation"],
                 X,
                 y,
-                solver=options["solver"],
-                seed=options["seed"],
                 callback=watch,
                 scale=not options["no_scale"],
                 on_mismatch="ignore",
-                **limits,
+                **asked_for,
                 **params,
             )
         except octsvm.InvalidData as error:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..options import RACE
 from . import options as shared
 from .options import DISAGREEMENT, INTERRUPTED, OK, say
 from .progress import Shown
@@ -35,17 +36,14 @@ Exit codes:
 @shared.table_options
 @shared.formulation_options
 @shared.scale_option
-@click.option(
-    "--time-limit", type=float, default=60, show_default=True, metavar="SECONDS", help="For each solver."
+@shared.solve_options(
+    RACE,
+    defaults=True,
+    time_limit="For each solver.",
+    threads="Threads of each solver.",
+    seed="For the generated table toy, and the solvers.",
+    start="A saved tree that every solver is handed as its start.",
 )
-@click.option(
-    "--gap", type=float, default=1e-4, show_default=True, help="Relative gap that counts as optimal."
-)
-@click.option("--threads", type=int, default=1, show_default=True, help="Threads of each solver.")
-@click.option(
-    "--seed", type=int, default=0, show_default=True, help="For the generated table toy, and the solvers."
-)
-@click.option("--start", metavar="TREE.json", help="A saved tree that every solver is handed as its start.")
 @click.option("--out", metavar="RESULTS.csv", help="Save the table.")
 @shared.json_option
 @click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
@@ -70,8 +68,8 @@ def race(table: str, **options: Any) -> int:
         names = [name.strip() for name in options["solvers"].split(",") if name.strip()]
     with shared.noted_interrupts() as asked:
         data = shared.load(table, options)
-        start = None if options["start"] is None else shared.read_tree(options["start"])
-        model = shared.build(data, options, start)
+        asked_for = shared.given_options(RACE, options)
+        model = shared.build(data, options, asked_for.get("start"))
         live = _Live(options["quiet"])
 
         def watch(progress: Progress) -> bool:
@@ -83,14 +81,10 @@ def race(table: str, **options: Any) -> int:
                 frame = octsvm.race(
                     model,
                     solvers=names,
-                    time_limit=options["time_limit"],
-                    gap=options["gap"],
-                    threads=options["threads"],
-                    seed=options["seed"],
-                    start=start,
                     on_begin=live.begin,
                     on_end=live.end,
                     callback=watch,
+                    **asked_for,
                 )
             finally:
                 live.close()

@@ -12,7 +12,6 @@ import pyomo.environ as pyo
 import pytest
 
 import octsvm
-from octsvm import api
 from octsvm.data import prepare
 from octsvm.formulations.registry import formulation as find_formulation
 from octsvm.heuristics import Budget
@@ -21,7 +20,7 @@ from octsvm.heuristics import margin_tree as svm_tree
 from octsvm.options import SolveOptions
 from octsvm.result import STOPS
 from octsvm.solving import certificate as certify
-from octsvm.solving import dispatch
+from octsvm.solving import dispatch, strategies
 from octsvm.solving import large_neighbourhood as neighbourhoods
 
 # Share of the tiny instances on which the heuristic must reach the optimum of brute force.
@@ -213,7 +212,7 @@ def test_large_tables_get_a_checked_tree_without_a_model(
     def refuse(*_: Any, **__: Any) -> Any:
         raise AssertionError("a model was built")
 
-    monkeypatch.setattr(api, "_build", refuse)
+    monkeypatch.setattr(strategies, "build_from", refuse)
     rng = np.random.default_rng(0)
     X = rng.random((4000, 4))
     y = (X[:, 0] + X[:, 1] > 1).astype(int)
