@@ -399,7 +399,9 @@ class WorkLimit(click.ParamType):
         return out
 
 
-def solve_options(who: str, *but: str, defaults: bool = False, **lines: str) -> Callable[[Function], Function]:
+def solve_options(
+    who: str, *but: str, defaults: bool = False, **lines: str
+) -> Callable[[Function], Function]:
     """The options of a solve that ``who`` takes and the command line can say, but for some; each is declared once.
 
     ``lines`` replace lines of help. A number that is not given stays None, so that the toolkit's own default holds,
@@ -410,7 +412,7 @@ def solve_options(who: str, *but: str, defaults: bool = False, **lines: str) -> 
     for name, known in declared.declarations(who).items():
         if name in but or declared.COMMAND not in known.where:
             continue
-        default = fields[name].default
+        default: Any = fields[name].default
         flag = "--" + name.replace("_", "-")
         line = lines.get(name, known.help)
         more: dict[str, Any] = {"metavar": known.metavar, "type": _click_type(name, fields[name].type)}
