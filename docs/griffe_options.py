@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
+from collections.abc import Iterable
 from typing import Any
 
 import griffe
 
+import octsvm
 from octsvm import options
 
 
@@ -17,29 +21,38 @@ class SolveOptions(griffe.Extension):
         if obj.docstring is None or "{options}" not in obj.docstring.value.split():
             return
         who = options.ESTIMATOR
-        if isinstance(obj, griffe.Function):
-            decorator = next(
-                str(d.value) for d in obj.decorators if str(d.value).startswith("takes_options(")
-            )
+        if isinstance(obj, griffe.Class):
+            signature = inspect.signature(getattr(octsvm, obj.name).__init__)
+            initialiser = griffe.Function("__init__", parameters=_parameters(signature.parameters.values()))
+            obj.set_member("__init__", initialiser)
+        elif isinstance(obj, griffe.Function):
+            said = (str(d.value) for d in obj.decorators)
+            decorator = next((d for d in said if d.startswith("takes_options(")), None)
+            if decorator is None:
+                return
             who = getattr(options, decorator.removeprefix("takes_options(").removesuffix(")"))
-            _complete(obj, who)
+            module = importlib.import_module(obj.module.path)
+            signature = inspect.signature(getattr(module, obj.name))
+            obj.parameters = _parameters(signature.parameters.values())
         obj.docstring.value = options.with_options(obj.docstring.value, who)
 
 
-def _complete(function: griffe.Function, who: str) -> None:
-    there = {p.name for p in function.parameters}
-    rest = [p for p in function.parameters if p.kind is not griffe.ParameterKind.var_keyword]
-    last = [
-        p for p in function.parameters if p.kind is griffe.ParameterKind.var_keyword and p.name != "options"
-    ]
-    added = [
-        griffe.Parameter(
-            p.name,
-            kind=griffe.ParameterKind.keyword_only,
-            default=repr(p.default),
-            annotation=str(p.annotation),
+def _parameters(found: Iterable[inspect.Parameter]) -> griffe.Parameters:
+    kinds = {
+        inspect.Parameter.POSITIONAL_OR_KEYWORD: griffe.ParameterKind.positional_or_keyword,
+        inspect.Parameter.KEYWORD_ONLY: griffe.ParameterKind.keyword_only,
+        inspect.Parameter.VAR_KEYWORD: griffe.ParameterKind.var_keyword,
+    }
+    return griffe.Parameters(
+        *(
+            griffe.Parameter(
+                p.name,
+                kind=kinds[p.kind],
+                default=None if p.default is inspect.Parameter.empty else repr(p.default),
+                annotation=None
+                if p.annotation is inspect.Parameter.empty
+                else inspect.formatannotation(p.annotation).strip("'"),
+            )
+            for p in found
         )
-        for p in options.parameters(who)
-        if p.name not in there
-    ]
-    function.parameters = griffe.Parameters(*rest, *added, *last)
+    )

@@ -287,7 +287,9 @@ def _initialiser(formulation: str) -> Callable[..., None]:
         for name, field in find_formulation(formulation).Params.model_fields.items()
     ]
     known += parameters(ESTIMATOR)
-    known += [inspect.Parameter(name, keyword, default=default) for name, default in OURS.items()]
+    known += [
+        inspect.Parameter(name, keyword, default=default, annotation=Any) for name, default in OURS.items()
+    ]
     signature = inspect.Signature(
         [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD), *known]
     )
