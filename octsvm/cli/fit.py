@@ -152,6 +152,9 @@ def verdict(result: Result) -> int:
     if result.tree is None:
         say(
             "Error: there is no tree: the model with these parameters has no solution. Loosen n_min, depth or big_m."
+            if result.status == "infeasible"
+            else f"Error: no tree is known: the solve ended ({result.stop}) before it found one. Give it more --time-limit, or "
+            "a tree with --start."
         )
         return NO_TREE
     if result.status == "unverified":

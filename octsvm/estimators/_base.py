@@ -106,7 +106,8 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
         except InvalidParameter as error:
             raise InvalidParameter(_in_our_names(str(error))) from None
         if result.tree is None:
-            raise NoValues(f"The model has no solution, so there is no tree: {'; '.join(result.notes)}")
+            why = "has no solution" if result.status == "infeasible" else f"was not solved ({result.stop})"
+            raise NoValues(f"The model {why}, so there is no tree: {'; '.join(result.notes)}")
         result = for_given_rows(replace(result, index=index), rows)
         if not rows.as_given:
             again = form.evaluate(
