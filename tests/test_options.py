@@ -132,7 +132,7 @@ def test_what_is_refused(given: dict[str, Any], says: str) -> None:
 def test_an_unknown_option_is_refused_with_the_nearest() -> None:
     model = octsvm.build("oct", [[0.0], [1.0]], ["a", "b"], depth=1)
     with pytest.raises(
-        octsvm.InvalidParameter, match="'time_limt' is no argument of octsvm.solve.*'time_limit'"
+        octsvm.InvalidParameter, match=r"'time_limt' is no argument of octsvm\.solve.*'time_limit'"
     ):
         octsvm.solve(model, time_limt=3)
 

@@ -20,7 +20,7 @@ Y = ["a", "a", "b", "b", "a", "a"]
 
 def model_without_the_trees_that_are_known() -> pyo.ConcreteModel:
     """Rows of the user's own that exclude the constant tree; a tree with two splits is left."""
-    model = octsvm.build("oct", X, Y, depth=2, alpha=0.01)
+    model = octsvm.build("oct", X, Y, depth=2, alpha=0.01, variant="rank")
     model.mine = pyo.Constraint(expr=model.split.d[1] + model.split.d[3] >= 2)
     return model
 
