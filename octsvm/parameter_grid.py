@@ -18,10 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from .api import one_class, one_class_note, unmodelled
 from .data import prepare
 from .errors import InvalidParameter, TreeNotAdmitted
-from .formulations.base import Data, FloatArray, Formulation
+from .formulations.base import Data, FloatArray, Formulation, ModelInfo
 from .formulations.margin_trees import norms
 from .formulations.registry import formulation as find_formulation
 from .formulations.trees import MarginTree, Tree
@@ -29,6 +28,7 @@ from .heuristics import Budget, find
 from .heuristics.margin_tree import TreeSearch, as_margin_tree
 from .heuristics.tree_builder import Hyperplanes
 from .result import Result
+from .solving.outcome import one_class, one_class_note, unmodelled
 
 COARSE = 20  # settings from which the pool is grown, spread over the grid
 POOL_STEPS = 1200  # of the search, for all of them together
@@ -113,8 +113,9 @@ def fit_path(
             one.leaf_size(data.n)
     wanted = [k for k in range(len(checked)) if k not in skip]
     if data.K == 1:
+        infos = {k: ModelInfo(form.name, checked[k], data) for k in wanted}
         warnings.warn(one_class_note(data), stacklevel=2)
-        return ((k, one_class(form, data, checked[k], time.monotonic(), "none")) for k in wanted)
+        return ((k, one_class(form, infos[k], 0.0, "none")) for k in wanted)
     shared = form.path(data, checked, wanted, steps, seed)
     return _tree_path(form, data, checked, wanted, steps or TREE_STEPS, seed) if shared is None else shared
 
@@ -169,11 +170,10 @@ def _result(form: Formulation, data: Data, params: Any, trees: Iterable[Tree], b
             best, lowest = known, found
     return unmodelled(
         form,
-        data,
-        params,
+        ModelInfo(form.name, params, data),
         best,
         stop="work_limit",
-        began=began,
+        seconds=time.monotonic() - began,
         solver="none",
         note="no model was built: the tree was found along a grid, and checked without one",
     )

@@ -25,6 +25,7 @@ STATUSES = {
     "fallback": "the solver found none: this is the start, or the best tree without a split",
     "unverified": "the solver's answer does not hold outside the solver: this is the best tree found instead",
     "infeasible": "the model has no solution",
+    "no_tree": "no tree is known: the solve ended before it found one, and nothing says that there is none",
 }
 STOPS = (
     "optimal",
@@ -102,7 +103,7 @@ class Result:
     params : dict
         Parameters of the formulation, defaults included.
     tree : Tree or None
-        None only for an infeasible model, or one that belongs to no formulation.
+        None for an infeasible model, where none was found, and for a model that belongs to no formulation.
     status : str
         What you hold; see :data:`STATUSES`.
     stop : str

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..options import FIT
 from . import options as shared
 from .options import NO_TREE, OK, UNVERIFIED, say
 from .progress import SolveProgress
@@ -20,21 +20,6 @@ if TYPE_CHECKING:
     from .csv_tables import CsvTable
 
 HELD_OUT = 0.25  # share of a built-in data set that is kept for testing
-
-
-class _WorkLimit(click.ParamType):
-    name = "nodes"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> dict[str, int]:
-        if isinstance(value, dict):
-            return value
-        out: dict[str, int] = {}
-        for part in value.split(","):
-            name, _, number = part.strip().rpartition("=")
-            if name not in ("", "nodes", "rounds") or not re.fullmatch(r"\d+", number.strip()):
-                self.fail(f"{value!r} should be a number of nodes (500), or nodes=500,rounds=3.", param, ctx)
-            out[name or "nodes"] = int(number)
-        return out
 
 
 @click.command(epilog=shared.FIT_EXIT_CODES)
@@ -54,36 +39,7 @@ class _WorkLimit(click.ParamType):
     help="Change the labels of so many training rows on purpose.",
 )
 @shared.scale_option
-@click.option(
-    "--solver",
-    default="highs",
-    show_default=True,
-    metavar="NAME",
-    type=shared.SOLVER,
-    help="A name of the solver table (octsvm solvers lists it), auto, or neos:NAME.",
-)
-@shared.native_options
-@click.option("--time-limit", type=float, metavar="SECONDS", help="Wall-clock limit.  [default: 60]")
-@click.option(
-    "--work-limit",
-    type=_WorkLimit(),
-    metavar="NODES",
-    help="Reproducible limit: 500 nodes, or nodes=500,rounds=3.",
-)
-@click.option("--gap", type=float, help="Relative gap that counts as optimal.  [default: 1e-4]")
-@click.option("--threads", type=int, help="Threads of the solver.  [default: 1]")
-@click.option(
-    "--seed", type=int, default=0, show_default=True, help="For the split, the flipped labels and the solver."
-)
-@click.option(
-    "--strategy",
-    type=click.Choice(["balanced", "exact", "heuristic"]),
-    default="balanced",
-    show_default=True,
-    help="Look for a good tree first, leave all time to the solver, or look for good trees only and prove nothing.",
-)
-@click.option("--start", metavar="TREE.json", help="A saved tree to start from; the result is never worse.")
-@click.option("--log", metavar="PATH", help="Append the solver's log to this file.")
+@shared.solve_options(FIT)
 @click.option("--out", metavar="TREE.json", help="Save the tree.")
 @shared.json_option
 @click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
@@ -196,17 +152,11 @@ def _fit(data: CsvTable, rows: Partition, options: Mapping[str, Any], asked: lis
 
 def _arguments(options: Mapping[str, Any]) -> dict[str, Any]:
     """What :func:`octsvm.fit` is called with besides the table; what was not given stays its default."""
-    out = {"formulation": options["formulation"], **shared.params_of(options)}
-    out |= {
-        name: options[name]
-        for name in ("time_limit", "work_limit", "gap", "threads", "log", "strategy")
-        if options[name] is not None
+    out = {
+        "formulation": options["formulation"],
+        **shared.params_of(options),
+        **shared.given_options(FIT, options),
     }
-    if options["native"]:
-        out["options"] = dict(options["native"])
-    if options["start"] is not None:
-        out["start"] = shared.read_tree(options["start"])
-    out |= {name: options[name] for name in ("solver", "seed")}
     return out | {"scale": not options["no_scale"], "on_mismatch": "ignore"}
 
 
@@ -229,6 +179,9 @@ def verdict(result: Result) -> int:
     if result.tree is None:
         say(
             "Error: there is no tree: the model with these parameters has no solution. Loosen n_min, depth or big_m."
+            if result.status == "infeasible"
+            else f"Error: no tree is known: the solve ended ({result.stop}) before it found one. Give it more --time-limit, or "
+            "a tree with --start."
         )
         return NO_TREE
     if result.status == "unverified":

@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
+from .. import options as declared
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -403,10 +405,75 @@ formulation_options = _all(
 SOLVER = Suggested("solver", solver_names)
 
 
-native_options = click.option(
-    "--options", "native", multiple=True, type=NameValue("the solver's own name of an option"), metavar="NAME=VALUE",
-    help="An option of the solver's own, by its own name; may be repeated.",
-)  # fmt: skip
+class WorkLimit(click.ParamType):
+    """``500`` nodes, or ``nodes=500,rounds=3``."""
+
+    name = "nodes"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> dict[str, int]:
+        """The limits by name."""
+        if isinstance(value, dict):
+            return value
+        out: dict[str, int] = {}
+        for part in value.split(","):
+            name, _, number = part.strip().rpartition("=")
+            if name not in ("", "nodes", "rounds") or not re.fullmatch(r"\d+", number.strip()):
+                self.fail(f"{value!r} should be a number of nodes (500), or nodes=500,rounds=3.", param, ctx)
+            out[name or "nodes"] = int(number)
+        return out
+
+
+def solve_options(
+    who: str, *but: str, defaults: bool = False, **lines: str
+) -> Callable[[Function], Function]:
+    """The options of a solve that ``who`` takes and the command line can say, but for some; each is declared once.
+
+    ``lines`` replace lines of help. A number that is not given stays None, so that the toolkit's own default holds,
+    unless ``defaults`` are wanted.
+    """
+    fields = declared.SolveOptions.__dataclass_fields__
+    added = []
+    for name, known in declared.declarations(who).items():
+        if name in but or declared.COMMAND not in known.where:
+            continue
+        default: Any = fields[name].default
+        flag = "--" + name.replace("_", "-")
+        line = lines.get(name, known.help)
+        more: dict[str, Any] = {"metavar": known.metavar, "type": _click_type(name, fields[name].type)}
+        if known.choices:
+            more["type"] = click.Choice(known.choices)
+        if isinstance(default, str) or name == "seed" or (defaults and default is not None):
+            more |= {"default": default, "show_default": True}
+        elif default is False:
+            more = {"is_flag": True, "default": None}
+        elif default is not None:
+            text = f"{default:g}" if default >= 1e-3 else f"{default:.0e}".replace("e-0", "e-")
+            line += f"  [default: {text}]"
+        if name == "options":
+            added.append(click.option(flag, "native", multiple=True, help=line, **more))
+        else:
+            added.append(click.option(flag, name, help=line, **more))
+    return _all(added)
+
+
+def _click_type(name: str, annotation: Any) -> Any:
+    special = {
+        "solver": SOLVER,
+        "work_limit": WorkLimit(),
+        "options": NameValue("the solver's own name of an option"),
+    }
+    return special.get(name) or {"float": float, "int": int}.get(str(annotation).split(" |")[0], str)
+
+
+def given_options(who: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a solve that were given on the command line, as the toolkit takes them."""
+    found = {name: options[name] for name in declared.declarations(who) if options.get(name) is not None}
+    if options.get("native"):
+        found["options"] = dict(options["native"])
+    if "start" in found:
+        found["start"] = read_tree(found["start"])
+    return found
+
 
 scale_option = click.option(
     "--no-scale", is_flag=True, help="Take the features as they are (in [0, 1], except for oct)."

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from ..options import PLAN
 from . import options as shared
 from .options import OK
 
@@ -17,6 +18,7 @@ from .options import OK
     "--solver", default="auto", show_default=True, metavar="NAME", type=shared.SOLVER,
     help="A name of the solver table, auto, or neos:NAME.",
 )  # fmt: skip
+@shared.solve_options(PLAN, "solver")
 @shared.table_options
 @shared.formulation_options
 @shared.scale_option
@@ -41,7 +43,7 @@ def plan(table: str, **options: Any) -> int:
 
     data = shared.load(table, options)
     start = None if options["start"] is None else shared.read_tree(options["start"])
-    found = octsvm.plan(shared.build(data, options, start), options["solver"])
+    found = octsvm.plan(shared.build(data, options, start), **shared.given_options(PLAN, options))
     if options["as_json"]:
         click.echo(json.dumps(found.to_dict(), indent=1, allow_nan=False))
     else:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..options import RACE
 from . import options as shared
 from .options import DISAGREEMENT, INTERRUPTED, OK, say
 from .progress import SolveProgress
@@ -16,7 +17,6 @@ from .progress import SolveProgress
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..formulations.trees import Tree
     from ..result import Progress
 
 EXIT_CODES = """\b
@@ -36,17 +36,14 @@ Exit codes:
 @shared.table_options
 @shared.formulation_options
 @shared.scale_option
-@click.option(
-    "--time-limit", type=float, default=60, show_default=True, metavar="SECONDS", help="For each solver."
+@shared.solve_options(
+    RACE,
+    defaults=True,
+    time_limit="For each solver.",
+    threads="Threads of each solver.",
+    seed="For the generated table toy, and the solvers.",
+    start="A saved tree that every solver is handed as its start.",
 )
-@click.option(
-    "--gap", type=float, default=1e-4, show_default=True, help="Relative gap that counts as optimal."
-)
-@click.option("--threads", type=int, default=1, show_default=True, help="Threads of each solver.")
-@click.option(
-    "--seed", type=int, default=0, show_default=True, help="For the generated table toy, and the solvers."
-)
-@click.option("--start", metavar="TREE.json", help="A saved tree that every solver is handed as its start.")
 @click.option("--out", metavar="RESULTS.csv", help="Save the table.")
 @shared.json_option
 @click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
@@ -66,9 +63,9 @@ def race(table: str, **options: Any) -> int:
         shared.require_writable(options["out"])
     with shared.noted_interrupts() as asked:
         data = shared.load(table, options)
-        start = None if options["start"] is None else shared.read_tree(options["start"])
-        model = shared.build(data, options, start)
-        frame = _raced(model, start, options)
+        asked_for = shared.given_options(RACE, options)
+        model = shared.build(data, options, asked_for.get("start"))
+        frame = _raced(model, asked_for, options)
         interrupted = bool(asked) or frame.attrs["interrupted"]
     if options["out"] is not None:
         shared.write_text(options["out"], frame.to_csv(index=False))
@@ -95,7 +92,7 @@ def race(table: str, **options: Any) -> int:
     return DISAGREEMENT if against else OK
 
 
-def _raced(model: Any, start: Tree | None, options: Mapping[str, Any]) -> pd.DataFrame:
+def _raced(model: Any, asked_for: Mapping[str, Any], options: Mapping[str, Any]) -> pd.DataFrame:
     """The table of all solvers, with progress on stderr meanwhile."""
     import octsvm
 
@@ -113,11 +110,10 @@ def _raced(model: Any, start: Tree | None, options: Mapping[str, Any]) -> pd.Dat
             return octsvm.race(
                 model,
                 solvers=names,
-                start=start,
                 on_begin=live.begin,
                 on_end=live.end,
                 callback=watch,
-                **{name: options[name] for name in ("time_limit", "gap", "threads", "seed")},
+                **asked_for,
             )
         finally:
             live.close()

@@ -16,6 +16,7 @@ from ..errors import (
     UnknownSolver,
     UnsupportedProblem,
 )
+from ..options import RACE, SolveOptions, declarations, takes_options
 from ..result import Progress, Result
 
 if TYPE_CHECKING:
@@ -47,21 +48,16 @@ REASONS: dict[type[OctsvmError], str] = {
 SLACK = 1e-6  # of an objective, for the engines' tolerances
 
 
+@takes_options(RACE)
 def race(
     model: Any,
     X: Any = None,
     y: Any = None,
     *,
     solvers: Iterable[str] | None = None,
-    time_limit: float = 60,
-    gap: float = 1e-4,
-    threads: int = 1,
-    seed: int = 0,
-    start: Any = None,
     scale: bool = True,
     on_begin: Callable[[str], Any] | None = None,
     on_end: Callable[[Mapping[str, Any]], Any] | None = None,
-    callback: Callable[[Progress], Any] | None = None,
     **params: Any,
 ) -> pd.DataFrame:
     """Solve one model on several solvers, one after the other, and put what each came to side by side.
@@ -76,20 +72,13 @@ def race(
         For a formulation.
     solvers : iterable of str, optional
         Names of the solver table; all that are installed by default.
-    time_limit : float
-        Wall-clock seconds for each.
-    gap, threads, seed : float, int, int
-        As for :func:`octsvm.solve`; the same for all.
-    start : Tree, optional
-        A tree that the model admits, handed to each.
     scale : bool
         As for :func:`octsvm.build`.
     on_begin : callable, optional
         Called with the name of each solver before it runs.
     on_end : callable, optional
         Called with each row of the table as soon as it is known.
-    callback : callable, optional
-        Called with :class:`octsvm.Progress` while a solver runs; return True to stop it.
+    {options}
     **params
         Parameters of the formulation.
 
@@ -109,26 +98,12 @@ def race(
     """
     import pandas as pd
 
-    from ..problem_class import classify
-
-    if isinstance(model, str):
-        from ..api import build
-
-        if X is None or y is None:
-            raise InvalidParameter(
-                f"octsvm.race({model!r}) needs a table too: octsvm.race({model!r}, X, y). A built model needs none."
-            )
-        built: Any = build(model, X, y, scale=scale, start=start, **params)
-    elif X is not None or y is not None or params:
-        raise InvalidParameter(
-            "X, y and parameters go with the name of a formulation; a built model has them already."
-        )
-    else:
-        built = model
+    options = {name: params.pop(name) for name in declarations(RACE) if name in params}
+    gap = SolveOptions(**options).gap  # each solver has a clock of its own, and all are refused now
+    built = _model_of(model, X, y, {"scale": scale, "start": options.get("start"), **params})
     names = contestants() if solvers is None else list(solvers)
     for name in names:
         _known(name)
-    problem = classify(built)
     before = [(v, v.value) for v in _variables(built)]
     rows: list[dict[str, Any]] = []
     interrupted = False
@@ -138,17 +113,7 @@ def race(
                 on_begin(name)
             for var, value in before:
                 var.set_value(value, skip_validation=True)
-            row, ended = _run(
-                built,
-                name,
-                problem,
-                time_limit=time_limit,
-                gap=gap,
-                threads=threads,
-                seed=seed,
-                start=start,
-                callback=callback,
-            )
+            row, ended = _run(built, name, **options)
             rows.append(row)
             if on_end is not None:
                 on_end(row)
@@ -164,6 +129,23 @@ def race(
     frame.attrs["disagreements"] = disagreements(rows, gap)
     frame.attrs["interrupted"] = interrupted
     return frame
+
+
+def _model_of(model: Any, X: Any, y: Any, more: dict[str, Any]) -> Any:
+    """The model itself, or that of a formulation on a table."""
+    if isinstance(model, str):
+        from ..api import build
+
+        if X is None or y is None:
+            raise InvalidParameter(
+                f"octsvm.race({model!r}) needs a table too: octsvm.race({model!r}, X, y). A built model needs none."
+            )
+        return build(model, X, y, **more)
+    if X is not None or y is not None or set(more) - {"scale", "start"}:
+        raise InvalidParameter(
+            "X, y and parameters go with the name of a formulation; a built model has them already."
+        )
+    return model
 
 
 def contestants() -> list[str]:
@@ -191,12 +173,12 @@ def _variables(model: Any) -> Iterable[Any]:
     return model.component_data_objects(pyo.Var)
 
 
-def _run(model: Any, name: str, problem: Any, **options: Any) -> tuple[dict[str, Any], bool]:
+def _run(model: Any, name: str, callback: Any = None, **options: Any) -> tuple[dict[str, Any], bool]:
     """The row of one solver, and whether Ctrl-C was pressed."""
+    from ..problem_class import classify
     from ..solving.dispatch import solve
 
     asked: list[bool] = []
-    callback = options.pop("callback")
 
     def watch(progress: Progress) -> bool:
         if callback is not None and callback(progress):
@@ -206,7 +188,7 @@ def _run(model: Any, name: str, problem: Any, **options: Any) -> tuple[dict[str,
     try:
         result = solve(model, solver=name, callback=watch, on_mismatch="ignore", **options)
     except (LicenseTooSmall, UnsupportedProblem, SolverUnavailable) as error:
-        spec = table.installed(name)
+        spec, problem = table.installed(name), classify(model)
         against = REASONS[type(error)]
         short = {
             "licence": f"its licence takes no model of {problem.variables} variables and {problem.rows} rows",

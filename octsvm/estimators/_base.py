@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -21,6 +23,7 @@ from ..data import read_weights
 from ..errors import InvalidData, InvalidParameter, NoValues, TreeNotAdmitted
 from ..formulations.base import BoolArray, FloatArray, IntArray
 from ..formulations.registry import formulation as find_formulation
+from ..options import ESTIMATOR, declarations, parameters, with_options
 from ..relabelling import relabelling_report
 from ._compat import validate_data
 from ._decision_paths import decision_paths, levels
@@ -31,9 +34,8 @@ if TYPE_CHECKING:
 
 # Parameters of the models under the names that scikit-learn's users know.
 NAMES = {"max_depth": "depth", "min_samples_leaf": "n_min"}
-SOLVE = ("solver", "time_limit", "work_limit", "gap", "threads", "strategy")
 OPTIONAL = ("variant", "big_m", "mu_svm")  # None leaves the choice to the model
-SHARED = {*SOLVE, "random_state", "warm_start", "verbose", "class_weight"}
+OURS = {"random_state": None, "warm_start": False, "verbose": False, "class_weight": None}
 
 
 class TreeClassifier(ClassifierMixin, BaseEstimator):
@@ -45,6 +47,18 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
     result_: Any
     classes_: Any
     node_weights_: Any
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        """Give a classifier the parameters of its formulation and the options of a solve, each declared once."""
+        super().__init_subclass__(**more)
+        if "formulation" not in vars(cls):
+            return
+        cls.__init__ = _initialiser(cls.formulation)  # type: ignore[method-assign]
+        cls.__doc__ = with_options(cls.__doc__ or "", ESTIMATOR)
+        for option in parameters(ESTIMATOR):
+            setattr(
+                cls, option.name, option.default
+            )  # for classifiers that were pickled before there was the option
 
     # -- fitting --------------------------------------------------------------------------------------------
 
@@ -92,7 +106,8 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
         except InvalidParameter as error:
             raise InvalidParameter(_in_our_names(str(error))) from None
         if result.tree is None:
-            raise NoValues(f"The model has no solution, so there is no tree: {'; '.join(result.notes)}")
+            why = "has no solution" if result.status == "infeasible" else f"was not solved ({result.stop})"
+            raise NoValues(f"The model {why}, so there is no tree: {'; '.join(result.notes)}")
         result = for_given_rows(replace(result, index=index), rows)
         if not rows.as_given:
             again = form.evaluate(
@@ -111,7 +126,7 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def _solve(self, X: Any, y: NDArray[Any], weights: FloatArray) -> Any:
-        options: dict[str, Any] = {name: getattr(self, name) for name in SOLVE}
+        options: dict[str, Any] = {name: getattr(self, name) for name in declarations(ESTIMATOR)}
         options |= self._model_parameters()
         options |= {"seed": self._seed(), "log": True if self.verbose else None, "weights": weights}  # type: ignore[attr-defined]
         start = getattr(self, "tree_", None) if self.warm_start else None  # type: ignore[attr-defined]
@@ -138,7 +153,8 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
 
     def _model_parameters(self) -> dict[str, Any]:
         """Parameters of the formulation under its own names."""
-        given = {NAMES.get(k, k): v for k, v in self.get_params(deep=False).items() if k not in SHARED}
+        shared = {*declarations(ESTIMATOR), *OURS}
+        given = {NAMES.get(k, k): v for k, v in self.get_params(deep=False).items() if k not in shared}
         return {k: v for k, v in given.items() if v is not None or k not in OPTIONAL}
 
     @staticmethod
@@ -256,6 +272,38 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
         from . import _saving
 
         return _saving.read(cls, source)
+
+
+def _initialiser(formulation: str) -> Callable[..., None]:
+    """An ``__init__`` that keeps its arguments, as scikit-learn wants it, with the signature of a formulation's classifier."""
+    ours = {theirs: name for name, theirs in NAMES.items()}
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    known = [
+        inspect.Parameter(
+            ours.get(name, name),
+            keyword,
+            default=None if name in OPTIONAL else field.default,
+            annotation=field.annotation,
+        )
+        for name, field in find_formulation(formulation).Params.model_fields.items()
+    ]
+    known += parameters(ESTIMATOR)
+    known += [
+        inspect.Parameter(name, keyword, default=default, annotation=Any) for name, default in OURS.items()
+    ]
+    signature = inspect.Signature(
+        [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD), *known]
+    )
+
+    def initialise(self: Any, **given: Any) -> None:
+        bound = signature.bind(self, **given)
+        bound.apply_defaults()
+        for name, value in bound.arguments.items():
+            if name != "self":
+                setattr(self, name, value)
+
+    initialise.__signature__ = signature  # type: ignore[attr-defined]
+    return initialise
 
 
 def _in_our_names(message: str) -> str:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
-from ..api import Strategy
 from ..formulations.base import FloatArray
 from ..formulations.heap import upwards
 from ._base import TreeClassifier
@@ -68,18 +66,7 @@ class OCTClassifier(LeafLabelledClassifier):
         Errors as counted, or divided by those of the majority class.
     variant : None, "flow", "rank" or "bd"
         None is "flow"; see the page on the model.
-    strategy : "balanced", "exact" or "heuristic"
-        Look for a good tree first, leave all time to the solver, or search without a proof.
-    solver : str
-        A name of the solver table.
-    time_limit : float
-        Seconds for a fit, building the model included.
-    work_limit : int or mapping, optional
-        Branch-and-bound nodes, or ``{"nodes": ..., "rounds": ...}``: a limit that can be repeated.
-    gap : float
-        Relative gap at which a tree counts as optimal.
-    threads : int
-        Threads of the solver; keep 1 where fits run side by side.
+    {options}
     random_state : int, RandomState or None
         Seed of the solver and the heuristic; None is 0, so that fits can be repeated.
     warm_start : bool
@@ -118,43 +105,6 @@ class OCTClassifier(LeafLabelledClassifier):
 
     formulation = "oct"
 
-    def __init__(
-        self,
-        *,
-        max_depth: int = 2,
-        alpha: float = 1.0,
-        min_samples_leaf: int | float = 1,
-        complexity: Literal["splits", "features"] = "splits",
-        error_scale: Literal["count", "baseline"] = "count",
-        variant: Literal["rank", "bd"] | None = None,
-        strategy: Strategy = "balanced",
-        solver: str = "highs",
-        time_limit: float = 60,
-        work_limit: int | Mapping[str, int] | None = None,
-        gap: float = 1e-4,
-        threads: int = 1,
-        random_state: Any = None,
-        warm_start: bool = False,
-        verbose: bool = False,
-        class_weight: Any = None,
-    ) -> None:
-        self.max_depth = max_depth
-        self.alpha = alpha
-        self.min_samples_leaf = min_samples_leaf
-        self.complexity = complexity
-        self.error_scale = error_scale
-        self.variant = variant
-        self.strategy = strategy
-        self.solver = solver
-        self.time_limit = time_limit
-        self.work_limit = work_limit
-        self.gap = gap
-        self.threads = threads
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.class_weight = class_weight
-
 
 class OCTHClassifier(LeafLabelledClassifier):
     """Optimal classification tree with oblique splits (OCT-H; Bertsimas & Dunn 2017), any number of classes.
@@ -175,7 +125,8 @@ class OCTHClassifier(LeafLabelledClassifier):
         How far a training row that goes left stays below the threshold, in scaled units.
     variant : None or "bd"
         There is one.
-    strategy, solver, time_limit, work_limit, gap, threads, random_state, warm_start, verbose, class_weight
+    {options}
+    random_state, warm_start, verbose, class_weight
         As for :class:`OCTClassifier`.
 
     Attributes
@@ -205,42 +156,3 @@ class OCTHClassifier(LeafLabelledClassifier):
     """
 
     formulation = "oct_h"
-
-    def __init__(
-        self,
-        *,
-        max_depth: int = 2,
-        alpha: float = 1.0,
-        min_samples_leaf: int | float = 1,
-        complexity: Literal["splits", "features"] = "splits",
-        error_scale: Literal["count", "baseline"] = "count",
-        mu: float = 0.005,
-        variant: Literal["bd"] | None = None,
-        strategy: Strategy = "balanced",
-        solver: str = "highs",
-        time_limit: float = 60,
-        work_limit: int | Mapping[str, int] | None = None,
-        gap: float = 1e-4,
-        threads: int = 1,
-        random_state: Any = None,
-        warm_start: bool = False,
-        verbose: bool = False,
-        class_weight: Any = None,
-    ) -> None:
-        self.max_depth = max_depth
-        self.alpha = alpha
-        self.min_samples_leaf = min_samples_leaf
-        self.complexity = complexity
-        self.error_scale = error_scale
-        self.mu = mu
-        self.variant = variant
-        self.strategy = strategy
-        self.solver = solver
-        self.time_limit = time_limit
-        self.work_limit = work_limit
-        self.gap = gap
-        self.threads = threads
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.class_weight = class_weight

@@ -5,16 +5,13 @@ More than two classes: scikit-learn's OneVsRestClassifier or OneVsOneClassifier 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..api import Strategy
 from ..errors import InvalidData
 from ..formulations.base import FloatArray
-from ..formulations.params import Norm
 from ._base import TreeClassifier
 from ._decision_paths import decision_paths, leaf_scores
 
@@ -88,18 +85,7 @@ class RESVMClassifier(MarginClassifier):
         None is "compact"; see the page on the model.
     big_m : float, optional
         Used instead of the proved bound on scores.
-    strategy : "balanced", "exact" or "heuristic"
-        Look for a good classifier first, leave all time to the solver, or search without a proof.
-    solver : str
-        A name of the solver table.
-    time_limit : float
-        Seconds for a fit, building the model included.
-    work_limit : int or mapping, optional
-        Branch-and-bound nodes, or ``{"nodes": ..., "rounds": ...}``: a limit that can be repeated.
-    gap : float
-        Relative gap at which an answer counts as optimal.
-    threads : int
-        Threads of the solver; keep 1 where fits run side by side.
+    {options}
     random_state : int, RandomState or None
         Seed of the solver and the heuristic; None is 0, so that fits can be repeated.
     warm_start : bool
@@ -138,41 +124,6 @@ class RESVMClassifier(MarginClassifier):
 
     formulation = "re_svm"
 
-    def __init__(
-        self,
-        *,
-        c1: float = 1.0,
-        c2: float = 1.0,
-        norm: Norm = "l2",
-        variant: Literal["compact", "paper"] | None = None,
-        big_m: float | None = None,
-        strategy: Strategy = "balanced",
-        solver: str = "highs",
-        time_limit: float = 60,
-        work_limit: int | Mapping[str, int] | None = None,
-        gap: float = 1e-4,
-        threads: int = 1,
-        random_state: Any = None,
-        warm_start: bool = False,
-        verbose: bool = False,
-        class_weight: Any = None,
-    ) -> None:
-        self.c1 = c1
-        self.c2 = c2
-        self.norm = norm
-        self.variant = variant
-        self.big_m = big_m
-        self.strategy = strategy
-        self.solver = solver
-        self.time_limit = time_limit
-        self.work_limit = work_limit
-        self.gap = gap
-        self.threads = threads
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.class_weight = class_weight
-
 
 class OCTSVMClassifier(MarginClassifier):
     """Tree with a margin at every split that may give up labels (OCTSVM; Blanco, Japón, Puerto 2022), two classes.
@@ -200,7 +151,8 @@ class OCTSVMClassifier(MarginClassifier):
         None is "compact"; see the page on the model.
     big_m : float, optional
         Used instead of the proved bound on scores.
-    strategy, solver, time_limit, work_limit, gap, threads, random_state, warm_start, verbose, class_weight
+    {options}
+    random_state, warm_start, verbose, class_weight
         As for :class:`RESVMClassifier`.
 
     Attributes
@@ -231,44 +183,3 @@ class OCTSVMClassifier(MarginClassifier):
     """
 
     formulation = "octsvm"
-
-    def __init__(
-        self,
-        *,
-        max_depth: int = 2,
-        c1: float = 1.0,
-        c2: float = 1.0,
-        c3: float = 1.0,
-        mu_svm: float | None = None,
-        norm: Norm = "l2",
-        variant: Literal["compact", "paper"] | None = None,
-        big_m: float | None = None,
-        strategy: Strategy = "balanced",
-        solver: str = "highs",
-        time_limit: float = 60,
-        work_limit: int | Mapping[str, int] | None = None,
-        gap: float = 1e-4,
-        threads: int = 1,
-        random_state: Any = None,
-        warm_start: bool = False,
-        verbose: bool = False,
-        class_weight: Any = None,
-    ) -> None:
-        self.max_depth = max_depth
-        self.c1 = c1
-        self.c2 = c2
-        self.c3 = c3
-        self.mu_svm = mu_svm
-        self.norm = norm
-        self.variant = variant
-        self.big_m = big_m
-        self.strategy = strategy
-        self.solver = solver
-        self.time_limit = time_limit
-        self.work_limit = work_limit
-        self.gap = gap
-        self.threads = threads
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.class_weight = class_weight

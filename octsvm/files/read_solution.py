@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 import re
 import tempfile
-import time
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,14 +15,16 @@ from pyomo.core.expr.visitor import identify_variables
 
 from ..backends import solution_formats
 from ..backends.solution_formats import SolutionFile
-from ..errors import CertificateMismatch, InvalidParameter, InvalidSolutionFile, OctsvmError, TreeNotAdmitted
-from ..formulations.base import FEASIBILITY, Evaluation, Formulation, ModelInfo
+from ..errors import CertificateMismatch, InvalidParameter, InvalidSolutionFile, OctsvmError
+from ..formulations.base import FEASIBILITY, Formulation, ModelInfo
 from ..formulations.registry import formulation as find_formulation
 from ..formulations.trees import MarginTree
-from ..result import Result, relative_gap, versions
-from ..solving import certificate as certification
+from ..options import Clock, OnMismatch
+from ..result import Result
+from ..solving import certificate as checks
 from ..solving.certificate import Certificate
-from ..solving.dispatch import OnMismatch, polish_tree
+from ..solving.dispatch import polish_tree
+from ..solving.outcome import Contest, Outcome
 from . import column_map, write
 from .column_map import ColumnMap
 from .labels import Names
@@ -80,7 +81,7 @@ def read_solution(
     CertificateMismatch
         The answer does not hold; its ``result`` has the best tree found.
     """
-    began = time.monotonic()
+    clock = Clock()
     if on_mismatch not in ("raise", "warn", "ignore"):
         raise InvalidParameter(f"on_mismatch={on_mismatch!r} should be 'raise', 'warn' or 'ignore'.")
     info = getattr(model, "info", None)
@@ -89,7 +90,7 @@ def read_solution(
             "This model does not know its formulation, so there is no tree to read. Build it with octsvm.build."
         )
     form = find_formulation(info.formulation)
-    certification.active_objective(model)
+    checks.active_objective(model)
     found = solution_formats.read(path, kind)
     name = Path(path).name
     if not found.has_point:
@@ -102,7 +103,7 @@ def read_solution(
     try:
         _load(model, point, name)
         notes.insert(0, _claim(model, found, name))
-        result = _checked(model, form, info, found, notes, began)
+        result = _checked(model, form, info, found, notes, clock.seconds)
     except BaseException:
         for var, value in before:
             var.set_value(value, skip_validation=True)
@@ -315,7 +316,7 @@ def _in_use(model: pyo.ConcreteModel, candidates: Iterable[Any]) -> list[str]:
         return []
     used: dict[int, str] = {}
     expressions = [r.body for r in model.component_data_objects(pyo.Constraint, active=True)]
-    for expression in (*expressions, certification.active_objective(model).expr):
+    for expression in (*expressions, checks.active_objective(model).expr):
         for var in identify_variables(expression, include_fixed=False):
             if id(var) in wanted:
                 used[id(var)] = var.name
@@ -363,7 +364,7 @@ def _claim(model: pyo.ConcreteModel, found: SolutionFile, name: str) -> str:
         said.append(f"objective {found.objective:.8g}")
     text = f"read from {name!r}" + (f", which says {', '.join(said)}" if said else "")
     text += "; that is no proof here, the bound holds for every tree"
-    value = float(pyo.value(certification.active_objective(model).expr))
+    value = float(pyo.value(checks.active_objective(model).expr))
     if found.objective is not None and abs(found.objective - value) > _allowance(value):
         text += (
             f". With the values in the file this model's objective is {value:.8g}, not {found.objective:.8g}: "
@@ -372,65 +373,51 @@ def _claim(model: pyo.ConcreteModel, found: SolutionFile, name: str) -> str:
     return text
 
 
-class _Best(NamedTuple):
-    """The tree to return, what it costs, and where it is from: "answer", "polished" or "constant"."""
-
-    tree: Any
-    evaluation: Evaluation
-    objective: float
-    source: str
-
-
 def _checked(
     model: pyo.ConcreteModel,
     form: Formulation,
     info: ModelInfo,
     found: SolutionFile,
     notes: list[str],
-    began: float,
+    seconds: Callable[[], float],
 ) -> Result:
-    """The best of the file's tree and of what is known without it, as a result; the model takes its values."""
-    data, params = info.data, info.params
-    own = certification.is_own(model)
-    certificate = certification.certify(model, form)
+    """Certify the file's answer, polish it, and choose the best tree known."""
+    own = checks.is_own(model)
+    certificate = checks.certify(model, form)
+    contest = Contest(model, form, info)
+    contest.certified(certificate)
     mismatch = _mismatch(certificate)
-    best = _best(model, form, certificate, _others(form, info, certificate.tree, own, bool(mismatch)), own)
-    tree, evaluation, objective, source = best
-    notes = [*notes, *certificate.notes, *_remarks(best, certificate, info)]
-    # No cost is negative in any formulation; of terms of the user's own nothing is known.
-    bound = 0.0 if own else -math.inf
-    gap = relative_gap(objective, bound)
-    if mismatch:
-        status = "unverified"
-        notes.append(mismatch)
-    elif gap == 0.0:
-        status = "optimal"
-    else:
-        status = "fallback" if source == "constant" else "feasible"
-    return Result(
-        formulation=info.formulation,
-        params=params.model_dump(),
-        tree=tree,
-        status=status,
-        stop="file",
-        objective=objective,
-        bound=min(bound, objective),
-        gap=gap,
-        terms=_terms(evaluation, objective),
-        counts=dict(evaluation.counts),
-        seconds=time.monotonic() - began,
-        solver=found.kind,
-        solver_version="from a file",
-        notes=tuple(notes),
-        model_objective=certificate.claimed,
-        differing_rows=certificate.differing_rows,
-        big_m=dict(info.big_m),
-        data_digest=data.digest,
-        index=data.index,
-        n=data.n,
-        p=data.p,
-        versions=versions(),
-    )
+    if own and (mismatch or isinstance(certificate.tree, MarginTree)):
+        # Other engines stop within their tolerances, and files round; the continuous part is solved to the end here.
+        better = polish_tree(form, info, certificate.tree, POLISH_SECONDS)
+        if better is not None:
+            contest.enter(better, "polished")
+    contest.enter(form.constant_tree(info.data, info.params), "constant")
+    contest.load()
+    best = contest.best
+    assert best is not None
+    notes = [*notes, *certificate.notes]
+    if best.source == "polished":
+        notes.append(f"polished: the file's tree costs {certificate.objective:.8g} before")
+    elif best.source == "constant":
+        notes.append("the tree without a split is better than the file's, and is returned")
+    if best.objective > info.upper_bound * (1 + 1e-6):
+        notes.append(
+            f"big-M was built from a tree that costs {info.upper_bound:.6g}: the model is exact for trees up to that only"
+        )
+    return Outcome(
+        info,
+        "file",
+        best,
+        # No cost is negative in any formulation; of terms of the user's own nothing is known.
+        bound=0.0 if own else -math.inf,
+        found=best.source != "constant",
+        mismatch=mismatch,
+        claimed=certificate.claimed,
+        differing=certificate.differing_rows,
+        notes=notes,
+        how={"solver": found.kind, "solver_version": "from a file"},
+    ).result(seconds())
 
 
 def _mismatch(certificate: Certificate) -> str:
@@ -441,67 +428,5 @@ def _mismatch(certificate: Certificate) -> str:
     return certificate.mismatch
 
 
-def _others(
-    form: Formulation, info: ModelInfo, tree: Any, own: bool, mismatch: bool
-) -> list[tuple[Any, str]]:
-    """Trees that may be better than the file's, and where they are from."""
-    others = [(form.constant_tree(info.data, info.params), "constant")]
-    if own and (mismatch or isinstance(tree, MarginTree)):
-        # Other engines stop within their tolerances, and files round; the continuous part is solved to the end here.
-        better = polish_tree(form, info, tree, POLISH_SECONDS)
-        if better is not None:
-            others.insert(0, (better, "polished"))
-    return others
-
-
-def _best(
-    model: pyo.ConcreteModel,
-    form: Formulation,
-    certificate: Certificate,
-    others: list[tuple[Any, str]],
-    own: bool,
-) -> _Best:
-    """The cheapest of the file's tree and the others that the model admits; the model is left at its values."""
-    data, params = model.info.data, model.info.params
-    best = _Best(certificate.tree, certificate.evaluation, certificate.objective, "answer")
-    values = [(v, v.value) for v in model.component_data_objects(pyo.Var)]
-    for candidate, source in others:
-        try:
-            embedded = certification.embed(model, form, candidate)
-        except TreeNotAdmitted:
-            continue
-        marks = None
-        if isinstance(embedded, MarginTree) and not own:
-            marks = certification.relabelling(embedded, data.n)
-        known = form.evaluate(embedded, data.X_original, data.y, params, data.weights, marks)
-        cost = known.objective + (0.0 if own else certification.user_terms(model))
-        if cost < best.objective - 1e-9 * max(1.0, abs(best.objective)):
-            best = _Best(embedded, known, cost, source)
-            values = [(v, v.value) for v in model.component_data_objects(pyo.Var)]
-    for var, value in values:
-        var.set_value(value, skip_validation=True)
-    return best
-
-
-def _remarks(best: _Best, certificate: Certificate, info: ModelInfo) -> list[str]:
-    notes = []
-    if best.source == "polished":
-        notes.append(f"polished: the file's tree costs {certificate.objective:.8g} before")
-    elif best.source == "constant":
-        notes.append("the tree without a split is better than the file's, and is returned")
-    if best.objective > info.upper_bound * (1 + 1e-6):
-        notes.append(
-            f"big-M was built from a tree that costs {info.upper_bound:.6g}: the model is exact for trees up to that only"
-        )
-    return notes
-
-
 def _allowance(objective: float) -> float:
     return CLAIMS_AGREE * max(1e-3, abs(objective))
-
-
-def _terms(evaluation: Evaluation, objective: float) -> dict[str, float]:
-    terms = dict(evaluation.terms)
-    if terms and abs(objective - evaluation.objective) > 1e-12 * max(1.0, abs(objective)):
-        terms["yours"] = objective - evaluation.objective
-    return terms

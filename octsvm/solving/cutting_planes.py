@@ -9,8 +9,7 @@ new assignment.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +17,7 @@ import numpy as np
 from ..backends.matrix_program import Array, Limits, LinearProgram, Outcome
 from ..bridges import Bridge
 from ..errors import EngineFailed, LicenseTooSmall
+from ..options import SolveOptions
 from ..result import Progress, TracePoint, relative_gap
 from .engine import Engine, embedded
 
@@ -30,22 +30,14 @@ LEAST_GAP = 1e-9  # relative, of a single round
 STARTS_WITHIN = 2e-6  # violation of a row that a start may have: twice the feasibility tolerance
 
 
-@dataclass(frozen=True)
-class LoopOptions:
-    """What a caller asks of a solve, in the loop's terms."""
+class Known(NamedTuple):
+    """What is known of a model before its solve."""
 
-    deadline: float  # a reading of time.monotonic, as is ``began``
-    began: float
-    gap: float
-    threads: int
-    seed: int
-    node_limit: int | None
-    round_limit: int | None
+    floor: float  # no point costs less
     size: float  # about how large the objective is
-    log: Any
-    callback: Callable[[Progress], Any] | None
-    work: float | None = None  # in the engine's own deterministic units
-    options: Mapping[str, Any] | None = None  # the engine's own, by its names
+    settle: Callable[[Array], Array | None] | None = None  # betters what routing leaves free in a point
+    small: bool = False  # a table so small that proofs are likely and rounds short
+    searched: bool = False  # by heuristics
 
 
 class Round(NamedTuple):
@@ -62,7 +54,7 @@ class Round(NamedTuple):
 
 
 class CuttingPlaneLoop:
-    """State of one solve: constructed with the fields of :class:`LoopOptions` as keywords.
+    """State of one solve.
 
     Attributes
     ----------
@@ -84,23 +76,23 @@ class CuttingPlaneLoop:
         program: LinearProgram,
         engine: Engine,
         bridge: Bridge | None,
-        *,
-        floor: float,
-        settle: Callable[[Array], Array | None] | None = None,
-        small: bool = False,
-        searched: bool = False,
-        **asked: Any,
+        asked: SolveOptions,
+        problem: Known,
     ) -> None:
-        self.program, self.engine, self.bridge, self.settle = program, engine, bridge, settle
+        self.program, self.engine, self.bridge, self.settle = program, engine, bridge, problem.settle
         self.spec, self._polisher = engine.spec, embedded()
-        self.small = small  # then a round is short, and is not ended early for better tangents
-        self._take_options(LoopOptions(**asked), searched)
+        self.asked, self.size = asked, problem.size
+        self.deadline = time.monotonic() + asked.clock.left()
+        self.small = problem.small  # then a round is short, and is not ended early for better tangents
+        # Our own search has been where the engine's heuristics would look; on a small model they take most of the time.
+        for_small = self.spec.small if problem.small and problem.searched else {}
+        self.options: dict[str, Any] = {**for_small, **(asked.options or {})}
         self.integrality = self.spec.tolerances.integrality
         self.last: Outcome | None = None
         self.start, self.startup = "", 0.0
         self.best: Array | None = None
         self.own = False
-        self.objective, self.bound = float("inf"), floor
+        self.objective, self.bound = float("inf"), problem.floor
         self.rounds = self.nodes = 0
         self.trace: list[TracePoint] = []
         self.notes: list[str] = []
@@ -109,41 +101,32 @@ class CuttingPlaneLoop:
         self._met = False  # a point seen on the way closed the gap, and the engine was told to stop
         self._stalled = False  # a round with a loose target brought nothing
 
-    def _take_options(self, asked: LoopOptions, searched: bool) -> None:
-        self.deadline, self.began, self.gap = asked.deadline, asked.began, asked.gap
-        self.threads, self.seed, self.work = asked.threads, asked.seed, asked.work
-        self.node_limit, self.round_limit, self.size = asked.node_limit, asked.round_limit, asked.size
-        self.log, self.callback = asked.log, asked.callback
-        # Our own search has been where the engine's heuristics would look; on a small model they take most of the time.
-        for_small = self.spec.small if self.small and searched else {}
-        self.options: dict[str, Any] = {**for_small, **(asked.options or {})}
-
     # -- bookkeeping ----------------------------------------------------------------------------------------
 
     def _left(self) -> float:
         return self.deadline - time.monotonic()
 
     def _limits(self, gap: float) -> Limits:
-        nodes = None if self.node_limit is None else max(0, self.node_limit - self.nodes)
+        nodes = None if self.asked.limits.nodes is None else max(0, self.asked.limits.nodes - self.nodes)
         return Limits(
             self._left(),
             gap,
             nodes,
-            self.threads,
-            self.seed,
+            self.asked.threads,
+            self.asked.seed,
             self.integrality,
             min(self.size, self.objective),
-            self.log,
-            self.work,
+            self.asked.log,
+            self.asked.limits.work,
             self.options,
         )
 
     def _report(self, nodes: int) -> bool:
-        seconds = time.monotonic() - self.began
+        seconds = self.asked.clock.seconds()
         last = self.trace[-1] if self.trace else None
         if last is None or last.incumbent != self.objective or last.bound != self.bound:
             self.trace.append(TracePoint(seconds, self.objective, self.bound))
-        if self.callback is not None and self.callback(
+        if self.asked.callback is not None and self.asked.callback(
             Progress(seconds, self.objective, self.bound, self.rounds, self.nodes + nodes)
         ):
             self._asked_to_stop = True
@@ -161,7 +144,7 @@ class CuttingPlaneLoop:
         return relative_gap(self.objective, self.bound, self.size)
 
     def _closed(self) -> bool:
-        return self._distance() <= self.gap
+        return self._distance() <= self.asked.gap
 
     def _repaired(self, point: Array) -> Array | None:
         return point if self.bridge is None else self.bridge.repair(point)
@@ -190,7 +173,7 @@ class CuttingPlaneLoop:
             return
         from ..backends import highs  # with the first solve, not with octsvm.build
 
-        rest = highs.FixedProgram(self.program, self._polisher, self._limits(self.gap), x)
+        rest = highs.FixedProgram(self.program, self._polisher, self._limits(self.asked.gap), x)
         best, value, stop = None, float("inf"), "time_limit"
         for _ in range(POLISH_ROUNDS):
             seconds = self._left() + POLISH_GRACE
@@ -266,7 +249,9 @@ class CuttingPlaneLoop:
             from ..backends import highs
 
             out = highs.solve(
-                self.program.fixed_at(whole, np.round(start[whole])), self._polisher, self._limits(self.gap)
+                self.program.fixed_at(whole, np.round(start[whole])),
+                self._polisher,
+                self._limits(self.asked.gap),
             )
             if out.x is None:
                 self.notes.append(
@@ -312,9 +297,9 @@ class CuttingPlaneLoop:
             return "interrupted"
         if self._left() <= 0:
             return "time_limit"
-        if self.round_limit is not None and self.rounds >= self.round_limit:
+        if self.asked.limits.rounds is not None and self.rounds >= self.asked.limits.rounds:
             return "work_limit"
-        if self.node_limit is not None and self.rounds and self.nodes >= self.node_limit:
+        if self.asked.limits.nodes is not None and self.rounds and self.nodes >= self.asked.limits.nodes:
             return "work_limit"
         return ""
 
@@ -342,7 +327,7 @@ class CuttingPlaneLoop:
         exact = self.bridge is None or self.engine.native
         # Polishing may move a point by the engine's tolerances: a little less than the gap is asked of it.
         share = 0.25 if not exact else 1.0 if self.bridge is None and self.spec.trusted else 0.9
-        tight = max(self.gap * share, LEAST_GAP) if share < 1.0 else self.gap
+        tight = max(self.asked.gap * share, LEAST_GAP) if share < 1.0 else self.asked.gap
         wide = max(tight, min(1e-2, self._distance() / 10))
         self._met = False
         return Round(
@@ -428,6 +413,3 @@ class CuttingPlaneLoop:
         else:
             return "numeric"
         return ""
-
-
-Rounds = CuttingPlaneLoop

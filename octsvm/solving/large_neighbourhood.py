@@ -28,7 +28,7 @@ from ..bridges import Bridge
 from ..errors import EngineFailed, LicenseTooSmall, UnsupportedProblem
 from ..formulations.base import BoolArray, IntArray
 from ..solvers import SolverSpec
-from .cutting_planes import Rounds
+from .cutting_planes import CuttingPlaneLoop, Known
 from .engine import Engine, embedded
 from .plan import Plan
 
@@ -107,7 +107,7 @@ class Search:
     def __init__(
         self,
         model: pyo.ConcreteModel,
-        rounds: Rounds,
+        rounds: CuttingPlaneLoop,
         plan: Plan,
         bridge: Bridge | None,
         seed: int,
@@ -122,7 +122,7 @@ class Search:
         self.kinds = {name: Kind(min(FIRST_SIZE, self.layout.n)) for name in KINDS}
         self._path = path
         self._model = model
-        self._whole = rounds.node_limit is not None or rounds.round_limit is not None
+        self._whole = rounds.asked.limits.nodes is not None or rounds.asked.limits.rounds is not None
 
     # -- neighbourhoods -------------------------------------------------------------------------------------
 
@@ -213,28 +213,26 @@ class Search:
         """One neighbourhood: why its solve stopped, and a better point if there is one."""
         rounds = self.rounds
         assert rounds.best is not None
-        left = rounds.deadline - time.monotonic()
-        nodes: int | None = NODES if self.spec.takes("node_limit") else None
-        if rounds.node_limit is not None:
-            most = max(1, rounds.node_limit - rounds.nodes)
-            nodes = most if nodes is None else min(nodes, most)
-        inner = Rounds(
+        asked, left = rounds.asked, rounds.deadline - time.monotonic()
+        work: dict[str, Any] = {"rounds": ROUNDS, "nodes": NODES if self.spec.takes("node_limit") else None}
+        if asked.limits.nodes is not None:
+            work["nodes"] = min(
+                work["nodes"] or asked.limits.nodes, max(1, asked.limits.nodes - rounds.nodes)
+            )
+        work["work"] = asked.limits.work
+        inner = CuttingPlaneLoop(
             sub,
             Engine(self.spec, sub, self.bridge, self.native),
             self.bridge,
-            deadline=time.monotonic() + (left if self._whole else min(left, SLICE)),
-            began=rounds.began,
-            gap=1e-4,
-            threads=rounds.threads,
-            seed=int(self.rng.integers(2**31 - 1)),
-            node_limit=nodes,
-            round_limit=ROUNDS,
-            floor=rounds.bound,
-            size=rounds.size,
-            log=rounds.log,
-            callback=None if rounds.callback is None else self._ask,
-            work=rounds.work,
-            options=rounds.options if self.spec is rounds.spec else None,
+            asked.within(
+                left if self._whole else min(left, SLICE),
+                gap=1e-4,
+                seed=int(self.rng.integers(2**31 - 1)),
+                work_limit={name: most for name, most in work.items() if most is not None},
+                callback=None if asked.callback is None else self._ask,
+                options=rounds.options if self.spec is rounds.spec else None,
+            ),
+            Known(rounds.bound, rounds.size),
         )
         inner.best, inner.objective = rounds.best.copy(), rounds.objective
         try:
@@ -269,9 +267,10 @@ class Search:
                 return "interrupted"
             if rounds.deadline - time.monotonic() <= 0:
                 return "time_limit"
-            if rounds.round_limit is not None and rounds.rounds >= rounds.round_limit:
+            limits = rounds.asked.limits
+            if limits.rounds is not None and rounds.rounds >= limits.rounds:
                 return "work_limit"
-            if rounds.node_limit is not None and rounds.nodes >= rounds.node_limit:
+            if limits.nodes is not None and rounds.nodes >= limits.nodes:
                 return "work_limit"
             if failures >= FAILURES or not self.layout.n:
                 return "local_optimum"

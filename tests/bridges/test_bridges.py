@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,9 +18,10 @@ from model_values import largest_violation
 import octsvm
 from octsvm import bridges, solvers
 from octsvm.bridges import LINEAR, Bridge, bridge, leading_to
+from octsvm.options import SolveOptions
 from octsvm.problem_class import CLASSES, ProblemClass, classify
 from octsvm.solving.compile import compile_program
-from octsvm.solving.cutting_planes import CuttingPlaneLoop
+from octsvm.solving.cutting_planes import CuttingPlaneLoop, Known
 from octsvm.solving.engine import Engine, embedded
 
 DIRECT = ("scip", "gurobi")  # take cones and squares as they stand
@@ -152,17 +152,8 @@ def optimum_through(way: Bridge, model: pyo.ConcreteModel) -> float:
             program,
             Engine(embedded(), program, way, native=False),
             way,
-            deadline=time.monotonic() + 60,
-            began=time.monotonic(),
-            gap=1e-5,
-            threads=1,
-            seed=0,
-            node_limit=None,
-            round_limit=None,
-            floor=-np.inf,
-            size=1.0,
-            log=None,
-            callback=None,
+            SolveOptions(gap=1e-5),
+            Known(floor=-np.inf, size=1.0),
         )
         assert loop.run(None) == "optimal"
         assert loop.rounds > 1, "nothing had to be refined"

@@ -12,13 +12,13 @@ import pyomo.environ as pyo
 import pytest
 
 import octsvm
-from octsvm import api
 from octsvm.data import prepare
 from octsvm.formulations.registry import formulation as find_formulation
 from octsvm.heuristics import Budget, linear_svm, margin_tree
+from octsvm.options import SolveOptions
 from octsvm.result import STOPS
 from octsvm.solving import certificate as certify
-from octsvm.solving import dispatch
+from octsvm.solving import dispatch, strategies
 from octsvm.solving import large_neighbourhood as neighbourhoods
 
 # Share of the tiny instances on which the heuristic must reach the optimum of brute force.
@@ -126,21 +126,8 @@ def test_neighbourhoods_leave_the_model_as_it_was() -> None:
         ]
 
     before = picture()
-    result = dispatch.solve_from(
-        model,
-        None,
-        optional_start=False,
-        solver="highs",
-        time_limit=60,
-        work_limit={"rounds": 6},
-        gap=1e-4,
-        threads=1,
-        seed=0,
-        log=None,
-        callback=None,
-        on_mismatch="raise",
-        neighbourhoods=True,
-    )
+    options = SolveOptions(work_limit={"rounds": 6})
+    result = dispatch.solve_with(model, options, neighbourhoods=True)
     assert picture() == before
     assert result.rounds == 6
     assert result.bound == 0
@@ -223,7 +210,7 @@ def test_large_tables_get_a_checked_tree_without_a_model(
     def refuse(*_: Any, **__: Any) -> Any:
         raise AssertionError("a model was built")
 
-    monkeypatch.setattr(api, "_build", refuse)
+    monkeypatch.setattr(strategies, "build_from", refuse)
     rng = np.random.default_rng(0)
     X = rng.random((4000, 4))
     y = (X[:, 0] + X[:, 1] > 1).astype(int)

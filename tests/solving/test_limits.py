@@ -120,26 +120,30 @@ def test_ctrl_c_returns_the_incumbent() -> None:
 
 @pytest.mark.parametrize(
     ("place", "strategy"),
-    [(p, s) for p in ("api._build", "api.solve_from") for s in ("balanced", "exact", "heuristic")]
-    + [("starts.load", "balanced"), ("starts.load", "heuristic")],
+    [
+        (p, s)
+        for p in ("strategies.build_from", "strategies.solve_with")
+        for s in ("balanced", "exact", "heuristic")
+    ]
+    + [("heuristics.load", "balanced"), ("heuristics.load", "heuristic")],
 )
 def test_ctrl_c_before_anything_is_solved(place: str, strategy: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from octsvm import api
-    from octsvm import heuristics as starts
+    from octsvm import heuristics
+    from octsvm.solving import strategies
 
     def pressed(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     module, name = place.split(".")
-    monkeypatch.setattr({"api": api, "starts": starts}[module], name, pressed)
+    monkeypatch.setattr({"strategies": strategies, "heuristics": heuristics}[module], name, pressed)
     X, y = hard()
     result = octsvm.fit("octsvm", X, y, strategy=strategy, time_limit=20, **HARD)
     assert result.stop == "interrupted"
     again = octsvm.evaluate("octsvm", result.tree, X, y, **HARD)
     assert again.objective == pytest.approx(result.objective, rel=1e-9)
-    searched = strategy != "exact" and place != "starts.load"
+    searched = strategy != "exact" and place != "heuristics.load"
     assert result.status == ("feasible" if searched else "fallback")
-    if place != "starts.load":
+    if place != "heuristics.load":
         assert "Ctrl-C" in result.notes[0]
 
 

@@ -1,0 +1,58 @@
+"""The options of a solve in signatures and docstrings of the API pages, which are read from the source, not imported."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Iterable
+from typing import Any
+
+import griffe
+
+import octsvm
+from octsvm import options
+
+
+class SolveOptions(griffe.Extension):
+    """Fills in what ``octsvm.options.takes_options`` and the classifiers add when they are imported."""
+
+    def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
+        """Complete an object whose docstring has a line ``{options}``."""
+        if obj.docstring is None or "{options}" not in obj.docstring.value.split():
+            return
+        who = options.ESTIMATOR
+        if isinstance(obj, griffe.Class):
+            signature = inspect.signature(getattr(octsvm, obj.name).__init__)
+            initialiser = griffe.Function("__init__", parameters=_parameters(signature.parameters.values()))
+            obj.set_member("__init__", initialiser)
+        elif isinstance(obj, griffe.Function):
+            said = (str(d.value) for d in obj.decorators)
+            decorator = next((d for d in said if d.startswith("takes_options(")), None)
+            if decorator is None:
+                return
+            who = getattr(options, decorator.removeprefix("takes_options(").removesuffix(")"))
+            module = importlib.import_module(obj.module.path)
+            signature = inspect.signature(getattr(module, obj.name))
+            obj.parameters = _parameters(signature.parameters.values())
+        obj.docstring.value = options.with_options(obj.docstring.value, who)
+
+
+def _parameters(found: Iterable[inspect.Parameter]) -> griffe.Parameters:
+    kinds = {
+        inspect.Parameter.POSITIONAL_OR_KEYWORD: griffe.ParameterKind.positional_or_keyword,
+        inspect.Parameter.KEYWORD_ONLY: griffe.ParameterKind.keyword_only,
+        inspect.Parameter.VAR_KEYWORD: griffe.ParameterKind.var_keyword,
+    }
+    return griffe.Parameters(
+        *(
+            griffe.Parameter(
+                p.name,
+                kind=kinds[p.kind],
+                default=None if p.default is inspect.Parameter.empty else repr(p.default),
+                annotation=None
+                if p.annotation is inspect.Parameter.empty
+                else inspect.formatannotation(p.annotation).strip("'"),
+            )
+            for p in found
+        )
+    )

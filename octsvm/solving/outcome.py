@@ -1,0 +1,311 @@
+"""What a call came to: which of the trees known is returned, what is proved of it, and the Result that says so.
+
+Every Result is made here: of a solve, of heuristics without a model, of a solution file, and of a table with one class.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyomo.environ as pyo
+
+from ..errors import OctsvmError
+from ..formulations.base import Data, Evaluation, Formulation, ModelInfo
+from ..formulations.margin_trees import records
+from ..formulations.trees import MarginTree, Tree
+from ..result import Result, TracePoint, relative_gap, versions
+from . import certificate as checks
+from .certificate import Certificate
+
+TIE = 1e-9  # relative: a tree has to be that much cheaper to take the place of one that was known before
+REFUTED = 1e-6  # relative: a bound that lies farther above a checked tree is wrong
+
+
+class Candidate(NamedTuple):
+    """A checked tree, what it costs in this model, and where it comes from.
+
+    ``tree`` is None for a point of a model that belongs to no formulation. ``source`` is "answer" (the solver's), "start", "constant", "re-routed" or "polished" (both made of an answer), or
+    "heuristic".
+    """
+
+    tree: Tree | None
+    evaluation: Evaluation
+    objective: float
+    source: str
+
+
+class Contest:
+    """Trees that may be returned for a model; its variables end with the values of the best that it admits.
+
+    Attributes
+    ----------
+    best : Candidate or None
+        None while no tree is known.
+    """
+
+    def __init__(self, model: pyo.ConcreteModel, form: Formulation, info: ModelInfo) -> None:
+        self._model, self._form, self._info = model, form, info
+        self._own = checks.is_own(model)
+        self._values = self._present()
+        self.best: Candidate | None = None
+
+    def certified(self, certificate: Certificate) -> None:
+        """Enter the answer that was certified; the model holds it now."""
+        self._values = self._present()
+        self.best = Candidate(certificate.tree, certificate.evaluation, certificate.objective, "answer")
+
+    def enter(self, tree: Tree, source: str) -> None:
+        """Enter a tree if the model admits it."""
+        data, params = self._info.data, self._info.params
+        if self._own and self.best is not None:
+            cost = self._form.evaluate(tree, data.X_original, data.y, params, data.weights).objective
+            if not self._wins(cost):
+                return  # spare the embedding
+        try:
+            embedded = checks.embed(self._model, self._form, tree)
+        except OctsvmError:
+            self.load()
+            return
+        marks = None
+        if isinstance(embedded, MarginTree) and not self._own:
+            marks = checks.relabelling(embedded, data.n)
+        evaluation = self._form.evaluate(embedded, data.X_original, data.y, params, data.weights, marks)
+        cost = evaluation.objective + (0.0 if self._own else checks.user_terms(self._model))
+        if self._wins(cost):
+            self.best = Candidate(embedded, evaluation, cost, source)
+            self._values = self._present()
+        self.load()
+
+    def enter_unembedded(self, tree: Tree, source: str) -> None:
+        """Enter a tree by its cost alone: the model as it stands need not admit it.
+
+        The model takes its values if it does.
+        """
+        data, params = self._info.data, self._info.params
+        evaluation = self._form.evaluate(tree, data.X_original, data.y, params, data.weights)
+        if not self._wins(evaluation.objective):
+            return
+        self.best = Candidate(tree, evaluation, evaluation.objective, source)
+        try:
+            checks.embed(self._model, self._form, tree)
+            self._values = self._present()
+        except OctsvmError:
+            self.load()
+
+    def load(self) -> None:
+        """Give the model's variables the values of the best tree, or those from before."""
+        for var, value in self._values:
+            var.set_value(value, skip_validation=True)
+
+    def _present(self) -> list[tuple[Any, float | None]]:
+        return [(v, v.value) for v in self._model.component_data_objects(pyo.Var)]
+
+    def _wins(self, cost: float) -> bool:
+        return self.best is None or cost < self.best.objective - TIE * max(1.0, abs(self.best.objective))
+
+
+@dataclass
+class Outcome:
+    """What is known at the end of a call.
+
+    Attributes
+    ----------
+    info : ModelInfo or None
+        None for a model that belongs to no formulation.
+    stop : str
+        Why it ended, one of :data:`octsvm.result.STOPS`.
+    best : Candidate or None
+        None where no tree is known. With ``stop`` "infeasible" that means that there is none.
+    bound : float
+        No tree of the model costs less.
+    asked_gap : float
+        Relative gap at which a tree counts as optimal.
+    found : bool
+        Whether ``best`` was found or given, rather than being the tree to fall back on.
+    mismatch : str
+        Why the solver's answer does not hold; empty where it does.
+    size : float
+        About how large objectives are.
+    claimed : float
+        The solver's objective for its own answer.
+    differing : tuple of int
+        Training rows that the tree routes otherwise than the answer.
+    notes : list of str
+    how : dict
+        Further fields of the Result: solver, solver_version, engine, rounds, nodes, trace.
+    """
+
+    info: ModelInfo | None
+    stop: str
+    best: Candidate | None = None
+    bound: float = 0.0
+    asked_gap: float = 0.0
+    found: bool = True
+    mismatch: str = ""
+    size: float = 1.0
+    claimed: float = math.nan
+    differing: tuple[int, ...] = ()
+    notes: list[str] = field(default_factory=list)
+    how: Mapping[str, Any] = field(default_factory=dict)
+
+    def limit_bound(self, own: bool, rebuild: str) -> None:
+        """Take from the bound what this model, as it is built and priced, does not support; a note says why.
+
+        ``own`` says whether the model is as it was built, ``rebuild`` what to do where big-M excludes trees.
+        """
+        assert self.info is not None
+        assert self.best is not None
+        objective = self.best.objective
+        if own:
+            self.bound = max(self.bound, self.info.least)  # the engine may not have come that far
+        if objective > self.info.upper_bound * (1 + 1e-6):
+            # The model holds the trees up to UB only, and the best may lie above.
+            self.bound = min(self.bound, self.info.upper_bound)
+            self.notes.append(rebuild)
+        if self.info.big_m.get("scores", 0.0) < self.info.big_m.get("scores_proved", 0.0):
+            self.bound = min(self.bound, 0.0)
+            self.notes.append(
+                "big_m is below the proved value: the engine's bound is no bound on all trees, and is dropped"
+            )
+        if not self.mismatch and self.bound > objective + REFUTED * max(self.size, abs(objective)):
+            self.notes.append(
+                f"the engine's bound {self.bound:.8g} lies above this tree's objective and is thereby refuted; it is dropped"
+            )
+            self.bound = min(0.0, objective)
+
+    def verdict(self) -> tuple[str, str]:
+        """Status and stop: what is held, and why the call ended."""
+        if self.best is None:
+            return ("infeasible" if self.stop == "infeasible" else "no_tree"), self.stop
+        if self.info is None:
+            return "unverified", self.stop
+        proved = relative_gap(self.best.objective, self.bound, self.size) <= self.asked_gap
+        stop = self.stop
+        if stop == "optimal" and (self.mismatch or not proved):
+            stop = "numeric"
+        if self.mismatch:
+            return "unverified", stop
+        if proved:
+            return "optimal", "file" if stop == "file" else "optimal"
+        return ("feasible" if self.found else "fallback"), stop
+
+    def result(self, seconds: float) -> Result:
+        """The Result, after ``seconds`` of wall clock."""
+        status, stop = self.verdict()
+        if self.best is None:
+            tree, evaluation, objective = None, Evaluation(math.inf, {}, {}), math.inf
+        else:
+            tree, evaluation, objective, _ = self.best
+        bound = math.inf if status == "infeasible" else min(self.bound, objective)
+        return Result(
+            tree=tree,
+            status=status,
+            stop=stop,
+            objective=objective,
+            bound=bound,
+            gap=relative_gap(objective, bound) if math.isfinite(objective) else math.inf,
+            terms=_terms(evaluation, objective),
+            counts=dict(evaluation.counts),
+            seconds=seconds,
+            notes=(*self.notes, *([self.mismatch] if self.mismatch else [])),
+            model_objective=self.claimed,
+            differing_rows=self.differing,
+            versions=versions(),
+            **_origin(self.info),
+            **self.how,
+        )
+
+
+def _origin(info: ModelInfo | None) -> dict[str, Any]:
+    """The fields of a Result on the model and its table."""
+    if info is None:
+        return {"params": {}}
+    data = info.data
+    return {
+        "formulation": info.formulation,
+        "params": info.params.model_dump(),
+        "big_m": dict(info.big_m),
+        "data_digest": data.digest,
+        "index": data.index,
+        "n": data.n,
+        "p": data.p,
+    }
+
+
+def _terms(evaluation: Evaluation, objective: float) -> dict[str, float]:
+    """The objective's terms; what the user's own add is a term of its own."""
+    terms = dict(evaluation.terms)
+    if terms and abs(objective - evaluation.objective) > 1e-12 * max(1.0, abs(objective)):
+        terms["yours"] = objective - evaluation.objective
+    return terms
+
+
+def unmodelled(
+    form: Formulation,
+    info: ModelInfo,
+    tree: Tree | None,
+    *,
+    stop: str,
+    seconds: float,
+    solver: str,
+    note: str,
+    trace: Iterable[TracePoint] = (),
+) -> Result:
+    """The result of heuristics alone: the tree is a point of the model by the formulation's own checks.
+
+    None stands for the constant tree; ``note`` says why no model was built.
+    """
+    data, params = info.data, info.params
+    held: Any = form.constant_tree(data, params) if tree is None else tree
+    form.require(held, data, params)
+    evaluation = form.evaluate(held, data.X_original, data.y, params, data.weights)
+    if evaluation.relabelled is not None:
+        marked = records(held, data, params.c1, params.c2, evaluation.relabelled)  # type: ignore[attr-defined]
+        held = held.with_relabelled(marked)
+    return Outcome(
+        info,
+        stop,
+        Candidate(held, evaluation, evaluation.objective, "constant" if tree is None else "heuristic"),
+        found=tree is not None,
+        notes=[note],
+        how={"solver": solver, "solver_version": "not called", "trace": tuple(trace)},
+    ).result(seconds)
+
+
+def one_class_note(data: Data) -> str:
+    """What to warn of where one class is left."""
+    return f"y holds one class only ({data.classes[0]!r}): the tree predicts it everywhere, and nothing was solved."
+
+
+def one_class(form: Formulation, info: ModelInfo, seconds: float, solver: str) -> Result:
+    """The result where one class is left: the constant tree, which is optimal."""
+    data, params = info.data, info.params
+    if hasattr(params, "leaf_size"):
+        params.leaf_size(data.n)
+    tree = form.constant_tree(data, params)
+    evaluation = form.evaluate(tree, data.X_original, data.y, params, data.weights)
+    return Outcome(
+        info,
+        "optimal",
+        Candidate(tree, evaluation, evaluation.objective, "constant"),
+        bound=evaluation.objective,
+        notes=["one class only: nothing was solved"],
+        how={"solver": solver, "solver_version": "not called"},
+    ).result(seconds)
+
+
+def rebuild_note(form: Formulation, info: ModelInfo) -> str:
+    """What to do where rows of the user's own exclude the tree that big-M was built from."""
+    data, params = info.data, info.params
+    constant = form.constant_tree(data, params)
+    none = np.zeros((data.n, constant.n_nodes), dtype=bool)
+    cost = form.evaluate(constant, data.X_original, data.y, params, data.weights, none).objective
+    return (
+        f"big-M was built from a tree that costs {info.upper_bound:.6g}, which rows or fixings of your own may exclude; "
+        "the model is exact for trees up to that only. Build it with upper_bound= a bound that holds with your rows "
+        f"(the constant tree without relabelling costs {cost:.6g})"
+    )

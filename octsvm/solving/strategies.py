@@ -1,0 +1,259 @@
+"""The strategies of a fit: what is looked for by heuristics, what is built, and what is left to the engine."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pyomo.environ as pyo
+
+from ..errors import TreeNotAdmitted
+from ..formulations.base import Data, Formulation, ModelInfo
+from ..formulations.params import Params
+from ..formulations.trees import Tree
+from ..options import SolveOptions
+from ..result import Progress, Result, TracePoint
+from .dispatch import solve_with
+from .outcome import unmodelled
+
+START_SECONDS = 1.0
+ROWS_FOR_ALL = 56  # rows from which on the start heuristic gets all its seconds
+START_STEPS = 300
+SHORTEST_FOR_START = 0.5  # seconds below which the heuristic would eat the limit
+LARGEST_SEARCHED = 1_000  # rows times nodes up to which strategy="heuristic" builds a model
+HEURISTIC_SHARE = 0.7  # of the limit that goes to the start heuristics before neighbourhoods are searched
+BUILDING_SHARE = 1 / 3  # of the limit after which building looks for no further bounds
+MODEL_SECONDS = 1e-5  # of building and compiling, for each row, node and feature: generous
+CAUGHT = "Ctrl-C came while the model was built or handed over; the tree is the best one known before"
+
+
+def cost_of(form: Formulation, data: Data, params: Params, tree: Tree) -> float:
+    """The objective of a tree on its training table, rewritten for the model first."""
+    known = form.normalise(tree, data, params)
+    return form.evaluate(known, data.X_original, data.y, params, data.weights).objective
+
+
+def build_from(
+    form: Formulation,
+    data: Data,
+    params: Params,
+    start: Tree | None,
+    stop: Callable[[], bool] | None = None,
+) -> pyo.ConcreteModel:
+    """The model, with big-M from the better of the start and the constant tree.
+
+    ``stop`` is asked in between whether to end a search for bounds.
+
+    Raises
+    ------
+    TreeNotAdmitted
+        The start is no point of the model.
+    """
+    more = {"stop": stop} if form.searches and stop is not None else {}
+    if start is None:
+        return form.build(data, params, np.inf, **more)
+    tree = form.normalise(start, data, params)
+    given = form.evaluate(tree, data.X_original, data.y, params, data.weights).objective
+    bound = min(given, cost_of(form, data, params, form.constant_tree(data, params)))
+    model = form.build(data, params, bound, **more)
+    if form.binary_only and given <= bound:
+        form.embed(model, tree)  # an objective is a bound only if the model has that tree
+        for var in model.component_data_objects(pyo.Var):
+            if not var.fixed:
+                var.set_value(None)
+    return model
+
+
+@dataclass
+class Fit:
+    """One call of :func:`octsvm.fit` on a checked table, step by step.
+
+    Attributes
+    ----------
+    interrupted : bool
+        Whether Ctrl-C was pressed before the engine ran: from then on nothing more is looked for.
+    best : Tree or None
+        The best tree known so far: that of a heuristic, or the start.
+    """
+
+    form: Formulation
+    data: Data
+    params: Params
+    options: SolveOptions
+    interrupted: bool = False
+    best: Tree | None = None
+    trace: list[TracePoint] = field(default_factory=list)
+
+    def run(self) -> Result:
+        """Fit by the strategy that was asked for."""
+        self.best = self.options.start
+        if self.options.strategy != "exact":
+            self._load_libraries()
+        if self.options.strategy == "heuristic":
+            return self._search()
+        return self._prove()
+
+    def _load_libraries(self) -> None:
+        """Import what the heuristics use; a first import in a process takes seconds, and is no part of the limit."""
+        from .. import heuristics
+
+        began = time.monotonic()
+        try:
+            heuristics.load(self.form.name)
+        except KeyboardInterrupt:
+            self.interrupted = True
+        self.options.clock.exclude(time.monotonic() - began)
+
+    # -- strategy="balanced" and "exact" --------------------------------------------------------------------
+
+    def _prove(self) -> Result:
+        """A start by heuristics unless all time is the engine's, then the engine on the whole model."""
+        options = self.options
+        wanted = options.strategy == "balanced" and options.time_limit >= SHORTEST_FOR_START
+        if wanted and not self.interrupted:
+            self._better_start()
+
+        def late() -> bool:
+            return options.work_limit is None and options.clock.late(BUILDING_SHARE)
+
+        try:
+            model = self._build(late)
+            if self.interrupted:
+                options.clock.out_of_time()
+            # Where building took all the time, the result is the start or the constant tree.
+            result = solve_with(
+                model, options.but(start=self.best), start_is_optional=self.best is not options.start
+            )
+        except (
+            KeyboardInterrupt
+        ):  # before anything was solved: from then on Ctrl-C is caught where it is solved
+            known = None if self.best is None else self.form.normalise(self.best, self.data, self.params)
+            return self._without_model(known, "interrupted", CAUGHT)
+        return replace(result, stop="interrupted" if self._cut_short(result) else result.stop)
+
+    def _cut_short(self, result: Result) -> bool:
+        return self.interrupted and result.status != "optimal"
+
+    def _better_start(self) -> None:
+        """The better of the given start and the heuristic's; under a work limit a fixed number of steps is taken."""
+        from .. import heuristics
+
+        options, steps = self.options, None
+        seconds = options.time_limit
+        if options.work_limit is None:
+            levels = getattr(self.params, "depth", 0) + 1
+            most = START_SECONDS * (self.data.n / ROWS_FOR_ALL) ** 2 * levels / 2
+            seconds = min(START_SECONDS, most, options.time_limit / 10)
+        else:
+            steps = START_STEPS
+        found, self.interrupted = heuristics.find(
+            self.form, self.data, self.params, seconds=seconds, steps=steps, seed=options.seed
+        )
+        if self.best is None or (found is not None and self._cost(found) < self._cost(self.best)):
+            self.best = found
+
+    def _build(self, stop: Callable[[], bool] | None = None) -> pyo.ConcreteModel:
+        """The model; a tree of our own that it does not admit, e.g. for a big_m of the caller's, is dropped."""
+        try:
+            return build_from(self.form, self.data, self.params, self.best, stop)
+        except TreeNotAdmitted:
+            if self.best is self.options.start:
+                raise
+            self.best = self.options.start
+            return build_from(self.form, self.data, self.params, self.best, stop)
+
+    # -- strategy="heuristic" -------------------------------------------------------------------------------
+
+    def _search(self) -> Result:
+        """The start heuristics, then neighbourhoods of the best tree where a model is worth building."""
+        constant = self.form.constant_tree(self.data, self.params)
+        if self.best is not None:
+            self.best = self.form.normalise(self.best, self.data, self.params)
+            self.form.require(self.best, self.data, self.params)
+        given = self.best
+        cells = self.data.n * constant.n_nodes
+        model_wanted = self._model_pays(cells)
+        ended_by = self._heuristics(model_wanted)
+        if ended_by == "interrupted" or not model_wanted:
+            stop = ended_by or "local_optimum"
+            return self._without_model(self.best, stop, _no_model(cells, stop))
+        try:
+            found = self.best
+            try:
+                model = build_from(self.form, self.data, self.params, found)
+            except TreeNotAdmitted:  # e.g. a big_m of the caller's that cuts the heuristic's tree off
+                self.best = found = given
+                model = build_from(self.form, self.data, self.params, found)
+            result = solve_with(
+                model,
+                self.options.but(start=found),
+                start_is_optional=found is not given,
+                neighbourhoods=True,
+            )
+        except KeyboardInterrupt:
+            return self._without_model(self.best, "interrupted", CAUGHT)
+        return replace(result, trace=(*self.trace, *result.trace))
+
+    def _model_pays(self, cells: int) -> bool:
+        """Whether there is time to build a model of so many rows times nodes and to use it."""
+        building = MODEL_SECONDS * cells * (self.data.p + 10)
+        rest = self.options.time_limit * (1 - HEURISTIC_SHARE)
+        return cells <= LARGEST_SEARCHED and (
+            self.options.work_limit is not None or rest > 2 * building + START_SECONDS
+        )
+
+    def _heuristics(self, model_wanted: bool) -> str:
+        """Search for the best tree, with all the time where no model follows; what ended that."""
+        from .. import heuristics
+
+        options, clock = self.options, self.options.clock
+        by_time = options.work_limit is None
+        seconds = options.time_limit * (HEURISTIC_SHARE if model_wanted and by_time else 1.0)
+        budget = heuristics.Budget(max(1e-3, seconds - clock.seconds()), None if by_time else START_STEPS)
+        if self.interrupted:
+            budget.stop()
+
+        def watch(objective: float) -> bool:
+            now = clock.seconds()
+            self.trace.append(TracePoint(now, objective, 0.0))
+            return options.callback is not None and bool(
+                options.callback(Progress(now, objective, 0.0, 0, 0))
+            )
+
+        found, _ = heuristics.find(
+            self.form, self.data, self.params, seconds, seed=options.seed, budget=budget, watch=watch
+        )
+        if found is not None and (self.best is None or self._cost(found) < self._cost(self.best)):
+            self.best = found
+        return budget.ended_by
+
+    # -- parts ----------------------------------------------------------------------------------------------
+
+    def _cost(self, tree: Tree) -> float:
+        return cost_of(self.form, self.data, self.params, tree)
+
+    def _without_model(self, tree: Tree | None, stop: str, note: str) -> Result:
+        return unmodelled(
+            self.form,
+            ModelInfo(self.form.name, self.params, self.data),
+            tree,
+            stop=stop,
+            seconds=self.options.clock.seconds(),
+            solver=self.options.solver,
+            note=note,
+            trace=self.trace,
+        )
+
+
+def _no_model(cells: int, stop: str) -> str:
+    """Why no model was built, as a note."""
+    why = (
+        f"rows times nodes are {cells}, above {LARGEST_SEARCHED}"
+        if cells > LARGEST_SEARCHED
+        else "the search was stopped before it"
+        if stop == "interrupted"
+        else "the time limit leaves none for it"
+    )
+    return f"no model was built: {why}; the tree was found and checked without one"

@@ -1,0 +1,104 @@
+"""Which tree is returned, and what is said of it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pyomo.environ as pyo
+import pytest
+
+import octsvm
+from octsvm.formulations.base import Evaluation, ModelInfo
+from octsvm.formulations.registry import formulation as find_formulation
+from octsvm.solving.outcome import Candidate, Contest, Outcome
+
+X = [[0.0, 1.0], [1.0, 0.0], [2.0, 1.0], [3.0, 0.0], [4.0, 1.0], [5.0, 0.0]]
+Y = ["a", "a", "b", "b", "a", "a"]
+
+
+def model_without_the_trees_that_are_known() -> pyo.ConcreteModel:
+    """Rows of the user's own that exclude the constant tree; a tree with two splits is left."""
+    model = octsvm.build("oct", X, Y, depth=2, alpha=0.01, variant="rank")
+    model.mine = pyo.Constraint(expr=model.split.d[1] + model.split.d[3] >= 2)
+    return model
+
+
+def test_no_tree_is_known_is_not_there_is_none() -> None:
+    model = model_without_the_trees_that_are_known()
+    nothing = octsvm.solve(model, time_limit=1e-3)
+    assert (nothing.status, nothing.stop, nothing.tree) == ("no_tree", "time_limit", None)
+    assert nothing.bound < math.inf
+    assert "nothing says that there is none" in nothing.summary()
+    assert octsvm.solve(model).status == "optimal"
+    model.more = pyo.Constraint(expr=model.split.d[1] <= 0)
+    none = octsvm.solve(model)
+    assert (none.status, none.stop, none.tree, none.bound) == ("infeasible", "infeasible", None, math.inf)
+
+
+def info_of(model: pyo.ConcreteModel) -> ModelInfo:
+    found: ModelInfo = model.info
+    return found
+
+
+def held(objective: float, source: str = "answer") -> Candidate:
+    tree: Any = None
+    return Candidate(tree, Evaluation(objective, {"errors": objective}, {}), objective, source)
+
+
+@pytest.mark.parametrize(
+    ("stop", "objective", "bound", "found", "mismatch", "status", "said"),
+    [
+        ("optimal", 3.0, 3.0, True, "", "optimal", "optimal"),
+        ("time_limit", 3.0, 3.0, True, "", "optimal", "optimal"),
+        ("time_limit", 3.0, 1.0, True, "", "feasible", "time_limit"),
+        ("time_limit", 3.0, 1.0, False, "", "fallback", "time_limit"),
+        ("optimal", 3.0, 1.0, True, "", "feasible", "numeric"),
+        ("optimal", 3.0, 3.0, True, "it routes rows otherwise", "unverified", "numeric"),
+        ("file", 3.0, 0.0, True, "", "feasible", "file"),
+        ("file", 0.0, 0.0, True, "", "optimal", "file"),
+    ],
+)
+def test_status_and_stop(
+    stop: str, objective: float, bound: float, found: bool, mismatch: str, status: str, said: str
+) -> None:
+    info = info_of(octsvm.build("oct", X, Y, depth=1))
+    outcome = Outcome(
+        info,
+        stop,
+        held(objective),
+        bound=bound,
+        found=found,
+        mismatch=mismatch,
+        how={"solver": "s", "solver_version": "1"},
+    )
+    result = outcome.result(1.5)
+    assert (result.status, result.stop) == (status, said)
+    assert result.bound <= result.objective
+    assert result.seconds == 1.5
+    assert (result.notes[-1:] == (mismatch,)) == bool(mismatch)
+
+
+def test_a_refuted_bound_is_dropped() -> None:
+    outcome = Outcome(info_of(octsvm.build("oct", X, Y, depth=1)), "optimal", held(2.0), bound=2.5)
+    outcome.limit_bound(False, "build it anew")
+    assert outcome.bound == 0.0
+    assert "refuted" in outcome.notes[0]
+
+
+def test_a_tie_stays_with_the_first_and_the_model_holds_the_best() -> None:
+    model = octsvm.build("oct", X, Y, depth=2, alpha=0.1)
+    best = octsvm.fit("oct", X, Y, depth=2, alpha=0.1).tree
+    form = find_formulation("oct")
+    contest = Contest(model, form, info_of(model))
+    constant = form.constant_tree(model.info.data, model.info.params)
+    contest.enter(constant, "constant")
+    assert contest.best is not None
+    assert contest.best.source == "constant"
+    contest.enter(best, "start")
+    contest.enter(best, "answer")
+    contest.enter(constant, "constant")
+    assert contest.best.source == "start"
+    assert contest.best.objective == pytest.approx(pyo.value(model.cost))
+    assert np.array_equal(octsvm.extract(model).splits, best.splits)

@@ -1,0 +1,167 @@
+"""The options of a solve: declared once, found by everybody, checked with messages that teach; and the clock."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from places import ROOT
+
+import octsvm
+from octsvm import options
+from octsvm.options import Clock, SolveOptions
+
+ADDED = """
+    patience: int = option(
+        7, "How long to wait, a text that only this option has.", kind="int", check=_from(1)
+    )
+    clock: Clock = field("""
+SEEN = """
+import inspect, octsvm
+from octsvm.options import SolveOptions
+for taker in (octsvm.fit, octsvm.solve, octsvm.OCTClassifier, octsvm.OCTHClassifier, octsvm.RESVMClassifier,
+              octsvm.OCTSVMClassifier):
+    assert inspect.signature(taker).parameters["patience"].default == 7, taker
+    assert "a text that only this option has" in taker.__doc__, taker
+assert octsvm.OCTClassifier(patience=3).get_params()["patience"] == 3
+X, y = [[0.0], [1.0], [2.0], [3.0]], list("aabb")
+for call in (
+    lambda: octsvm.fit("oct", X, y, depth=1, patience=0),
+    lambda: octsvm.solve(octsvm.build("oct", X, y, depth=1), patience=0),
+    lambda: octsvm.OCTClassifier(patience=0).fit(X, y),
+):
+    try:
+        call()
+    except octsvm.InvalidParameter as error:
+        assert str(error) == "patience=0 should be a whole number, 1 or more.", error
+    else:
+        raise AssertionError("it was not checked")
+assert octsvm.fit("oct", X, y, depth=1, patience=2).status == "optimal"
+"""
+
+
+@pytest.fixture(scope="module")
+def copy_with_an_option(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the package in which one field was added to SolveOptions, and nothing else."""
+    target = tmp_path_factory.mktemp("copy")
+    ignore = shutil.ignore_patterns("__pycache__", "formulations")
+    shutil.copytree(ROOT / "octsvm", target / "octsvm", ignore=ignore)
+    shutil.copytree(ROOT / "formulations", target / "octsvm" / "formulations", ignore=ignore)
+    shutil.copy(ROOT / "solvers.yaml", target / "solvers.yaml")
+    path = target / "octsvm" / "options.py"
+    text = path.read_text()
+    assert text.count("\n    clock: Clock = field(") == 1
+    path.write_text(text.replace("\n    clock: Clock = field(", ADDED, 1))
+    return target
+
+
+def in_copy(folder: Path, *args: str) -> str:
+    run = subprocess.run(
+        [sys.executable, *args],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": str(folder)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    return run.stdout
+
+
+def test_a_new_option_is_found_everywhere(copy_with_an_option: Path) -> None:
+    in_copy(copy_with_an_option, "-c", SEEN)
+    shown = " ".join(in_copy(copy_with_an_option, "-m", "octsvm.cli", "fit", "--help").split())
+    assert "--patience INTEGER How long to wait, a text that only this option has. [default: 7]" in shown
+    run = in_copy(
+        copy_with_an_option,
+        "-m",
+        "octsvm.cli",
+        "fit",
+        "toy",
+        "-f",
+        "oct",
+        "--depth",
+        "1",
+        "--patience",
+        "2",
+        "-q",
+    )
+    assert "optimal" in run
+
+
+@pytest.mark.parametrize("who", [octsvm.fit, octsvm.solve, octsvm.race, octsvm.plan, octsvm.OCTSVMClassifier])
+def test_no_placeholder_is_left_in_a_docstring(who: Any) -> None:
+    assert "{options}" not in who.__doc__
+    assert "bridge" in inspect.signature(who).parameters
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"time_limit": 0}, "time_limit=0 should be a positive number of seconds."),
+        ({"time_limit": math.nan}, "positive number of seconds"),
+        ({"time_limit": True}, "positive number of seconds"),
+        ({"gap": 1}, "below 1"),
+        ({"threads": 1.0}, "threads=1.0 should be a whole number, 1 or more."),
+        ({"seed": -1}, "seed=-1 should be a whole number, 0 or more."),
+        ({"work_limit": {"node": 3}}, "should be a number of nodes"),
+        ({"work_limit": 0}, "should be a number of nodes"),
+        ({"work_limit": {"work": math.inf}}, "should be a number of nodes"),
+        ({"on_mismatch": "pass"}, "on_mismatch='pass' should be 'raise', 'warn' or 'ignore'."),
+        ({"strategy": "fast"}, "'balanced', 'exact', 'heuristic'"),
+        ({"callback": 3}, "callback=3 should be a function"),
+        ({"options": [1]}, "mapping from the solver's own option names"),
+        ({"log": 3}, "log=3 should be None, True"),
+        ({"bridge": "outer_aproximation"}, "outer_approximation"),
+    ],
+)
+def test_what_is_refused(given: dict[str, Any], says: str) -> None:
+    with pytest.raises(octsvm.InvalidParameter) as refused:
+        SolveOptions(**given)
+    assert says in str(refused.value)
+
+
+def test_an_unknown_option_is_refused_with_the_nearest() -> None:
+    model = octsvm.build("oct", [[0.0], [1.0]], ["a", "b"], depth=1)
+    with pytest.raises(
+        octsvm.InvalidParameter, match=r"'time_limt' is no argument of octsvm\.solve.*'time_limit'"
+    ):
+        octsvm.solve(model, time_limt=3)
+
+
+def test_the_clock_runs_through_a_whole_call() -> None:
+    asked = SolveOptions(time_limit=0.2)
+    later = asked.but(seed=3, start=None)
+    assert later.clock is asked.clock
+    assert (later.seed, asked.seed) == (3, 0)
+    assert 0 < asked.clock.left() <= 0.2
+    assert not asked.clock.late()
+    asked.clock.exclude(-0.3)  # as if it had begun earlier
+    assert later.clock.late()
+    assert later.clock.left() == options.LEAST_SECONDS
+
+
+def test_a_clock_without_a_limit_never_ends() -> None:
+    clock = Clock()
+    assert math.isinf(clock.left())
+    assert not clock.late()
+    clock.out_of_time()
+    assert clock.late()
+    assert clock.seconds() <= time.monotonic()
+
+
+def test_the_trace_counts_from_the_call() -> None:
+    X, y = [[k % 7, (k * 5) % 11] for k in range(24)], [(k // 3) % 2 for k in range(24)]
+    seen: list[float] = []
+    result = octsvm.fit("octsvm", X, y, depth=1, time_limit=2, callback=lambda p: seen.append(p.seconds))
+    assert [t.seconds for t in result.trace] == sorted(t.seconds for t in result.trace)
+    assert seen == sorted(seen)
+    assert result.trace[-1].seconds <= result.seconds <= 4
