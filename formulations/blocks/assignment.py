@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pyomo.environ as pyo
 
+from .roles import describe
 from .rows import linear
 
 
@@ -20,6 +21,8 @@ def add_leaf_assignment(model: pyo.ConcreteModel, topology: pyo.Block, n: int, n
     block = model.assignment = pyo.Block(doc="rows to leaves")
     block.z = pyo.Var(I, leaf, domain=pyo.Binary, doc="z_it = 1: row i is in leaf t")
     block.l = pyo.Var(leaf, domain=pyo.Binary, doc="l_t = 1: leaf t is in use")
+    describe(block.z, sample=0, node=1)
+    describe(block.l, node=0)
     ones = [1.0] * len(leaf)
 
     @block.Constraint(I, doc="Σ_t z_it = 1 (B&D 8)")
@@ -55,6 +58,7 @@ def add_level_assignment(
     block.z = pyo.Var(
         I, tree.nodes, domain=pyo.Binary if binary else pyo.UnitInterval, doc="z_it = 1: row i is in node t"
     )
+    describe(block.z, sample=0, node=1)
     for i in I:
         block.z[i, 1].fix(1)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyomo.environ as pyo
 
 from ..errors import InvalidParameter
+from .roles import describe
 from .rows import linear
 
 
@@ -29,6 +30,7 @@ def add_feature_budget(model: pyo.ConcreteModel, splits: pyo.Block, budget: int)
     J = sorted({j for _, j in weight})
     block = model.feature_budget = pyo.Block(doc="at most so many features in the tree")
     block.v = pyo.Var(J, domain=pyo.Binary, doc="v_j = 1: feature j may be used")
+    describe(block.v, feature=0)
     keys = list(weight)
     block.used_above = pyo.Constraint(
         keys,

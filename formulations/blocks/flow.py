@@ -14,6 +14,7 @@ import pyomo.environ as pyo
 
 from ..base import FloatArray, IntArray
 from ..bounds.subtrees import RootBounds
+from .roles import describe, groups_in, groups_of
 from .rows import linear
 
 
@@ -45,6 +46,8 @@ def add_cut_splits(model: pyo.ConcreteModel, topology: pyo.Block, n_values: IntA
     block.u = pyo.Var(
         higher, domain=pyo.Binary, doc="u_tjv = 1: node t splits on feature j at cut v or above"
     )
+    describe(block.a, block.u, node=0, feature=1)
+    describe(block.d, node=0)
     for j in J:
         if m[j] < 2:
             for t in branch:
@@ -88,6 +91,9 @@ def add_group_assignment(
     block.l = pyo.Var(leaf, domain=pyo.Binary, doc="l_t = 1: leaf t is in use")
     block.z = pyo.Reference({(i, t): block.f[g, t] for i, g in enumerate(of_row.tolist()) for t in leaf})
     block.z.doc = "z_it: another name of f_gt, g the group of row i"
+    describe(block.f, sample=0, node=1, groups=groups_of(of_row))
+    describe(block.z, sample=0, node=1)
+    describe(block.l, node=0)
     ones = [1.0] * len(leaf)
 
     @block.Constraint(G, doc="Σ_t f_gt = 1 (B&D 8)")
@@ -136,6 +142,7 @@ def add_flow_routing(
     block.q = pyo.Var(
         G, lower, domain=pyo.UnitInterval, doc="q_gm = 1: group g lies left of the cut of node m"
     )
+    describe(block.q, sample=0, node=1, groups=groups_in(f))
 
     def left_of_cut(g: int, t: int) -> list[Any]:
         return [at_or_above(splits, t, j, v + 1) for j, v in enumerate(place[g]) if v + 1 < m[j]]
@@ -199,6 +206,9 @@ def add_group_leaf_labels(
     )
     block.L = pyo.Var(leaf, domain=pyo.NonNegativeReals, doc="errors in leaf t")
     f = assignment.f
+    describe(block.c, node=1)
+    describe(block.r, sample=0, node=2, groups=groups_in(f))
+    describe(block.L, node=0)
 
     @block.Constraint(leaf, doc="Σ_k c_kt = l_t")
     def one_class(b: pyo.Block, t: int) -> object:
@@ -261,6 +271,7 @@ def add_subtree_bounds(
     most = bounds.found.upper
     least = min(bounds.found.sized, most)
     block.total = pyo.Var(bounds=(least, None), doc="errors and complexity")
+    describe(block.total)
     _least_cost(
         block,
         "whole",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyomo.environ as pyo
 
 from ..base import FloatArray
+from .roles import describe
 from .rows import linear, sum_of, term
 
 
@@ -36,6 +37,7 @@ def add_hinge(
     block.e = pyo.Var(
         I, nodes, bounds=lambda b, i, t: (0.0, float(error_bound[i])), doc="error of row i at node t"
     )
+    describe(block.e, sample=0, node=1)
     s, y, M = hyperplanes.s, sign.tolist(), [1.0 + float(v) for v in score_bound]
 
     @block.Constraint(I, nodes, doc="y_i s_it >= 1 - e_it - (1 + M_i)(1 - z_it + ξ_it) (2, 3 with ξ = 0)")
@@ -97,8 +99,11 @@ def add_product_hinge(
     block.e = pyo.Var(
         I, nodes, bounds=lambda b, i, t: (0.0, float(error_bound[i])), doc="error of row i at node t"
     )
+    describe(block.e, sample=0, node=1)
     block.beta = pyo.Var(I, nodes, J, bounds=(-weight_bound, weight_bound), doc="β_itj = ξ_it ω_tj")
     block.beta0 = pyo.Var(I, nodes, bounds=(-intercept_bound, intercept_bound), doc="β_it0 = ξ_it ω_t0")
+    describe(block.beta, sample=0, node=1, feature=2)
+    describe(block.beta0, sample=0, node=1)
     s, xi, omega, omega0 = hyperplanes.s, relabelling.xi, hyperplanes.omega, hyperplanes.omega0
     centred = (X - hyperplanes.center).tolist()
     M = [1.0 + float(v) for v in score_bound]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyomo.environ as pyo
 
 from ..base import FloatArray, IntArray
+from .roles import describe
 from .rows import linear
 
 
@@ -31,6 +32,9 @@ def add_leaf_labels(
     block.c = pyo.Var(range(K), leaf, domain=pyo.Binary, doc="c_kt = 1: leaf t predicts class k")
     block.r = pyo.Var(I, leaf, bounds=(0, 1), doc="r_it = 1: row i is in leaf t and predicted right")
     block.L = pyo.Var(leaf, domain=pyo.NonNegativeReals, doc="errors in leaf t")
+    describe(block.c, node=1)
+    describe(block.r, sample=0, node=1)
+    describe(block.L, node=0)
     _one_class(block, leaf, assignment, K)
     z = assignment.z
     block.right_in_leaf = pyo.Constraint(
@@ -76,6 +80,8 @@ def add_counted_leaf_labels(
     block.N = pyo.Var(range(K), leaf, bounds=(0, total), doc="weight of class k in leaf t")
     block.N_all = pyo.Var(leaf, bounds=(0, total), doc="weight of all rows in leaf t")
     block.L = pyo.Var(leaf, domain=pyo.NonNegativeReals, doc="errors in leaf t")
+    describe(block.c, block.N, node=1)
+    describe(block.N_all, block.L, node=0)
     _one_class(block, leaf, assignment, K)
 
     @block.Constraint(range(K), leaf, doc="N_kt = Σ_{i: y_i=k} w_i z_it (B&D 9)")

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import pyomo.environ as pyo
 
+from .roles import describe
 from .rows import linear
 
 
@@ -44,6 +45,7 @@ def _add_cones(
 
 def _add_absolute_values(block: pyo.Block, nodes: range, omega: Any, J: range) -> None:
     block.abs_omega = pyo.Var(nodes, J, domain=pyo.NonNegativeReals, doc="at least |ω_tj|")
+    describe(block.abs_omega, node=0, feature=1)
     block.abs_above = pyo.Constraint(
         nodes, J, rule=lambda b, t, j: omega[t, j] <= b.abs_omega[t, j], doc="ω_tj <= |ω_tj|"
     )
@@ -77,6 +79,7 @@ def add_margin(
     omega = hyperplanes.omega
     block = model.margin = pyo.Block(doc="½‖ω_t‖ <= δ")
     block.delta = pyo.Var(bounds=(0, delta_bound), doc="largest half norm")
+    describe(block.delta)
     cones: list[SecondOrderCone] = []
     if norm == "l2":
         cones += _add_cones(block, "cone", nodes, omega, J, lambda t: block.delta, 2.0, "½‖ω_t‖₂ <= δ (1)")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pyomo.environ as pyo
 
+from .roles import describe
+
 
 def add_relabelling(
     model: pyo.ConcreteModel, nodes: range, n: int, assignment: pyo.Block | None = None
@@ -20,6 +22,7 @@ def add_relabelling(
     I = range(n)
     block = model.relabelling = pyo.Block(doc="rows whose label is given up")
     block.xi = pyo.Var(I, nodes, domain=pyo.Binary, doc="ξ_it = 1: row i is relabelled at node t")
+    describe(block.xi, sample=0, node=1)
     if assignment is not None:
         block.only_in_node = pyo.Constraint(
             I, nodes, rule=lambda b, i, t: b.xi[i, t] <= assignment.z[i, t], doc="ξ_it <= z_it"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyomo.environ as pyo
 
 from ..base import FloatArray
+from .roles import describe
 from .rows import linear
 
 
@@ -51,6 +52,8 @@ def add_axis_routing(
     block = model.routing = pyo.Block(doc="axis-parallel routing to leaves")
     block.q = pyo.Var(I, tree.branch, bounds=(0, 1), doc="q_im = a_m'x_i")
     block.g = pyo.Var(tree.branch, bounds=(0, 1 + high), doc="what a row must stay below the threshold by")
+    describe(block.q, sample=0, node=1)
+    describe(block.g, node=0)
     rows = [[*row, -1.0] for row in X.tolist()]
     a = {m: [splits.a[m, j] for j in J] for m in tree.branch}
     beyond = [float(step[j] - low) if usable[j] else 0.0 for j in J]
@@ -165,6 +168,7 @@ def add_oblique_routing(
     I, J = range(n), range(p)
     block = model.routing = pyo.Block(doc="oblique routing to leaves")
     block.q = pyo.Var(I, tree.branch, bounds=(-1, 1), doc="q_im = a_m'x_i")
+    describe(block.q, sample=0, node=1)
     rows = [[*row, -1.0] for row in X.tolist()]
     a = {m: [splits.a[m, j] for j in J] for m in tree.branch}
     block.position = pyo.Constraint(
@@ -218,6 +222,7 @@ def add_side_routing(
     where = tree.nodes if last_level else tree.branch
     block = model.routing = pyo.Block(doc="rows follow the side they lie on")
     block.theta = pyo.Var(I, where, domain=pyo.Binary, doc="θ_it = 1: row i lies right of hyperplane t")
+    describe(block.theta, sample=0, node=1, open_if_absent=True)
     s, z, M = hyperplanes.s, assignment.z, [float(v) for v in score_bound]
 
     block.right_side = pyo.Constraint(

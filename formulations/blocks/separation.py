@@ -6,6 +6,7 @@ import pyomo.environ as pyo
 
 from ..base import FloatArray
 from ..bounds.hull import Mix
+from .roles import describe
 from .rows import linear
 
 
@@ -73,6 +74,7 @@ def add_mixes(
     nodes = sorted({t for _, t in keys})
     W = float(weight_bound)
     block.r = pyo.Var(nodes, bounds=(0.0, W), doc="at least ‖ω_t‖")
+    describe(block.r, node=0)
     block.within_margin = pyo.Constraint(
         nodes, rule=lambda b, t: (None, linear([1.0, -2.0], [b.r[t], margin.delta]), 0.0), doc="r_t <= 2δ"
     )

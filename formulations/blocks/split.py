@@ -6,6 +6,7 @@ import numpy as np
 import pyomo.environ as pyo
 
 from ..base import BoolArray, FloatArray
+from .roles import describe
 from .rows import linear
 
 
@@ -34,6 +35,8 @@ def add_axis_splits(
     block.a = pyo.Var(branch, J, domain=pyo.Binary, doc="a_tj = 1: node t splits on feature j")
     block.b = pyo.Var(branch, bounds=(0, 1), doc="threshold of node t")
     block.d = pyo.Var(branch, domain=pyo.Binary, doc="d_t = 1: node t splits")
+    describe(block.a, node=0, feature=1)
+    describe(block.b, block.d, node=0)
     if constant is not None:
         for j in np.flatnonzero(constant):
             for t in branch:
@@ -72,6 +75,8 @@ def add_oblique_splits(
     block.abs_a = pyo.Var(branch, J, bounds=(0, 1), doc="at least |a_tj|")
     block.b = pyo.Var(branch, bounds=(-1, 1), doc="threshold of node t")
     block.d = pyo.Var(branch, domain=pyo.Binary, doc="d_t = 1: node t splits")
+    describe(block.a, block.abs_a, node=0, feature=1)
+    describe(block.b, block.d, node=0)
 
     @block.Constraint(branch, doc="Σ_j â_tj <= d_t (B&D 4)")
     def weights_need_split(b: pyo.Block, t: int) -> object:
@@ -88,6 +93,7 @@ def add_oblique_splits(
     block.parent_splits = pyo.Constraint(branch, rule=_parent_splits, doc="d_t <= d_p(t)")
     if sparse:
         block.s = pyo.Var(branch, J, domain=pyo.Binary, doc="s_tj = 1: node t may use feature j")
+        describe(block.s, node=0, feature=1)
         block.used_above = pyo.Constraint(
             branch, J, rule=lambda b, t, j: b.a[t, j] <= b.s[t, j], doc="a_tj <= s_tj"
         )
@@ -129,6 +135,9 @@ def add_hyperplanes(
     block.s = pyo.Var(
         I, nodes, bounds=lambda b, i, t: (-score_bound[i], score_bound[i]), doc="score of row i at node t"
     )
+    describe(block.omega, node=0, feature=1)
+    describe(block.omega0, node=0)
+    describe(block.s, sample=0, node=1)
     coefs = [[*row, 1.0, -1.0] for row in (X - block.center).tolist()]
     weights = {t: [block.omega[t, j] for j in J] + [block.omega0[t]] for t in nodes}
 
@@ -156,6 +165,7 @@ def add_pruning(
     J = range(len(hyperplanes.center))
     block = model.pruning = pyo.Block(doc="which nodes split")
     block.d = pyo.Var(nodes, domain=pyo.Binary, doc="d_t = 1: node t splits")
+    describe(block.d, node=0)
     if weight_bound is not None:
         W = float(weight_bound)
         block.weights_above = pyo.Constraint(
