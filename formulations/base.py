@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyomo.environ as pyo
@@ -133,6 +133,15 @@ class Data:
         return h.hexdigest()[:16]
 
 
+class Structure(NamedTuple):
+    """Names of a model's top-level components, how many rows and variables it has, and a hash of the variables' bounds."""
+
+    components: frozenset[str]
+    rows: int
+    variables: int
+    bounds: int
+
+
 @dataclass(frozen=True, eq=False)
 class ModelInfo:
     """What a built model remembers of its origin; stands on the model as ``model.info``.
@@ -151,7 +160,7 @@ class ModelInfo:
         The best tree met while the model was built.
     least : float
         A bound found while the model was built: no tree of the model costs less. No formulation has negative costs.
-    structure : tuple of int
+    structure : Structure, optional
         What :func:`structure` says of the model as it was built.
     """
 
@@ -160,7 +169,7 @@ class ModelInfo:
     data: Data
     upper_bound: float = np.inf
     big_m: Mapping[str, float] = field(default_factory=dict)
-    structure: tuple[int, ...] = ()
+    structure: Structure | None = None
     tree: Any = None
     least: float = 0.0
 
@@ -225,12 +234,13 @@ class Formulation:
     searches: bool = False
 
 
-def structure(model: pyo.ConcreteModel) -> tuple[int, ...]:
-    """A fingerprint of the rows and variables, to notice later what a user changed inside the blocks."""
+def structure(model: pyo.ConcreteModel) -> Structure:
+    """A fingerprint of the rows and variables, to notice later what a user added, or changed inside the blocks."""
     variables = list(model.component_data_objects(pyo.Var))
     rows = sum(1 for _ in model.component_data_objects(pyo.Constraint, active=True))
     bounds = hash(tuple((v.bounds, v.fixed, v.is_continuous()) for v in variables))
-    return rows, len(variables), bounds
+    components = frozenset(c.local_name for c in model.component_objects(descend_into=False))
+    return Structure(components, rows, len(variables), bounds)
 
 
 def values(var: Any, keys: list[Any]) -> FloatArray:
