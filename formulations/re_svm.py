@@ -27,9 +27,17 @@ from .blocks import (
     add_topology,
     big_m,
 )
+from .blocks.hinge import hinge_size, product_hinge_size
+from .blocks.margin import squared_margin_size
+from .blocks.relabelling import relabelling_size
 from .blocks.rows import linear, uncollected
+from .blocks.sizes import BlockSize, Shape
+from .blocks.split import hyperplanes_size
 from .params import Norm, Params
 from .trees import MarginTree
+
+# Rows of the largest table proved optimal, by norm and depth: :mod:`octsvm.diagnostics.model_size` says how measured.
+PROVED_ROWS: dict[str, dict[int, int]] = {"l2": {0: 20}, "l1": {0: 40}}
 
 
 class RESVMParams(Params):
@@ -113,6 +121,16 @@ def build(data: Data, params: RESVMParams, upper_bound: float = np.inf) -> pyo.C
         structure=structure(m),
     )
     return m
+
+
+def size(params: RESVMParams, table: Data | Shape) -> BlockSize:
+    """What :func:`build` builds on ``table``; of a shape every value counts as nonzero."""
+    n, p = table.n, table.p
+    entries = _svm.centred_entries(table)
+    printed = params.variant == "paper"
+    hinge = product_hinge_size(n, p, 1, entries) if printed else hinge_size(n, 1)
+    margin = squared_margin_size(p, params.norm)
+    return hyperplanes_size(n, p, 1, entries) + relabelling_size(n, 1) + hinge + margin
 
 
 def extract(model: pyo.ConcreteModel) -> MarginTree:

@@ -6,6 +6,8 @@ import pyomo.environ as pyo
 
 from .roles import describe
 from .rows import linear
+from .sizes import BlockSize, binary, continuous, rows
+from .topology import Topology
 
 
 def add_leaf_assignment(model: pyo.ConcreteModel, topology: pyo.Block, n: int, n_min: int) -> pyo.Block:
@@ -40,6 +42,12 @@ def add_leaf_assignment(model: pyo.ConcreteModel, topology: pyo.Block, n: int, n
     return block
 
 
+def leaf_assignment_size(tree: Topology, n: int) -> BlockSize:
+    """What :func:`add_leaf_assignment` adds for ``n`` samples."""
+    L = len(tree.leaf)
+    return binary((n + 1) * L) + rows(n, L) + rows(n * L, 2) + rows(L, n + 1)
+
+
 def add_level_assignment(
     model: pyo.ConcreteModel, topology: pyo.Block, n: int, binary: bool = False
 ) -> pyo.Block:
@@ -71,3 +79,10 @@ def add_level_assignment(
         I, tree.nodes[1:], rule=lambda b, i, t: b.z[i, t] <= b.z[i, t // 2], doc="z_it <= z_ip(t) (7)"
     )
     return block
+
+
+def level_assignment_size(tree: Topology, n: int, is_binary: bool = False) -> BlockSize:
+    """What :func:`add_level_assignment` adds for ``n`` samples; z of the root is fixed and stands in no row."""
+    z = n * (len(tree.nodes) - 1)
+    of_root = 2 * n if tree.depth else 0  # its children have no z above them
+    return (binary if is_binary else continuous)(z) + rows(n * tree.depth, more=z) + rows(z, 2, -of_root)

@@ -7,6 +7,8 @@ import pyomo.environ as pyo
 from ..errors import InvalidParameter
 from .roles import describe
 from .rows import linear
+from .sizes import BlockSize, binary, rows
+from .topology import Topology
 
 
 def add_feature_budget(model: pyo.ConcreteModel, splits: pyo.Block, budget: int) -> pyo.Block:
@@ -48,6 +50,11 @@ def add_feature_budget(model: pyo.ConcreteModel, splits: pyo.Block, budget: int)
     return block
 
 
+def feature_budget_size(p: int, weights: int) -> BlockSize:
+    """What :func:`add_feature_budget` adds for ``p`` features and so many ``weights`` in the tree."""
+    return binary(p) + rows(2 * weights, 2) + rows(1, p)
+
+
 def add_relabelling_cap(model: pyo.ConcreteModel, relabelling: pyo.Block, most: int) -> pyo.Block:
     """Add ``model.relabelling_cap``: at most ``most`` labels are given up on each level of the tree.
 
@@ -67,3 +74,8 @@ def add_relabelling_cap(model: pyo.ConcreteModel, relabelling: pyo.Block, most: 
         doc="Σ ξ_it <= most",
     )
     return block
+
+
+def relabelling_cap_size(tree: Topology, n: int) -> BlockSize:
+    """What :func:`add_relabelling_cap` adds for ``n`` samples."""
+    return rows(tree.depth + 1, more=n * len(tree.nodes))

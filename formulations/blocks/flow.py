@@ -16,6 +16,8 @@ from ..base import FloatArray, IntArray
 from ..bounds.subtrees import RootBounds
 from .roles import describe, groups_in, groups_of
 from .rows import linear
+from .sizes import BlockSize, binary, continuous, rows
+from .topology import Topology
 
 
 def at_or_above(splits: pyo.Block, t: int, j: int, v: int) -> Any:
@@ -69,6 +71,17 @@ def add_cut_splits(model: pyo.ConcreteModel, topology: pyo.Block, n_values: IntA
     return block
 
 
+def cut_splits_size(tree: Topology, features: int, cuts: int) -> BlockSize:
+    """What :func:`add_cut_splits` adds: ``features`` have two values or more, and ``cuts`` between them in all."""
+    B = len(tree.branch)
+    return (
+        binary(B * (cuts + 1))
+        + rows(B, features + 1)
+        + rows(B * (cuts - features), 2)
+        + rows(max(0, B - 1), 2)
+    )
+
+
 def add_group_assignment(
     model: pyo.ConcreteModel, topology: pyo.Block, of_row: IntArray, n_min: int
 ) -> pyo.Block:
@@ -109,6 +122,12 @@ def add_group_assignment(
         return (0.0, linear([*size, -float(n_min)], [*(b.f[g, t] for g in G), b.l[t]]), None)
 
     return block
+
+
+def group_assignment_size(tree: Topology, groups: int) -> BlockSize:
+    """What :func:`add_group_assignment` adds for so many ``groups`` of equal samples."""
+    L = len(tree.leaf)
+    return continuous(groups * L) + binary(L) + rows(groups, L) + rows(groups * L, 2) + rows(L, groups + 1)
 
 
 def add_flow_routing(
@@ -179,6 +198,18 @@ def add_flow_routing(
     return block
 
 
+def flow_routing_size(tree: Topology, groups: int, below_last: int) -> BlockSize:
+    """What :func:`add_flow_routing` adds; ``below_last`` counts the pairs of group and feature with pos_gj < m_j - 1."""
+    B, L, pairs = len(tree.branch), len(tree.leaf), tree.n_left_pairs
+    if not B:
+        return BlockSize()
+    q = groups * (B - 1)
+    root = rows(groups, L // 2)
+    sides = rows(q, 1, B * below_last)  # those of the root, too
+    ways = rows(2 * q, 1, 2 * groups * (pairs - L // 2))
+    return continuous(q) + root + sides + ways + rows(pairs, 2)
+
+
 def add_group_leaf_labels(
     model: pyo.ConcreteModel, topology: pyo.Block, assignment: pyo.Block, weight: FloatArray
 ) -> pyo.Block:
@@ -233,6 +264,14 @@ def add_group_leaf_labels(
         return (0.0, linear(coefs, variables), 0.0)
 
     return block
+
+
+def group_leaf_labels_size(tree: Topology, groups: int, K: int, classes: int) -> BlockSize:
+    """What :func:`add_group_leaf_labels` adds; ``classes`` counts the pairs of a group and a class that it has."""
+    L = len(tree.leaf)
+    errors = rows(L, groups + classes + 1)
+    right = rows(groups * L, 1, classes * L) + rows(classes * L, 2)
+    return continuous((classes + 1) * L) + binary(K * L) + rows(L, K + 1) + right + errors
 
 
 def add_subtree_bounds(
@@ -313,6 +352,13 @@ def add_subtree_bounds(
             alpha,
         )
     return block
+
+
+def subtree_bounds_size(tree: Topology, priced: bool, steps: int, unsplit: bool) -> BlockSize:
+    """What :func:`add_subtree_bounds` adds: ``priced`` with α > 0, ``unsplit`` with C_0 > 0; the bounds change at ``steps`` cuts."""
+    B, L = len(tree.branch), len(tree.leaf)
+    whole = continuous(1) + rows(1, L + priced * B + 1)
+    return whole + rows(2, L // 2, priced * (B - 1) + steps + unsplit) if B else whole
 
 
 def _least_cost(

@@ -7,6 +7,7 @@ import pyomo.environ as pyo
 from ..base import FloatArray
 from .roles import describe
 from .rows import linear, sum_of, term
+from .sizes import BlockSize, continuous, rows
 
 
 def add_hinge(
@@ -67,6 +68,12 @@ def add_hinge(
             return (low, linear(coefs, variables), None)
 
     return block
+
+
+def hinge_size(n: int, nodes: int, relabelling: bool = True, placed: int = 0) -> BlockSize:
+    """What :func:`add_hinge` adds for ``n`` samples at so many ``nodes``; z is free at ``placed`` of them."""
+    families = 2 if relabelling else 1
+    return continuous(n * nodes) + rows(families * n * nodes, 2 + relabelling, families * n * placed)
 
 
 def add_product_hinge(
@@ -154,3 +161,10 @@ def add_product_hinge(
         return (-bound(j), sum_of(plus_beta[i, t, j], minus_omega[t, j], minus_xi(i, t, j)), None)
 
     return block
+
+
+def product_hinge_size(n: int, p: int, nodes: int, entries: int, placed: int = 0) -> BlockSize:
+    """What :func:`add_product_hinge` adds; ``entries`` of the centred table, z is free at ``placed`` nodes."""
+    e, products = n * nodes, n * nodes * (p + 1)
+    errors = rows(e, 3, nodes * entries + n * placed)
+    return continuous(e + products) + errors + rows(2 * products, 2) + rows(2 * products, 3)

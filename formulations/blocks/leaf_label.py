@@ -7,6 +7,8 @@ import pyomo.environ as pyo
 from ..base import FloatArray, IntArray
 from .roles import describe
 from .rows import linear
+from .sizes import BlockSize, binary, continuous, rows
+from .topology import Topology
 
 
 def add_leaf_labels(
@@ -51,6 +53,13 @@ def add_leaf_labels(
         return (0.0, linear([*w, *(-v for v in w), -1.0], variables), 0.0)
 
     return block
+
+
+def leaf_labels_size(tree: Topology, n: int, K: int) -> BlockSize:
+    """What :func:`add_leaf_labels` adds for ``n`` samples of ``K`` classes."""
+    L = len(tree.leaf)
+    variables = continuous((n + 1) * L) + binary(K * L)
+    return variables + rows(L, K + 1) + rows(2 * n * L, 2) + rows(L, 2 * n + 1)
 
 
 def add_counted_leaf_labels(
@@ -110,6 +119,14 @@ def add_counted_leaf_labels(
         doc="L_t <= N_t - N_kt + n c_kt (B&D 12)",
     )
     return block
+
+
+def counted_leaf_labels_size(tree: Topology, n: int, K: int) -> BlockSize:
+    """What :func:`add_counted_leaf_labels` adds for ``n`` samples of ``K`` classes."""
+    L = len(tree.leaf)
+    variables = continuous((K + 2) * L) + binary(K * L)
+    counts = rows(K * L, 1, n * L) + rows(L, n + 1)  # each sample stands in the row of its class
+    return variables + rows(L, K + 1) + counts + rows(2 * K * L, 4)
 
 
 def _one_class(block: pyo.Block, leaf: range, assignment: pyo.Block, K: int) -> None:

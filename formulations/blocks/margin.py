@@ -13,6 +13,7 @@ import pyomo.environ as pyo
 
 from .roles import describe
 from .rows import linear
+from .sizes import BlockSize, continuous, rows
 
 
 @dataclass(frozen=True)
@@ -122,6 +123,14 @@ def add_margin(
     return block
 
 
+def margin_size(p: int, nodes: int, norm: str, pruning: bool = False) -> BlockSize:
+    """What :func:`add_margin` adds at so many ``nodes``; ``pruning``: with (4) as printed."""
+    norms = rows((1 + pruning) * nodes, p + 1)
+    if norm == "l2":
+        return continuous(1) + norms + BlockSize(cones=norms.rows)
+    return continuous(1 + p * nodes) + norms + rows(2 * p * nodes, 2)
+
+
 def add_squared_margin(
     model: pyo.ConcreteModel, node: int, hyperplanes: pyo.Block, norm: Literal["l2", "l1"] = "l2"
 ) -> pyo.Block:
@@ -146,3 +155,8 @@ def add_squared_margin(
         )
         block.squared_norms = ()
     return block
+
+
+def squared_margin_size(p: int, norm: str) -> BlockSize:
+    """What :func:`add_squared_margin` adds."""
+    return BlockSize(squares=1) if norm == "l2" else continuous(p) + rows(2 * p, 2)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyomo.environ as pyo
 
 from .roles import describe
+from .sizes import BlockSize, binary, rows
 
 
 def add_relabelling(
@@ -28,3 +29,9 @@ def add_relabelling(
             I, nodes, rule=lambda b, i, t: b.xi[i, t] <= assignment.z[i, t], doc="ξ_it <= z_it"
         )
     return block
+
+
+def relabelling_size(n: int, nodes: int, placed: int | None = None) -> BlockSize:
+    """What :func:`add_relabelling` adds; z is free at ``placed`` of the nodes, None without assignment."""
+    xi = binary(n * nodes)
+    return xi if placed is None else xi + rows(n * nodes, 1, n * placed)

@@ -7,6 +7,8 @@ import pyomo.environ as pyo
 from ..base import FloatArray
 from .roles import describe
 from .rows import linear
+from .sizes import BlockSize, binary, continuous, rows
+from .topology import Topology
 
 
 def _left_of_unsplit_is_empty(
@@ -89,6 +91,14 @@ def add_axis_routing(
     return block
 
 
+def axis_routing_size(tree: Topology, n: int, entries: int, gaps: int) -> BlockSize:
+    """What :func:`add_axis_routing` adds; ``gaps`` features have a larger ε than the smallest, constant ones apart."""
+    B, pairs = len(tree.branch), tree.n_left_pairs
+    defined = continuous((n + 1) * B) + rows(n * B, 1, B * entries) + rows(B, 1, B * gaps)
+    sides = rows(n * B, 2, n * pairs) + rows(n * B, 3, n * pairs)
+    return defined + sides + rows(pairs, 2)
+
+
 def add_leafwise_axis_routing(
     model: pyo.ConcreteModel,
     topology: pyo.Block,
@@ -144,6 +154,12 @@ def add_leafwise_axis_routing(
     return block
 
 
+def leafwise_axis_routing_size(tree: Topology, n: int, entries: int, left_entries: int) -> BlockSize:
+    """What :func:`add_leafwise_axis_routing` adds; ``left_entries`` are those of the table with ε - ε_min added."""
+    pairs = tree.n_left_pairs
+    return rows(2 * n * pairs, 2, pairs * (entries + left_entries))
+
+
 def add_oblique_routing(
     model: pyo.ConcreteModel,
     topology: pyo.Block,
@@ -190,6 +206,13 @@ def add_oblique_routing(
 
     _left_of_unsplit_is_empty(block, topology, splits, assignment)
     return block
+
+
+def oblique_routing_size(tree: Topology, n: int, entries: int) -> BlockSize:
+    """What :func:`add_oblique_routing` adds."""
+    B, pairs = len(tree.branch), tree.n_left_pairs
+    defined = continuous(n * B) + rows(n * B, 1, B * entries)
+    return defined + rows(2 * n * B, 2, 2 * n * pairs) + rows(pairs, 2)
 
 
 def add_side_routing(
@@ -264,3 +287,14 @@ def add_side_routing(
             doc="z_i,2t+1 <= θ_it",
         )
     return block
+
+
+def side_routing_size(
+    tree: Topology, n: int, strict: bool, last_level: bool = False, forced: bool = True
+) -> BlockSize:
+    """What :func:`add_side_routing` adds; ``strict`` where ``mu`` is given. z of the root is fixed."""
+    B = len(tree.branch)
+    theta = n * len(tree.nodes if last_level else tree.branch)
+    sides = rows(2 * theta, 2, strict * n * B)
+    ways = rows(2 * n * B, 3, -2 * n if B else 0)
+    return binary(theta) + sides + ways + rows(2 * n * B * forced, 2)

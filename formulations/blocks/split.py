@@ -8,6 +8,8 @@ import pyomo.environ as pyo
 from ..base import BoolArray, FloatArray
 from .roles import describe
 from .rows import linear
+from .sizes import BlockSize, binary, continuous, rows
+from .topology import Topology
 
 
 def _parent_splits(block: pyo.Block, t: int) -> object:
@@ -53,6 +55,18 @@ def add_axis_splits(
 
     block.parent_splits = pyo.Constraint(branch, rule=_parent_splits, doc="d_t <= d_p(t) (B&D 5)")
     return block
+
+
+def axis_splits_size(tree: Topology, features: int) -> BlockSize:
+    """What :func:`add_axis_splits` adds for so many ``features`` that are not constant."""
+    B = len(tree.branch)
+    return (
+        continuous(B)
+        + binary(B * (features + 1))
+        + rows(B, features + 1)
+        + rows(B, 2)
+        + rows(max(0, B - 1), 2)
+    )
 
 
 def add_oblique_splits(
@@ -111,6 +125,14 @@ def add_oblique_splits(
     return block
 
 
+def oblique_splits_size(tree: Topology, p: int, sparse: bool = False) -> BlockSize:
+    """What :func:`add_oblique_splits` adds."""
+    B = len(tree.branch)
+    weights = continuous(2 * p * B) + rows(B, p + 1) + rows(2 * p * B, 2)
+    used = binary(p * B) + rows(3 * p * B, 2) + rows(B, p + 1) if sparse else BlockSize()
+    return weights + continuous(B) + binary(B) + rows(2 * B, 2) + rows(max(0, B - 1), 2) + used
+
+
 def add_hyperplanes(
     model: pyo.ConcreteModel, nodes: range, X: FloatArray, weight_bound: float, score_bound: FloatArray
 ) -> pyo.Block:
@@ -148,6 +170,11 @@ def add_hyperplanes(
     return block
 
 
+def hyperplanes_size(n: int, p: int, nodes: int, entries: int) -> BlockSize:
+    """What :func:`add_hyperplanes` adds at so many ``nodes``; ``entries`` of the centred table."""
+    return continuous(nodes * (p + 1 + n)) + rows(n * nodes, 2, nodes * entries)
+
+
 def add_pruning(
     model: pyo.ConcreteModel, topology: pyo.Block, hyperplanes: pyo.Block, weight_bound: float | None
 ) -> pyo.Block:
@@ -182,3 +209,8 @@ def add_pruning(
         )
     block.parent_splits = pyo.Constraint(nodes, rule=_parent_splits, doc="d_t <= d_p(t) (5)")
     return block
+
+
+def pruning_size(p: int, nodes: int, weights: bool = True) -> BlockSize:
+    """What :func:`add_pruning` adds at so many ``nodes``; ``weights``: with the rows on W."""
+    return binary(nodes) + rows(2 * p * nodes * weights, 2) + rows(nodes - 1, 2)
