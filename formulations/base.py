@@ -7,7 +7,7 @@ import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pyomo.environ as pyo
@@ -135,6 +135,15 @@ class Data:
         return h.hexdigest()[:16]
 
 
+class Structure(NamedTuple):
+    """Names of a model's top-level components, how many rows and variables it has, and a hash of the variables' bounds."""
+
+    components: frozenset[str]
+    rows: int
+    variables: int
+    bounds: int
+
+
 @dataclass(frozen=True, eq=False)
 class ModelInfo:
     """What a built model remembers of its origin; stands on the model as ``model.info``.
@@ -153,7 +162,7 @@ class ModelInfo:
         The best tree met while the model was built.
     least : float
         A bound found while the model was built: no tree of the model costs less. No formulation has negative costs.
-    structure : tuple of int
+    structure : Structure, optional
         What :func:`structure` says of the model as it was built.
     """
 
@@ -162,7 +171,7 @@ class ModelInfo:
     data: Data
     upper_bound: float = np.inf
     big_m: Mapping[str, float] = field(default_factory=dict)
-    structure: tuple[int, ...] = ()
+    structure: Structure | None = None
     tree: Any = None
     least: float = 0.0
 
@@ -231,6 +240,8 @@ class Formulation(ABC):
         Modules that the heuristic imports, and ``"module:function"`` for what it prepares once in a process.
     grid : str
         ``"module:function"`` that :meth:`path` calls.
+    proved_rows : dict
+        By norm ("" without one) and depth, the samples of the largest table that was proved optimal; empty if not measured.
     """
 
     name: ClassVar[str]
@@ -244,6 +255,7 @@ class Formulation(ABC):
     heuristic: ClassVar[str] = ""
     libraries: ClassVar[tuple[str, ...]] = ()
     grid: ClassVar[str] = ""
+    proved_rows: ClassVar[Mapping[str, dict[int, int]]] = {}
 
     @property
     def binary_only(self) -> bool:
@@ -330,6 +342,13 @@ class Formulation(ABC):
             if ":" in path and path != self.heuristic:
                 found()
 
+    def size(self, params: Any, table: Any) -> Any:
+        """What :meth:`build` builds on ``table`` (:class:`Data` or a ``Shape``), as a :class:`~.blocks.sizes.BlockSize`.
+
+        Default: None, and then a model is built and counted.
+        """
+        return None
+
     def path(
         self, data: Data, checked: list[Any], wanted: list[int], steps: int | None, seed: int
     ) -> Iterator[tuple[int, Any]] | None:
@@ -340,12 +359,13 @@ class Formulation(ABC):
         return imported(self.grid)(self, data, checked, wanted, steps, seed) if self.grid else None
 
 
-def structure(model: pyo.ConcreteModel) -> tuple[int, ...]:
-    """A fingerprint of the rows and variables, to notice later what a user changed inside the blocks."""
+def structure(model: pyo.ConcreteModel) -> Structure:
+    """A fingerprint of the rows and variables, to notice later what a user added, or changed inside the blocks."""
     variables = list(model.component_data_objects(pyo.Var))
     rows = sum(1 for _ in model.component_data_objects(pyo.Constraint, active=True))
     bounds = hash(tuple((v.bounds, v.fixed, v.is_continuous()) for v in variables))
-    return rows, len(variables), bounds
+    components = frozenset(c.local_name for c in model.component_objects(descend_into=False))
+    return Structure(components, rows, len(variables), bounds)
 
 
 def values(var: Any, keys: list[Any]) -> FloatArray:

@@ -8,8 +8,16 @@ import numpy as np
 import pyomo.environ as pyo
 
 from .base import BoolArray, Data, Evaluation, FloatArray, IntArray, ModelInfo, values
+from .blocks.sizes import Shape
 from .errors import TreeNotAdmitted
 from .trees import MarginTree, Relabelled, rescaled
+
+
+def centred_entries(table: Data | Shape) -> int:
+    """Nonzeros of the centred table; of a shape, all of its values."""
+    if isinstance(table, Data):
+        return int(np.count_nonzero(table.X - table.X.mean(axis=0)))
+    return table.n * table.p
 
 
 def constant_side(data: Data) -> float:

@@ -55,7 +55,20 @@ from .blocks import (
     add_subtree_bounds,
     add_topology,
 )
+from .blocks.assignment import leaf_assignment_size
+from .blocks.flow import (
+    cut_splits_size,
+    flow_routing_size,
+    group_assignment_size,
+    group_leaf_labels_size,
+    subtree_bounds_size,
+)
+from .blocks.leaf_label import counted_leaf_labels_size, leaf_labels_size
+from .blocks.routing import axis_routing_size, leafwise_axis_routing_size
 from .blocks.rows import uncollected
+from .blocks.sizes import BlockSize, Shape
+from .blocks.split import axis_splits_size
+from .blocks.topology import Topology
 from .bounds import subtrees
 from .errors import InvalidData, TreeNotAdmitted
 from .params import MAX_DEPTH, _LeafSize
@@ -66,6 +79,8 @@ NAME = "oct"
 SMALLEST_GAP = 1e-5  # of "bd": ten times the solvers' feasibility tolerance
 DEFAULT = "flow"
 WORK = 50_000_000  # cumulative sums that the bounds of "flow" may take, about two seconds
+# Rows of the largest table proved optimal, by norm and depth: :mod:`octsvm.diagnostics.model_size` says how measured.
+PROVED_ROWS: dict[str, dict[int, int]] = {"": {1: 2560, 2: 2560, 3: 160}}
 
 
 class OCTParams(_LeafSize):
@@ -194,6 +209,49 @@ def build(
     _leafy.add_objective(m, data, params, sum(splits.d[t] for t in topology.tree.branch))
     m.info = ModelInfo(NAME, params, data, structure=structure(m))
     return m
+
+
+def size(params: OCTParams, table: Data | Shape) -> BlockSize:
+    """What :func:`build` builds on ``table``; of a shape all values differ and none is zero.
+
+    Raises
+    ------
+    InvalidData, InvalidParameter
+    """
+    tree, variant, (n, p, K) = Topology(params.depth), _variant(params), (table.n, table.p, table.K)
+    if variant == "flow":
+        return _flow_size(params, table, tree)
+    features, entries, left, gaps = p, n * p, n * p, p
+    if isinstance(table, Data):
+        params.leaf_size(n)
+        # The rows are built on ranks, or on scaled values: both are 0 at the smallest value of a column.
+        levels = _levels(table, variant)
+        X, step = levels.X[:, ~levels.constant], levels.step[~levels.constant]
+        beyond = step - step.min(initial=np.inf) if step.size else step
+        features, gaps = len(step), int(np.count_nonzero(beyond))
+        entries, left = int(np.count_nonzero(X)), int(np.count_nonzero(X + beyond))
+    out = axis_splits_size(tree, features) + leaf_assignment_size(tree, n)
+    if variant == "bd":
+        return out + leafwise_axis_routing_size(tree, n, entries, left) + counted_leaf_labels_size(tree, n, K)
+    return out + axis_routing_size(tree, n, entries, gaps) + leaf_labels_size(tree, n, K)
+
+
+def _flow_size(params: OCTParams, table: Data | Shape, tree: Topology) -> BlockSize:
+    n, p = table.n, table.p
+    G, features, cuts, below_last, classes = n, p, p * (n - 1), p * (n - 1), n
+    steps, unsplit = 2 * p * (n - 1), True
+    if isinstance(table, Data):
+        groups = groups_of(table)
+        factor = _leafy.error_factor(table.y, table.weights, table.K, params.error_scale)
+        bounds = root_bounds(groups, params, params.leaf_size(n), factor)
+        jumps = [np.diff(np.minimum(v, bounds.found.upper), prepend=0.0) for v in bounds.left + bounds.right]
+        G, classes = len(groups.size), int((groups.weight > 0).sum())
+        features, cuts = int((groups.n_values > 1).sum()), int((groups.n_values - 1).sum())
+        below_last = int((groups.position < groups.n_values - 1).sum())
+        steps, unsplit = sum(int(np.count_nonzero(v)) for v in jumps), bounds.unsplit != 0
+    out = cut_splits_size(tree, features, cuts) + group_assignment_size(tree, G)
+    out += flow_routing_size(tree, G, below_last) + group_leaf_labels_size(tree, G, table.K, classes)
+    return out + subtree_bounds_size(tree, params.alpha > 0, steps, unsplit)
 
 
 def groups_of(data: Data, levels: _Levels | None = None) -> subtrees.Groups:
@@ -501,11 +559,13 @@ class OCT(Formulation):
     searches = True
     heuristic = "octsvm.heuristics.axis_search:candidates"
     libraries = ("sklearn.tree",)
+    proved_rows = PROVED_ROWS
     build = staticmethod(build)
     extract = staticmethod(extract)
     embed = staticmethod(embed)
     evaluate = staticmethod(evaluate)
     constant_tree = staticmethod(constant_tree)
+    size = staticmethod(size)
     normalise = staticmethod(normalise)
     require = staticmethod(require)
     improve = staticmethod(_leafy.with_majority_labels)

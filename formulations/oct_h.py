@@ -35,13 +35,21 @@ from .blocks import (
     add_oblique_splits,
     add_topology,
 )
+from .blocks.assignment import leaf_assignment_size
+from .blocks.leaf_label import leaf_labels_size
+from .blocks.routing import oblique_routing_size
 from .blocks.rows import uncollected
+from .blocks.sizes import BlockSize, Shape
+from .blocks.split import oblique_splits_size
+from .blocks.topology import Topology
 from .errors import TreeNotAdmitted
 from .params import MAX_DEPTH, _LeafSize
 from .registry import register
 from .trees import ObliqueTree, rescaled
 
 NAME = "oct_h"
+# Rows of the largest table proved optimal, by norm and depth: :mod:`octsvm.diagnostics.model_size` says how measured.
+PROVED_ROWS: dict[str, dict[int, int]] = {"": {1: 80, 2: 40}}
 
 
 class OCTHParams(_LeafSize):
@@ -94,6 +102,23 @@ def build(data: Data, params: OCTHParams, upper_bound: float = np.inf) -> pyo.Co
     _leafy.add_objective(m, data, params, sum(counted[key] for key in counted))
     m.info = ModelInfo(NAME, params, data, structure=structure(m))
     return m
+
+
+def size(params: OCTHParams, table: Data | Shape) -> BlockSize:
+    """What :func:`build` builds on ``table``; of a shape every value counts as nonzero.
+
+    Raises
+    ------
+    InvalidParameter
+    """
+    tree, (n, p, K) = Topology(params.depth), (table.n, table.p, table.K)
+    entries = n * p
+    if isinstance(table, Data):
+        params.leaf_size(n)
+        entries = int(np.count_nonzero(table.X))
+    splits = oblique_splits_size(tree, p, params.complexity == "features")
+    leaves = leaf_assignment_size(tree, n) + leaf_labels_size(tree, n, K)
+    return splits + leaves + oblique_routing_size(tree, n, entries)
 
 
 def extract(model: pyo.ConcreteModel) -> ObliqueTree:
@@ -313,11 +338,13 @@ class OCTH(Formulation):
     variants = ("bd",)
     heuristic = "octsvm.heuristics.oblique_tree:candidates"
     libraries = ("sklearn.tree", "sklearn.svm")
+    proved_rows = PROVED_ROWS
     build = staticmethod(build)
     extract = staticmethod(extract)
     embed = staticmethod(embed)
     evaluate = staticmethod(evaluate)
     constant_tree = staticmethod(constant_tree)
+    size = staticmethod(size)
     normalise = staticmethod(normalise)
     require = staticmethod(require)
     improve = staticmethod(_leafy.with_majority_labels)

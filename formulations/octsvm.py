@@ -54,7 +54,16 @@ from .blocks import (
     add_topology,
     big_m,
 )
+from .blocks.assignment import level_assignment_size
+from .blocks.hinge import hinge_size, product_hinge_size
+from .blocks.margin import margin_size
+from .blocks.relabelling import relabelling_size
+from .blocks.routing import side_routing_size
 from .blocks.rows import linear, uncollected
+from .blocks.separation import mix_entries, mixes_size, side_costs_size
+from .blocks.sizes import BlockSize, Shape
+from .blocks.split import hyperplanes_size, pruning_size
+from .blocks.topology import Topology
 from .bounds import hull as separation
 from .errors import TreeNotAdmitted
 from .params import MAX_DEPTH, Norm, Params
@@ -64,6 +73,8 @@ from .trees import MarginTree
 NAME = "octsvm"
 MOST_PAIRS = 500  # of rows, times nodes
 MOST_SETS = 40
+# Rows of the largest table proved optimal, by norm and depth: :mod:`octsvm.diagnostics.model_size` says how measured.
+PROVED_ROWS: dict[str, dict[int, int]] = {"l2": {0: 40, 1: 20, 2: 20}, "l1": {0: 40, 1: 20, 2: 20}}
 
 
 class OCTSVMParams(Params):
@@ -203,6 +214,29 @@ def chosen_rows(data: Data, params: OCTSVMParams) -> list[tuple[separation.Mix, 
     return [(mix, t) for mix in base for t in range(1, T + 1)] + [
         (mix, t) for mix in more for t in range(1, B + 1)
     ]
+
+
+def size(params: OCTSVMParams, table: Data | Shape) -> BlockSize:
+    """What :func:`build` builds on ``table``.
+
+    Of a shape every value counts as nonzero, the classes as of one size, and no sets of more than two rows are counted.
+    """
+    tree, n, p = Topology(params.depth), table.n, table.p
+    T, printed = len(tree.nodes), params.variant == "paper"
+    below, strict, entries = T - 1, params.boundary is not None, _svm.centred_entries(table)
+    out = hyperplanes_size(n, p, T, entries) + pruning_size(p, T, weights=not printed)
+    out += level_assignment_size(tree, n, is_binary=printed) + margin_size(p, T, params.norm, printed)
+    out += side_routing_size(tree, n, strict, last_level=printed, forced=not printed)
+    if printed:
+        return out + relabelling_size(n, T) + product_hinge_size(n, p, T, entries, below)
+    out += relabelling_size(n, T, below) + hinge_size(n, T, placed=below) + side_costs_size(tree, n)
+    if isinstance(table, Data):
+        keys = chosen_rows(table, params)
+        return out + mixes_size(len({t for _, t in keys}), len(keys), mix_entries(keys))
+    pairs = (n // 2) * (n - n // 2)
+    if pairs * T > MOST_PAIRS:
+        return out + mixes_size(1, n // 2, 5 * (n // 2))
+    return out + mixes_size(T, pairs * T, pairs * (7 * T - 2))
 
 
 def extract(model: pyo.ConcreteModel) -> MarginTree:
@@ -345,11 +379,13 @@ class OCTSVM(Formulation):
     heuristic = "octsvm.heuristics.margin_tree:tree_candidates"
     libraries = ("sklearn.svm", "clarabel", "daqp", "octsvm.heuristics.linear_svm:binding")
     grid = "octsvm.parameter_grid:margin_path"
+    proved_rows = PROVED_ROWS
     build = staticmethod(build)
     extract = staticmethod(extract)
     embed = staticmethod(embed)
     evaluate = staticmethod(evaluate)
     constant_tree = staticmethod(constant_tree)
+    size = staticmethod(size)
     normalise = staticmethod(normalise)
     require = staticmethod(require_strict)
     assigned_path = staticmethod(assigned_path)

@@ -27,12 +27,19 @@ from .blocks import (
     add_topology,
     big_m,
 )
+from .blocks.hinge import hinge_size, product_hinge_size
+from .blocks.margin import squared_margin_size
+from .blocks.relabelling import relabelling_size
 from .blocks.rows import linear, uncollected
+from .blocks.sizes import BlockSize, Shape
+from .blocks.split import hyperplanes_size
 from .params import Norm, Params
 from .registry import register
 from .trees import MarginTree
 
 NAME = "re_svm"
+# Rows of the largest table proved optimal, by norm and depth: :mod:`octsvm.diagnostics.model_size` says how measured.
+PROVED_ROWS: dict[str, dict[int, int]] = {"l2": {0: 20}, "l1": {0: 40}}
 
 
 class RESVMParams(Params):
@@ -116,6 +123,16 @@ def build(data: Data, params: RESVMParams, upper_bound: float = np.inf) -> pyo.C
         structure=structure(m),
     )
     return m
+
+
+def size(params: RESVMParams, table: Data | Shape) -> BlockSize:
+    """What :func:`build` builds on ``table``; of a shape every value counts as nonzero."""
+    n, p = table.n, table.p
+    entries = _svm.centred_entries(table)
+    printed = params.variant == "paper"
+    hinge = product_hinge_size(n, p, 1, entries) if printed else hinge_size(n, 1)
+    margin = squared_margin_size(p, params.norm)
+    return hyperplanes_size(n, p, 1, entries) + relabelling_size(n, 1) + hinge + margin
 
 
 def extract(model: pyo.ConcreteModel) -> MarginTree:
@@ -208,10 +225,12 @@ class RESVM(Formulation):
     heuristic = "octsvm.heuristics.margin_tree:single_candidates"
     libraries = ("sklearn.svm", "clarabel", "daqp", "octsvm.heuristics.linear_svm:binding")
     grid = "octsvm.parameter_grid:margin_path"
+    proved_rows = PROVED_ROWS
     build = staticmethod(build)
     extract = staticmethod(extract)
     embed = staticmethod(embed)
     evaluate = staticmethod(evaluate)
     constant_tree = staticmethod(constant_tree)
+    size = staticmethod(size)
     normalise = staticmethod(normalise)
     assigned_path = staticmethod(root_path)

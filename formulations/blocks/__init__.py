@@ -1,7 +1,8 @@
 """Constraint blocks that models are assembled from.
 
 Each function adds one ``pyo.Block`` under a fixed name and returns it; it takes the blocks it builds on as
-arguments, never by their names. Any of them can be used in a model of your own, left out, or exchanged.
+arguments, never by their names. Any of them can be used in a model of your own, left out, or exchanged. Each
+declares with :func:`describe` which sample, node and feature its variables are about; :func:`subject` says it of a variable.
 
 ==================  =====================================================================================
 ``topology``        :func:`add_topology`: the nodes of a full binary tree
@@ -30,14 +31,17 @@ from .hinge import add_hinge, add_product_hinge
 from .leaf_label import add_counted_leaf_labels, add_leaf_labels
 from .margin import SecondOrderCone, SquaredNorm, add_margin, add_squared_margin
 from .relabelling import add_relabelling
+from .roles import Role, Subject, describe, groups_of, role_of, subject
 from .routing import add_axis_routing, add_leafwise_axis_routing, add_oblique_routing, add_side_routing
 from .separation import add_mixes, add_side_costs
 from .split import add_axis_splits, add_hyperplanes, add_oblique_splits, add_pruning
 from .topology import Topology, add_topology
 
 __all__ = [
+    "Role",
     "SecondOrderCone",
     "SquaredNorm",
+    "Subject",
     "Topology",
     "add_axis_routing",
     "add_axis_splits",
@@ -66,4 +70,8 @@ __all__ = [
     "add_squared_margin",
     "add_subtree_bounds",
     "add_topology",
+    "describe",
+    "groups_of",
+    "role_of",
+    "subject",
 ]

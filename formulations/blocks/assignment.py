@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pyomo.environ as pyo
 
+from .roles import describe
 from .rows import linear
+from .sizes import BlockSize, binary, continuous, rows
+from .topology import Topology
 
 
 def add_leaf_assignment(model: pyo.ConcreteModel, topology: pyo.Block, n: int, n_min: int) -> pyo.Block:
@@ -20,6 +23,8 @@ def add_leaf_assignment(model: pyo.ConcreteModel, topology: pyo.Block, n: int, n
     block = model.assignment = pyo.Block(doc="rows to leaves")
     block.z = pyo.Var(I, leaf, domain=pyo.Binary, doc="z_it = 1: row i is in leaf t")
     block.l = pyo.Var(leaf, domain=pyo.Binary, doc="l_t = 1: leaf t is in use")
+    describe(block.z, sample=0, node=1)
+    describe(block.l, node=0)
     ones = [1.0] * len(leaf)
 
     @block.Constraint(I, doc="Σ_t z_it = 1 (B&D 8)")
@@ -35,6 +40,12 @@ def add_leaf_assignment(model: pyo.ConcreteModel, topology: pyo.Block, n: int, n
         return (0.0, linear([1.0] * n + [-float(n_min)], [b.z[i, t] for i in I] + [b.l[t]]), None)
 
     return block
+
+
+def leaf_assignment_size(tree: Topology, n: int) -> BlockSize:
+    """What :func:`add_leaf_assignment` adds for ``n`` samples."""
+    L = len(tree.leaf)
+    return binary((n + 1) * L) + rows(n, L) + rows(n * L, 2) + rows(L, n + 1)
 
 
 def add_level_assignment(
@@ -55,6 +66,7 @@ def add_level_assignment(
     block.z = pyo.Var(
         I, tree.nodes, domain=pyo.Binary if binary else pyo.UnitInterval, doc="z_it = 1: row i is in node t"
     )
+    describe(block.z, sample=0, node=1)
     for i in I:
         block.z[i, 1].fix(1)
 
@@ -67,3 +79,10 @@ def add_level_assignment(
         I, tree.nodes[1:], rule=lambda b, i, t: b.z[i, t] <= b.z[i, t // 2], doc="z_it <= z_ip(t) (7)"
     )
     return block
+
+
+def level_assignment_size(tree: Topology, n: int, is_binary: bool = False) -> BlockSize:
+    """What :func:`add_level_assignment` adds for ``n`` samples; z of the root is fixed and stands in no row."""
+    z = n * (len(tree.nodes) - 1)
+    of_root = 2 * n if tree.depth else 0  # its children have no z above them
+    return (binary if is_binary else continuous)(z) + rows(n * tree.depth, more=z) + rows(z, 2, -of_root)

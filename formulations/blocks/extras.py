@@ -5,7 +5,10 @@ from __future__ import annotations
 import pyomo.environ as pyo
 
 from ..errors import InvalidParameter
+from .roles import describe
 from .rows import linear
+from .sizes import BlockSize, binary, rows
+from .topology import Topology
 
 
 def add_feature_budget(model: pyo.ConcreteModel, splits: pyo.Block, budget: int) -> pyo.Block:
@@ -29,6 +32,7 @@ def add_feature_budget(model: pyo.ConcreteModel, splits: pyo.Block, budget: int)
     J = sorted({j for _, j in weight})
     block = model.feature_budget = pyo.Block(doc="at most so many features in the tree")
     block.v = pyo.Var(J, domain=pyo.Binary, doc="v_j = 1: feature j may be used")
+    describe(block.v, feature=0)
     keys = list(weight)
     block.used_above = pyo.Constraint(
         keys,
@@ -44,6 +48,11 @@ def add_feature_budget(model: pyo.ConcreteModel, splits: pyo.Block, budget: int)
         expr=linear([1.0] * len(J), [block.v[j] for j in J]) <= budget, doc="Σ_j v_j <= budget"
     )
     return block
+
+
+def feature_budget_size(p: int, weights: int) -> BlockSize:
+    """What :func:`add_feature_budget` adds for ``p`` features and so many ``weights`` in the tree."""
+    return binary(p) + rows(2 * weights, 2) + rows(1, p)
 
 
 def add_relabelling_cap(model: pyo.ConcreteModel, relabelling: pyo.Block, most: int) -> pyo.Block:
@@ -65,3 +74,8 @@ def add_relabelling_cap(model: pyo.ConcreteModel, relabelling: pyo.Block, most: 
         doc="Σ ξ_it <= most",
     )
     return block
+
+
+def relabelling_cap_size(tree: Topology, n: int) -> BlockSize:
+    """What :func:`add_relabelling_cap` adds for ``n`` samples."""
+    return rows(tree.depth + 1, more=n * len(tree.nodes))

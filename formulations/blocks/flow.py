@@ -14,7 +14,10 @@ import pyomo.environ as pyo
 
 from ..base import FloatArray, IntArray
 from ..bounds.subtrees import RootBounds
+from .roles import describe, groups_in, groups_of
 from .rows import linear
+from .sizes import BlockSize, binary, continuous, rows
+from .topology import Topology
 
 
 def at_or_above(splits: pyo.Block, t: int, j: int, v: int) -> Any:
@@ -45,6 +48,8 @@ def add_cut_splits(model: pyo.ConcreteModel, topology: pyo.Block, n_values: IntA
     block.u = pyo.Var(
         higher, domain=pyo.Binary, doc="u_tjv = 1: node t splits on feature j at cut v or above"
     )
+    describe(block.a, block.u, node=0, feature=1)
+    describe(block.d, node=0)
     for j in J:
         if m[j] < 2:
             for t in branch:
@@ -64,6 +69,17 @@ def add_cut_splits(model: pyo.ConcreteModel, topology: pyo.Block, n_values: IntA
         return pyo.Constraint.Skip if t == 1 else b.d[t] <= b.d[t // 2]
 
     return block
+
+
+def cut_splits_size(tree: Topology, features: int, cuts: int) -> BlockSize:
+    """What :func:`add_cut_splits` adds: ``features`` have two values or more, and ``cuts`` between them in all."""
+    B = len(tree.branch)
+    return (
+        binary(B * (cuts + 1))
+        + rows(B, features + 1)
+        + rows(B * (cuts - features), 2)
+        + rows(max(0, B - 1), 2)
+    )
 
 
 def add_group_assignment(
@@ -88,6 +104,9 @@ def add_group_assignment(
     block.l = pyo.Var(leaf, domain=pyo.Binary, doc="l_t = 1: leaf t is in use")
     block.z = pyo.Reference({(i, t): block.f[g, t] for i, g in enumerate(of_row.tolist()) for t in leaf})
     block.z.doc = "z_it: another name of f_gt, g the group of row i"
+    describe(block.f, sample=0, node=1, groups=groups_of(of_row))
+    describe(block.z, sample=0, node=1)
+    describe(block.l, node=0)
     ones = [1.0] * len(leaf)
 
     @block.Constraint(G, doc="Σ_t f_gt = 1 (B&D 8)")
@@ -103,6 +122,12 @@ def add_group_assignment(
         return (0.0, linear([*size, -float(n_min)], [*(b.f[g, t] for g in G), b.l[t]]), None)
 
     return block
+
+
+def group_assignment_size(tree: Topology, groups: int) -> BlockSize:
+    """What :func:`add_group_assignment` adds for so many ``groups`` of equal samples."""
+    L = len(tree.leaf)
+    return continuous(groups * L) + binary(L) + rows(groups, L) + rows(groups * L, 2) + rows(L, groups + 1)
 
 
 def add_flow_routing(
@@ -136,6 +161,7 @@ def add_flow_routing(
     block.q = pyo.Var(
         G, lower, domain=pyo.UnitInterval, doc="q_gm = 1: group g lies left of the cut of node m"
     )
+    describe(block.q, sample=0, node=1, groups=groups_in(f))
 
     def left_of_cut(g: int, t: int) -> list[Any]:
         return [at_or_above(splits, t, j, v + 1) for j, v in enumerate(place[g]) if v + 1 < m[j]]
@@ -172,6 +198,18 @@ def add_flow_routing(
     return block
 
 
+def flow_routing_size(tree: Topology, groups: int, below_last: int) -> BlockSize:
+    """What :func:`add_flow_routing` adds; ``below_last`` counts the pairs of group and feature with pos_gj < m_j - 1."""
+    B, L, pairs = len(tree.branch), len(tree.leaf), tree.n_left_pairs
+    if not B:
+        return BlockSize()
+    q = groups * (B - 1)
+    root = rows(groups, L // 2)
+    sides = rows(q, 1, B * below_last)  # those of the root, too
+    ways = rows(2 * q, 1, 2 * groups * (pairs - L // 2))
+    return continuous(q) + root + sides + ways + rows(pairs, 2)
+
+
 def add_group_leaf_labels(
     model: pyo.ConcreteModel, topology: pyo.Block, assignment: pyo.Block, weight: FloatArray
 ) -> pyo.Block:
@@ -199,6 +237,9 @@ def add_group_leaf_labels(
     )
     block.L = pyo.Var(leaf, domain=pyo.NonNegativeReals, doc="errors in leaf t")
     f = assignment.f
+    describe(block.c, node=1)
+    describe(block.r, sample=0, node=2, groups=groups_in(f))
+    describe(block.L, node=0)
 
     @block.Constraint(leaf, doc="Σ_k c_kt = l_t")
     def one_class(b: pyo.Block, t: int) -> object:
@@ -223,6 +264,14 @@ def add_group_leaf_labels(
         return (0.0, linear(coefs, variables), 0.0)
 
     return block
+
+
+def group_leaf_labels_size(tree: Topology, groups: int, K: int, classes: int) -> BlockSize:
+    """What :func:`add_group_leaf_labels` adds; ``classes`` counts the pairs of a group and a class that it has."""
+    L = len(tree.leaf)
+    errors = rows(L, groups + classes + 1)
+    right = rows(groups * L, 1, classes * L) + rows(classes * L, 2)
+    return continuous((classes + 1) * L) + binary(K * L) + rows(L, K + 1) + right + errors
 
 
 def add_subtree_bounds(
@@ -261,6 +310,7 @@ def add_subtree_bounds(
     most = bounds.found.upper
     least = min(bounds.found.sized, most)
     block.total = pyo.Var(bounds=(least, None), doc="errors and complexity")
+    describe(block.total)
     _least_cost(
         block,
         "whole",
@@ -302,6 +352,13 @@ def add_subtree_bounds(
             alpha,
         )
     return block
+
+
+def subtree_bounds_size(tree: Topology, priced: bool, steps: int, unsplit: bool) -> BlockSize:
+    """What :func:`add_subtree_bounds` adds: ``priced`` with α > 0, ``unsplit`` with C_0 > 0; the bounds change at ``steps`` cuts."""
+    B, L = len(tree.branch), len(tree.leaf)
+    whole = continuous(1) + rows(1, L + priced * B + 1)
+    return whole + rows(2, L // 2, priced * (B - 1) + steps + unsplit) if B else whole
 
 
 def _least_cost(

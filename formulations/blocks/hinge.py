@@ -5,7 +5,9 @@ from __future__ import annotations
 import pyomo.environ as pyo
 
 from ..base import FloatArray
+from .roles import describe
 from .rows import linear, sum_of, term
+from .sizes import BlockSize, continuous, rows
 
 
 def add_hinge(
@@ -36,6 +38,7 @@ def add_hinge(
     block.e = pyo.Var(
         I, nodes, bounds=lambda b, i, t: (0.0, float(error_bound[i])), doc="error of row i at node t"
     )
+    describe(block.e, sample=0, node=1)
     s, y, M = hyperplanes.s, sign.tolist(), [1.0 + float(v) for v in score_bound]
 
     @block.Constraint(I, nodes, doc="y_i s_it >= 1 - e_it - (1 + M_i)(1 - z_it + ξ_it) (2, 3 with ξ = 0)")
@@ -65,6 +68,12 @@ def add_hinge(
             return (low, linear(coefs, variables), None)
 
     return block
+
+
+def hinge_size(n: int, nodes: int, relabelling: bool = True, placed: int = 0) -> BlockSize:
+    """What :func:`add_hinge` adds for ``n`` samples at so many ``nodes``; z is free at ``placed`` of them."""
+    families = 2 if relabelling else 1
+    return continuous(n * nodes) + rows(families * n * nodes, 2 + relabelling, families * n * placed)
 
 
 def add_product_hinge(
@@ -97,8 +106,11 @@ def add_product_hinge(
     block.e = pyo.Var(
         I, nodes, bounds=lambda b, i, t: (0.0, float(error_bound[i])), doc="error of row i at node t"
     )
+    describe(block.e, sample=0, node=1)
     block.beta = pyo.Var(I, nodes, J, bounds=(-weight_bound, weight_bound), doc="β_itj = ξ_it ω_tj")
     block.beta0 = pyo.Var(I, nodes, bounds=(-intercept_bound, intercept_bound), doc="β_it0 = ξ_it ω_t0")
+    describe(block.beta, sample=0, node=1, feature=2)
+    describe(block.beta0, sample=0, node=1)
     s, xi, omega, omega0 = hyperplanes.s, relabelling.xi, hyperplanes.omega, hyperplanes.omega0
     centred = (X - hyperplanes.center).tolist()
     M = [1.0 + float(v) for v in score_bound]
@@ -149,3 +161,10 @@ def add_product_hinge(
         return (-bound(j), sum_of(plus_beta[i, t, j], minus_omega[t, j], minus_xi(i, t, j)), None)
 
     return block
+
+
+def product_hinge_size(n: int, p: int, nodes: int, entries: int, placed: int = 0) -> BlockSize:
+    """What :func:`add_product_hinge` adds; ``entries`` of the centred table, z is free at ``placed`` nodes."""
+    e, products = n * nodes, n * nodes * (p + 1)
+    errors = rows(e, 3, nodes * entries + n * placed)
+    return continuous(e + products) + errors + rows(2 * products, 2) + rows(2 * products, 3)

@@ -5,7 +5,10 @@ from __future__ import annotations
 import pyomo.environ as pyo
 
 from ..base import FloatArray, IntArray
+from .roles import describe
 from .rows import linear
+from .sizes import BlockSize, binary, continuous, rows
+from .topology import Topology
 
 
 def add_leaf_labels(
@@ -31,6 +34,9 @@ def add_leaf_labels(
     block.c = pyo.Var(range(K), leaf, domain=pyo.Binary, doc="c_kt = 1: leaf t predicts class k")
     block.r = pyo.Var(I, leaf, bounds=(0, 1), doc="r_it = 1: row i is in leaf t and predicted right")
     block.L = pyo.Var(leaf, domain=pyo.NonNegativeReals, doc="errors in leaf t")
+    describe(block.c, node=1)
+    describe(block.r, sample=0, node=1)
+    describe(block.L, node=0)
     _one_class(block, leaf, assignment, K)
     z = assignment.z
     block.right_in_leaf = pyo.Constraint(
@@ -47,6 +53,13 @@ def add_leaf_labels(
         return (0.0, linear([*w, *(-v for v in w), -1.0], variables), 0.0)
 
     return block
+
+
+def leaf_labels_size(tree: Topology, n: int, K: int) -> BlockSize:
+    """What :func:`add_leaf_labels` adds for ``n`` samples of ``K`` classes."""
+    L = len(tree.leaf)
+    variables = continuous((n + 1) * L) + binary(K * L)
+    return variables + rows(L, K + 1) + rows(2 * n * L, 2) + rows(L, 2 * n + 1)
 
 
 def add_counted_leaf_labels(
@@ -76,6 +89,8 @@ def add_counted_leaf_labels(
     block.N = pyo.Var(range(K), leaf, bounds=(0, total), doc="weight of class k in leaf t")
     block.N_all = pyo.Var(leaf, bounds=(0, total), doc="weight of all rows in leaf t")
     block.L = pyo.Var(leaf, domain=pyo.NonNegativeReals, doc="errors in leaf t")
+    describe(block.c, block.N, node=1)
+    describe(block.N_all, block.L, node=0)
     _one_class(block, leaf, assignment, K)
 
     @block.Constraint(range(K), leaf, doc="N_kt = Σ_{i: y_i=k} w_i z_it (B&D 9)")
@@ -104,6 +119,14 @@ def add_counted_leaf_labels(
         doc="L_t <= N_t - N_kt + n c_kt (B&D 12)",
     )
     return block
+
+
+def counted_leaf_labels_size(tree: Topology, n: int, K: int) -> BlockSize:
+    """What :func:`add_counted_leaf_labels` adds for ``n`` samples of ``K`` classes."""
+    L = len(tree.leaf)
+    variables = continuous((K + 2) * L) + binary(K * L)
+    counts = rows(K * L, 1, n * L) + rows(L, n + 1)  # each sample stands in the row of its class
+    return variables + rows(L, K + 1) + counts + rows(2 * K * L, 4)
 
 
 def _one_class(block: pyo.Block, leaf: range, assignment: pyo.Block, K: int) -> None:

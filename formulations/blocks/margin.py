@@ -11,7 +11,9 @@ from typing import Any, Literal
 
 import pyomo.environ as pyo
 
+from .roles import describe
 from .rows import linear
+from .sizes import BlockSize, continuous, rows
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,7 @@ def _add_cones(
 
 def _add_absolute_values(block: pyo.Block, nodes: range, omega: Any, J: range) -> None:
     block.abs_omega = pyo.Var(nodes, J, domain=pyo.NonNegativeReals, doc="at least |ω_tj|")
+    describe(block.abs_omega, node=0, feature=1)
     block.abs_above = pyo.Constraint(
         nodes, J, rule=lambda b, t, j: omega[t, j] <= b.abs_omega[t, j], doc="ω_tj <= |ω_tj|"
     )
@@ -77,6 +80,7 @@ def add_margin(
     omega = hyperplanes.omega
     block = model.margin = pyo.Block(doc="½‖ω_t‖ <= δ")
     block.delta = pyo.Var(bounds=(0, delta_bound), doc="largest half norm")
+    describe(block.delta)
     cones: list[SecondOrderCone] = []
     if norm == "l2":
         cones += _add_cones(block, "cone", nodes, omega, J, lambda t: block.delta, 2.0, "½‖ω_t‖₂ <= δ (1)")
@@ -119,6 +123,14 @@ def add_margin(
     return block
 
 
+def margin_size(p: int, nodes: int, norm: str, pruning: bool = False) -> BlockSize:
+    """What :func:`add_margin` adds at so many ``nodes``; ``pruning``: with (4) as printed."""
+    norms = rows((1 + pruning) * nodes, p + 1)
+    if norm == "l2":
+        return continuous(1) + norms + BlockSize(cones=norms.rows)
+    return continuous(1 + p * nodes) + norms + rows(2 * p * nodes, 2)
+
+
 def add_squared_margin(
     model: pyo.ConcreteModel, node: int, hyperplanes: pyo.Block, norm: Literal["l2", "l1"] = "l2"
 ) -> pyo.Block:
@@ -143,3 +155,8 @@ def add_squared_margin(
         )
         block.squared_norms = ()
     return block
+
+
+def squared_margin_size(p: int, norm: str) -> BlockSize:
+    """What :func:`add_squared_margin` adds."""
+    return BlockSize(squares=1) if norm == "l2" else continuous(p) + rows(2 * p, 2)

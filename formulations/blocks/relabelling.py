@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pyomo.environ as pyo
 
+from .roles import describe
+from .sizes import BlockSize, binary, rows
+
 
 def add_relabelling(
     model: pyo.ConcreteModel, nodes: range, n: int, assignment: pyo.Block | None = None
@@ -20,8 +23,15 @@ def add_relabelling(
     I = range(n)
     block = model.relabelling = pyo.Block(doc="rows whose label is given up")
     block.xi = pyo.Var(I, nodes, domain=pyo.Binary, doc="ξ_it = 1: row i is relabelled at node t")
+    describe(block.xi, sample=0, node=1)
     if assignment is not None:
         block.only_in_node = pyo.Constraint(
             I, nodes, rule=lambda b, i, t: b.xi[i, t] <= assignment.z[i, t], doc="ξ_it <= z_it"
         )
     return block
+
+
+def relabelling_size(n: int, nodes: int, placed: int | None = None) -> BlockSize:
+    """What :func:`add_relabelling` adds; z is free at ``placed`` of the nodes, None without assignment."""
+    xi = binary(n * nodes)
+    return xi if placed is None else xi + rows(n * nodes, 1, n * placed)

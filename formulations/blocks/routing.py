@@ -5,7 +5,10 @@ from __future__ import annotations
 import pyomo.environ as pyo
 
 from ..base import FloatArray
+from .roles import describe
 from .rows import linear
+from .sizes import BlockSize, binary, continuous, rows
+from .topology import Topology
 
 
 def _left_of_unsplit_is_empty(
@@ -51,6 +54,8 @@ def add_axis_routing(
     block = model.routing = pyo.Block(doc="axis-parallel routing to leaves")
     block.q = pyo.Var(I, tree.branch, bounds=(0, 1), doc="q_im = a_m'x_i")
     block.g = pyo.Var(tree.branch, bounds=(0, 1 + high), doc="what a row must stay below the threshold by")
+    describe(block.q, sample=0, node=1)
+    describe(block.g, node=0)
     rows = [[*row, -1.0] for row in X.tolist()]
     a = {m: [splits.a[m, j] for j in J] for m in tree.branch}
     beyond = [float(step[j] - low) if usable[j] else 0.0 for j in J]
@@ -84,6 +89,14 @@ def add_axis_routing(
 
     _left_of_unsplit_is_empty(block, topology, splits, assignment)
     return block
+
+
+def axis_routing_size(tree: Topology, n: int, entries: int, gaps: int) -> BlockSize:
+    """What :func:`add_axis_routing` adds; ``gaps`` features have a larger ε than the smallest, constant ones apart."""
+    B, pairs = len(tree.branch), tree.n_left_pairs
+    defined = continuous((n + 1) * B) + rows(n * B, 1, B * entries) + rows(B, 1, B * gaps)
+    sides = rows(n * B, 2, n * pairs) + rows(n * B, 3, n * pairs)
+    return defined + sides + rows(pairs, 2)
 
 
 def add_leafwise_axis_routing(
@@ -141,6 +154,12 @@ def add_leafwise_axis_routing(
     return block
 
 
+def leafwise_axis_routing_size(tree: Topology, n: int, entries: int, left_entries: int) -> BlockSize:
+    """What :func:`add_leafwise_axis_routing` adds; ``left_entries`` are those of the table with ε - ε_min added."""
+    pairs = tree.n_left_pairs
+    return rows(2 * n * pairs, 2, pairs * (entries + left_entries))
+
+
 def add_oblique_routing(
     model: pyo.ConcreteModel,
     topology: pyo.Block,
@@ -165,6 +184,7 @@ def add_oblique_routing(
     I, J = range(n), range(p)
     block = model.routing = pyo.Block(doc="oblique routing to leaves")
     block.q = pyo.Var(I, tree.branch, bounds=(-1, 1), doc="q_im = a_m'x_i")
+    describe(block.q, sample=0, node=1)
     rows = [[*row, -1.0] for row in X.tolist()]
     a = {m: [splits.a[m, j] for j in J] for m in tree.branch}
     block.position = pyo.Constraint(
@@ -186,6 +206,13 @@ def add_oblique_routing(
 
     _left_of_unsplit_is_empty(block, topology, splits, assignment)
     return block
+
+
+def oblique_routing_size(tree: Topology, n: int, entries: int) -> BlockSize:
+    """What :func:`add_oblique_routing` adds."""
+    B, pairs = len(tree.branch), tree.n_left_pairs
+    defined = continuous(n * B) + rows(n * B, 1, B * entries)
+    return defined + rows(2 * n * B, 2, 2 * n * pairs) + rows(pairs, 2)
 
 
 def add_side_routing(
@@ -218,6 +245,7 @@ def add_side_routing(
     where = tree.nodes if last_level else tree.branch
     block = model.routing = pyo.Block(doc="rows follow the side they lie on")
     block.theta = pyo.Var(I, where, domain=pyo.Binary, doc="θ_it = 1: row i lies right of hyperplane t")
+    describe(block.theta, sample=0, node=1, open_if_absent=True)
     s, z, M = hyperplanes.s, assignment.z, [float(v) for v in score_bound]
 
     block.right_side = pyo.Constraint(
@@ -259,3 +287,14 @@ def add_side_routing(
             doc="z_i,2t+1 <= θ_it",
         )
     return block
+
+
+def side_routing_size(
+    tree: Topology, n: int, strict: bool, last_level: bool = False, forced: bool = True
+) -> BlockSize:
+    """What :func:`add_side_routing` adds; ``strict`` where ``mu`` is given. z of the root is fixed."""
+    B = len(tree.branch)
+    theta = n * len(tree.nodes if last_level else tree.branch)
+    sides = rows(2 * theta, 2, strict * n * B)
+    ways = rows(2 * n * B, 3, -2 * n if B else 0)
+    return binary(theta) + sides + ways + rows(2 * n * B * forced, 2)

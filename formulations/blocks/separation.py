@@ -6,7 +6,10 @@ import pyomo.environ as pyo
 
 from ..base import FloatArray
 from ..bounds.hull import Mix
+from .roles import describe
 from .rows import linear
+from .sizes import BlockSize, continuous, rows
+from .topology import Topology
 
 
 def add_side_costs(
@@ -46,6 +49,11 @@ def add_side_costs(
     return block
 
 
+def side_costs_size(tree: Topology, n: int) -> BlockSize:
+    """What :func:`add_side_costs` adds for ``n`` samples."""
+    return rows(2 * n * len(tree.branch), 3)
+
+
 def add_mixes(
     model: pyo.ConcreteModel,
     keys: list[tuple[Mix, int]],
@@ -73,6 +81,7 @@ def add_mixes(
     nodes = sorted({t for _, t in keys})
     W = float(weight_bound)
     block.r = pyo.Var(nodes, bounds=(0.0, W), doc="at least ‖ω_t‖")
+    describe(block.r, node=0)
     block.within_margin = pyo.Constraint(
         nodes, rule=lambda b, t: (None, linear([1.0, -2.0], [b.r[t], margin.delta]), 0.0), doc="r_t <= 2δ"
     )
@@ -93,3 +102,13 @@ def add_mixes(
         return (2.0 - 2.0 * size, linear(coefs, variables), None)
 
     return block
+
+
+def mixes_size(nodes: int, mixes: int, entries: int) -> BlockSize:
+    """What :func:`add_mixes` adds: so many ``mixes`` at so many ``nodes``, with ``entries`` nonzeros in all."""
+    return continuous(nodes) + rows(2 * nodes, 2) + rows(mixes, more=entries)
+
+
+def mix_entries(keys: list[tuple[Mix, int]]) -> int:
+    """Nonzeros of the rows of ``keys``; z of the root is fixed and stands in none."""
+    return sum(2 * len(mix.rows) + 1 + (len(mix.rows) if t > 1 else 0) for mix, t in keys)

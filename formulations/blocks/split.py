@@ -6,7 +6,10 @@ import numpy as np
 import pyomo.environ as pyo
 
 from ..base import BoolArray, FloatArray
+from .roles import describe
 from .rows import linear
+from .sizes import BlockSize, binary, continuous, rows
+from .topology import Topology
 
 
 def _parent_splits(block: pyo.Block, t: int) -> object:
@@ -34,6 +37,8 @@ def add_axis_splits(
     block.a = pyo.Var(branch, J, domain=pyo.Binary, doc="a_tj = 1: node t splits on feature j")
     block.b = pyo.Var(branch, bounds=(0, 1), doc="threshold of node t")
     block.d = pyo.Var(branch, domain=pyo.Binary, doc="d_t = 1: node t splits")
+    describe(block.a, node=0, feature=1)
+    describe(block.b, block.d, node=0)
     if constant is not None:
         for j in np.flatnonzero(constant):
             for t in branch:
@@ -50,6 +55,18 @@ def add_axis_splits(
 
     block.parent_splits = pyo.Constraint(branch, rule=_parent_splits, doc="d_t <= d_p(t) (B&D 5)")
     return block
+
+
+def axis_splits_size(tree: Topology, features: int) -> BlockSize:
+    """What :func:`add_axis_splits` adds for so many ``features`` that are not constant."""
+    B = len(tree.branch)
+    return (
+        continuous(B)
+        + binary(B * (features + 1))
+        + rows(B, features + 1)
+        + rows(B, 2)
+        + rows(max(0, B - 1), 2)
+    )
 
 
 def add_oblique_splits(
@@ -72,6 +89,8 @@ def add_oblique_splits(
     block.abs_a = pyo.Var(branch, J, bounds=(0, 1), doc="at least |a_tj|")
     block.b = pyo.Var(branch, bounds=(-1, 1), doc="threshold of node t")
     block.d = pyo.Var(branch, domain=pyo.Binary, doc="d_t = 1: node t splits")
+    describe(block.a, block.abs_a, node=0, feature=1)
+    describe(block.b, block.d, node=0)
 
     @block.Constraint(branch, doc="Σ_j â_tj <= d_t (B&D 4)")
     def weights_need_split(b: pyo.Block, t: int) -> object:
@@ -88,6 +107,7 @@ def add_oblique_splits(
     block.parent_splits = pyo.Constraint(branch, rule=_parent_splits, doc="d_t <= d_p(t)")
     if sparse:
         block.s = pyo.Var(branch, J, domain=pyo.Binary, doc="s_tj = 1: node t may use feature j")
+        describe(block.s, node=0, feature=1)
         block.used_above = pyo.Constraint(
             branch, J, rule=lambda b, t, j: b.a[t, j] <= b.s[t, j], doc="a_tj <= s_tj"
         )
@@ -103,6 +123,14 @@ def add_oblique_splits(
             return (0.0, linear([1.0] * p + [-1.0], [b.s[t, j] for j in J] + [b.d[t]]), None)
 
     return block
+
+
+def oblique_splits_size(tree: Topology, p: int, sparse: bool = False) -> BlockSize:
+    """What :func:`add_oblique_splits` adds."""
+    B = len(tree.branch)
+    weights = continuous(2 * p * B) + rows(B, p + 1) + rows(2 * p * B, 2)
+    used = binary(p * B) + rows(3 * p * B, 2) + rows(B, p + 1) if sparse else BlockSize()
+    return weights + continuous(B) + binary(B) + rows(2 * B, 2) + rows(max(0, B - 1), 2) + used
 
 
 def add_hyperplanes(
@@ -129,6 +157,9 @@ def add_hyperplanes(
     block.s = pyo.Var(
         I, nodes, bounds=lambda b, i, t: (-score_bound[i], score_bound[i]), doc="score of row i at node t"
     )
+    describe(block.omega, node=0, feature=1)
+    describe(block.omega0, node=0)
+    describe(block.s, sample=0, node=1)
     coefs = [[*row, 1.0, -1.0] for row in (X - block.center).tolist()]
     weights = {t: [block.omega[t, j] for j in J] + [block.omega0[t]] for t in nodes}
 
@@ -137,6 +168,11 @@ def add_hyperplanes(
         return (0.0, linear(coefs[i], [*weights[t], b.s[i, t]]), 0.0)
 
     return block
+
+
+def hyperplanes_size(n: int, p: int, nodes: int, entries: int) -> BlockSize:
+    """What :func:`add_hyperplanes` adds at so many ``nodes``; ``entries`` of the centred table."""
+    return continuous(nodes * (p + 1 + n)) + rows(n * nodes, 2, nodes * entries)
 
 
 def add_pruning(
@@ -156,6 +192,7 @@ def add_pruning(
     J = range(len(hyperplanes.center))
     block = model.pruning = pyo.Block(doc="which nodes split")
     block.d = pyo.Var(nodes, domain=pyo.Binary, doc="d_t = 1: node t splits")
+    describe(block.d, node=0)
     if weight_bound is not None:
         W = float(weight_bound)
         block.weights_above = pyo.Constraint(
@@ -172,3 +209,8 @@ def add_pruning(
         )
     block.parent_splits = pyo.Constraint(nodes, rule=_parent_splits, doc="d_t <= d_p(t) (5)")
     return block
+
+
+def pruning_size(p: int, nodes: int, weights: bool = True) -> BlockSize:
+    """What :func:`add_pruning` adds at so many ``nodes``; ``weights``: with the rows on W."""
+    return binary(nodes) + rows(2 * p * nodes * weights, 2) + rows(nodes - 1, 2)

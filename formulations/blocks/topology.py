@@ -41,6 +41,11 @@ class Topology:
         """A_R(t): ancestors whose right branch leads to ``t``."""
         return [m for m, right in self._path(t) if right]
 
+    @property
+    def n_left_pairs(self) -> int:
+        """How many pairs (t, m) there are of a leaf and an ancestor whose left branch leads to it; as many as on the right."""
+        return self.depth * len(self.leaf) // 2
+
     def leaves_below(self, t: int) -> range:
         """Nodes of the last level below (or equal to) ``t``."""
         steps = self.depth + 1 - t.bit_length()

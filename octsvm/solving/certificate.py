@@ -15,24 +15,6 @@ from ..formulations.trees import MarginTree, Tree
 
 # Agreement asked of two computations of one objective, relative: what feasibility tolerances of 1e-6 leave.
 AGREE = 1e-5
-OWN = frozenset(
-    (
-        "topology",
-        "split",
-        "pruning",
-        "assignment",
-        "routing",
-        "leaf_label",
-        "relabelling",
-        "hinge",
-        "margin",
-        "side_costs",
-        "mixes",
-        "subtree_bounds",
-        "cost",
-        "objective",
-    )
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,8 +36,12 @@ class Certificate:
 
 
 def user_components(model: pyo.ConcreteModel) -> list[Any]:
-    """Top-level components that the formulation did not build."""
-    return [c for c in model.component_objects(descend_into=False) if c.local_name not in OWN]
+    """Top-level components that were not there when the model was built."""
+    info: ModelInfo | None = getattr(model, "info", None)
+    if info is None or info.structure is None:
+        return []
+    own = info.structure.components
+    return [c for c in model.component_objects(descend_into=False) if c.local_name not in own]
 
 
 def active_objective(model: pyo.ConcreteModel) -> Any:
@@ -217,20 +203,53 @@ def certify(model: pyo.ConcreteModel, formulation: Formulation) -> Certificate:
     tree: Tree = formulation.extract(model)
     path = tree.nodes(data.X_original)
     differing = tuple(int(i) for i in np.flatnonzero((path != said).any(axis=1)))
-    notes: list[str] = []
-    own_marks = relabelling(tree, data.n) if isinstance(tree, MarginTree) else None
-    before = {id(v): v.value for v in model.component_data_objects(pyo.Var)}
+    tree, refused = _embed_best(model, formulation, tree)
+    admitted, own = refused is None, is_own(model)
+    extra = user_terms(model)
+    # An embedded tree records the rows that it relabels in this model; otherwise each row takes the cheaper.
+    marks = None
+    if isinstance(tree, MarginTree) and (admitted or not own):
+        marks = relabelling(tree, data.n)
+    evaluation = formulation.evaluate(tree, data.X_original, data.y, info.params, data.weights, marks)
+    if isinstance(tree, MarginTree) and not admitted and evaluation.relabelled is not None:
+        tree = with_records(tree, model, evaluation.relabelled)
+    objective = evaluation.objective + extra
+    notes = [] if own else [_note_on_own_parts(model, extra)]
+    # As printed, OCTSVM lets a row on a hyperplane choose its side: only a worse tree contradicts it then.
+    chooses = getattr(info.params, "boundary", 0.0) is None
+    found = [] if chooses or not differing else [_otherwise_routed(differing, data.n)]
+    if objective > claimed + AGREE * max(1.0, abs(claimed)) * _looseness(claimed):
+        found.append(f"the tree costs {objective:.8g} and the answer claims {claimed:.8g}")
+    elif objective < claimed - 1e-6 * max(1e-3, abs(claimed)):
+        notes.append(f"the recomputed objective is better than the solver's ({claimed:.8g}) and kept")
+    if not admitted and not found:
+        if evaluation.objective > info.upper_bound:
+            notes.append(
+                "the engine's tree is worse than the bound that big-M was built from, where the model is not exact"
+            )
+        else:
+            found.append(f"the tree is no point of the model: {refused}")
+    mismatch = "; ".join(found)
+    return Certificate(tree, evaluation, objective, claimed, differing, admitted, mismatch, tuple(notes))
 
-    admitted = False
-    reason = ""
-    # The best that the routing leaves open first; a user's own rows may forbid it, and then the cheapest that they allow.
+
+def _embed_best(model: pyo.ConcreteModel, formulation: Formulation, tree: Tree) -> tuple[Tree, str | None]:
+    """The best of ``tree`` that the model admits, whose values it then has; or ``tree`` and why the model refuses it.
+
+    The best that the routing leaves open comes first; a user's own rows may forbid it, and then the cheapest that they
+    allow.
+    """
+    info: ModelInfo = model.info
+    before = _values(model)
     attempts: list[tuple[Tree, BoolArray | None]] = [
-        (formulation.improve(tree, data, info.params), None),
-        (tree, own_marks),
+        (formulation.improve(tree, info.data, info.params), None)
     ]
-    if own_marks is not None and own_marks.any():
-        attempts.append((tree, np.zeros_like(own_marks)))
-    best: tuple[float, Tree, dict[int, Any]] | None = None
+    marks = relabelling(tree, info.data.n) if isinstance(tree, MarginTree) else None
+    attempts.append((tree, marks))
+    if marks is not None and marks.any():
+        attempts.append((tree, np.zeros_like(marks)))
+    reason = ""
+    best: tuple[float, Tree, list[float | None]] | None = None
     for k, (candidate, choice) in enumerate(attempts):
         try:
             embedded = embed(model, formulation, candidate, choice, retry=False)
@@ -239,54 +258,36 @@ def certify(model: pyo.ConcreteModel, formulation: Formulation) -> Certificate:
         else:
             cost = float(pyo.value(active_objective(model).expr))
             if best is None or cost < best[0]:
-                best = cost, embedded, {id(v): v.value for v in model.component_data_objects(pyo.Var)}
+                best = cost, embedded, _values(model)
             if k == 0:
                 break
-        for var in model.component_data_objects(pyo.Var):
-            var.set_value(before[id(var)], skip_validation=True)
-    if best is not None:
-        admitted, tree = True, best[1]
-        for var in model.component_data_objects(pyo.Var):
-            var.set_value(best[2][id(var)], skip_validation=True)
-    if not admitted:
-        for var in model.component_data_objects(pyo.Var):
-            var.set_value(before[id(var)], skip_validation=True)
-    extra = user_terms(model)
-    # An embedded tree records the rows that it relabels in this model; otherwise each row takes the cheaper.
-    marks = None
-    if isinstance(tree, MarginTree) and (admitted or not is_own(model)):
-        marks = relabelling(tree, data.n)
-    evaluation = formulation.evaluate(tree, data.X_original, data.y, info.params, data.weights, marks)
-    if isinstance(tree, MarginTree) and not admitted and evaluation.relabelled is not None:
-        tree = with_records(tree, model, evaluation.relabelled)
-    objective = evaluation.objective + extra
-    if not is_own(model):
-        added = [c.local_name for c in user_components(model)]
-        if not added and structure(model) != info.structure:
-            added.append("changes inside its blocks")
-        names = ", ".join(added) or active_objective(model).name
-        notes.append(
-            f"the model carries parts of your own ({names}); their terms are Pyomo's at the tree's values: {extra:.6g}"
-        )
+        _restore(model, before)
+    if best is None:
+        return tree, reason
+    _restore(model, best[2])
+    return best[1], None
 
-    mismatch = ""
-    # As printed, OCTSVM lets a row on a hyperplane choose its side: only a worse tree contradicts it then.
-    chooses = getattr(info.params, "boundary", 0.0) is None
-    if differing and not chooses:
-        rows = ", ".join(map(str, differing[:8])) + (", ..." if len(differing) > 8 else "")
-        mismatch = f"the tree routes {len(differing)} of {data.n} training rows otherwise than the solver's answer (rows {rows})"
-    if objective > claimed + AGREE * max(1.0, abs(claimed)) * _looseness(claimed):
-        worse = f"the tree costs {objective:.8g} and the answer claims {claimed:.8g}"
-        mismatch = f"{mismatch}; {worse}" if mismatch else worse
-    elif objective < claimed - 1e-6 * max(1e-3, abs(claimed)):
-        notes.append(f"the recomputed objective is better than the solver's ({claimed:.8g}) and kept")
-    if not admitted and not mismatch and evaluation.objective > info.upper_bound:
-        notes.append(
-            "the engine's tree is worse than the bound that big-M was built from, where the model is not exact"
-        )
-    elif not admitted and not mismatch:
-        mismatch = f"the tree is no point of the model: {reason}"
-    return Certificate(tree, evaluation, objective, claimed, differing, admitted, mismatch, tuple(notes))
+
+def _values(model: pyo.ConcreteModel) -> list[float | None]:
+    return [v.value for v in model.component_data_objects(pyo.Var)]
+
+
+def _restore(model: pyo.ConcreteModel, values: list[float | None]) -> None:
+    for var, value in zip(model.component_data_objects(pyo.Var), values, strict=True):
+        var.set_value(value, skip_validation=True)
+
+
+def _note_on_own_parts(model: pyo.ConcreteModel, extra: float) -> str:
+    added = [c.local_name for c in user_components(model)]
+    if not added and structure(model) != model.info.structure:
+        added.append("changes inside its blocks")
+    names = ", ".join(added) or active_objective(model).name
+    return f"the model carries parts of your own ({names}); their terms are Pyomo's at the tree's values: {extra:.6g}"
+
+
+def _otherwise_routed(differing: tuple[int, ...], n: int) -> str:
+    rows = ", ".join(map(str, differing[:8])) + (", ..." if len(differing) > 8 else "")
+    return f"the tree routes {len(differing)} of {n} training rows otherwise than the solver's answer (rows {rows})"
 
 
 def _looseness(claimed: float) -> float:

@@ -10,6 +10,8 @@ Three kinds of neighbourhood take turns, those that found something first:
 * ``near``: the rows next to the hyperplanes and those that cost most, and a node;
 * ``subtree``: a node, all that is below it, and the rows that come there;
 * ``random``: rows drawn at random, and a node.
+
+Where no integer belongs to a row, as in OCT as a flow, ``near`` and ``random`` free nodes: those that such rows come to, or any.
 """
 
 from __future__ import annotations
@@ -26,7 +28,9 @@ from numpy.typing import NDArray
 from ..backends.matrix_program import Array, LinearProgram
 from ..bridges import Bridge
 from ..errors import EngineFailed, LicenseTooSmall, UnsupportedProblem
-from ..formulations.base import BoolArray, IntArray
+from ..formulations.base import BoolArray, IntArray, ModelInfo
+from ..formulations.blocks.roles import role_of, subject
+from ..formulations.registry import formulation
 from ..solvers import SolverSpec
 from .cutting_planes import CuttingPlaneLoop, Known
 from .engine import Engine, embedded
@@ -40,48 +44,52 @@ ROUNDS = 4  # of refinement of one neighbourhood
 FAILURES = 30  # neighbourhoods in a row that improve nothing, after which the search is over
 IMPROVES = 1e-9  # relative
 
-# Which index of an integer variable is the row and which the node, by the variable's name.
-OF_ROWS = {"z": (0, 1), "theta": (0, 1), "xi": (0, 1)}
-OF_NODES = {"a": 0, "s": 0, "d": None, "l": None, "c": 1}
-
 
 @dataclass(frozen=True)
 class Layout:
-    """Row and node of every integer column; -1 where it has none."""
+    """Samples and node of every integer column, from what its block declared of it."""
 
-    column: IntArray
-    row: IntArray
-    node: IntArray
-    side: BoolArray  # θ: says on which side a row lies, whether it comes there or not
+    column: IntArray  # (C,) of the program
+    node: IntArray  # (C,) 0 where it has none
+    entry: IntArray  # with ``sample``: a pair for each of these columns (its position in ``column``) and sample of it
+    sample: IntArray
+    open_if_absent: BoolArray  # (C,)
     n: int
     T: int
 
     @classmethod
     def of(cls, model: pyo.ConcreteModel, program: LinearProgram) -> Layout:
-        """Read it off the columns' names."""
-        columns, rows, nodes, sides = [], [], [], []
-        for k in np.flatnonzero(program.integer).tolist():
-            var = program.columns[k]
-            name, index = var.parent_component().local_name, var.index()
-            row = node = -1
-            if name in OF_ROWS and isinstance(index, tuple):
-                row, node = (int(index[place]) for place in OF_ROWS[name])
-            elif name in OF_NODES:
-                place = OF_NODES[name]
-                node = int(index if place is None else index[place])
-            columns.append(k)
-            rows.append(row)
-            nodes.append(node)
-            sides.append(name == "theta")
-        T = 2 ** (getattr(model.info.params, "depth", 0) + 1) - 1
+        """The layout of ``program``, compiled from ``model``."""
+        info: ModelInfo = model.info
+        columns = np.flatnonzero(program.integer)
+        variables = [program.columns[k] for k in columns.tolist()]
+        about, roles = [subject(v) for v in variables], [role_of(v) for v in variables]
         return cls(
-            np.array(columns, dtype=np.int64),
-            np.array(rows, dtype=np.int64),
-            np.array(nodes, dtype=np.int64),
-            np.array(sides, dtype=bool),
-            model.info.data.n,
-            T,
+            columns,
+            np.array([what.node or 0 for what in about], dtype=np.int64),
+            np.repeat(np.arange(len(about)), [len(what.samples) for what in about]),
+            np.array([i for what in about for i in what.samples], dtype=np.int64),
+            np.array([role is not None and role.open_if_absent for role in roles], dtype=bool),
+            info.data.n,
+            formulation(info.formulation).constant_tree(info.data, info.params).n_nodes,
         )
+
+    @property
+    def by_sample(self) -> bool:
+        """Whether any integer is of a sample; otherwise nodes alone make a neighbourhood."""
+        return bool(len(self.entry))
+
+    @property
+    def most(self) -> int:
+        """The largest size of a neighbourhood: all samples, or all nodes."""
+        return self.n if self.by_sample else self.T
+
+    def touches(self, cells: BoolArray) -> BoolArray:
+        """Which columns (C,) have a sample that ``cells (n, T)`` marks at their node (at any, where they have none)."""
+        marked = np.column_stack([cells.any(axis=1), cells])
+        out = np.zeros(len(self.column), dtype=bool)
+        out[self.entry[marked[self.sample, self.node[self.entry]]]] = True
+        return out
 
 
 @dataclass
@@ -119,7 +127,8 @@ class Search:
         self.native = plan.native and self.spec is plan.spec
         self.layout = Layout.of(model, self.program)
         self.rng = np.random.default_rng(seed)
-        self.kinds = {name: Kind(min(FIRST_SIZE, self.layout.n)) for name in KINDS}
+        first = min(FIRST_SIZE, self.layout.n) if self.layout.by_sample else 1
+        self.kinds = {name: Kind(first) for name in KINDS}
         self._path = path
         self._model = model
         self._whole = rounds.asked.limits.nodes is not None or rounds.asked.limits.rounds is not None
@@ -127,23 +136,28 @@ class Search:
     # -- neighbourhoods -------------------------------------------------------------------------------------
 
     def free(self, kind: str, size: int) -> tuple[BoolArray, BoolArray]:
-        """Rows × nodes that are free (n, T), and nodes whose own integers are (T,)."""
+        """Samples × nodes that are free (n, T), and nodes whose own integers are (T,); ``size`` counts samples.
+
+        Where no integer is of a sample, it counts nodes.
+        """
         n, T = self.layout.n, self.layout.T
         cells, nodes = np.zeros((n, T), dtype=bool), np.zeros(T, dtype=bool)
         path = self.path()
-        if kind == "near":
-            cells[self.interesting()[:size]] = True
-            nodes[int(self.rng.integers(T))] = True
-        elif kind == "subtree":
-            visited = np.unique(path)
-            top = int(self.rng.choice(visited))
-            below = np.array([_below(t, top) for t in range(1, T + 1)])
+        if kind == "subtree":
+            top = int(self.rng.choice(np.unique(path)))
+            nodes[[t - 1 for t in range(1, T + 1) if _below(t, top)]] = True
             rows = self.rng.permutation(np.flatnonzero((path == top).any(axis=1)))[:size]
-            cells[np.ix_(rows, below)] = True
-            nodes |= below
-        else:
-            cells[self.rng.permutation(n)[:size]] = True
+            cells[np.ix_(rows, nodes)] = True
+        elif self.layout.by_sample:
+            rows = self.interesting() if kind == "near" else self.rng.permutation(n)
+            cells[rows[:size]] = True
             nodes[int(self.rng.integers(T))] = True
+        else:
+            # A leaf's integers follow from the splits above it, so they are free together.
+            some = np.unique(path[self.interesting()[:size]]) if kind == "near" else np.arange(1, T + 1)
+            tops = self.rng.permutation(some)[:size].tolist()
+            last = (t for t in range(T // 2 + 1, T + 1) if any(_below(t, top) for top in tops))
+            nodes[[t - 1 for t in (*tops, *last)]] = True
         return cells, nodes
 
     def path(self) -> IntArray:
@@ -189,18 +203,15 @@ class Search:
         """
         assert self.rounds.best is not None
         at, best = self.layout, self.rounds.best
-        of_row = (at.row >= 0) & (at.node >= 1)
-        fixed = np.zeros(len(at.column), dtype=bool)
-        fixed[of_row] = ~cells[at.row[of_row], at.node[of_row] - 1]
-        of_node = (at.row < 0) & (at.node >= 1)
-        fixed[of_node] = ~nodes[at.node[of_node] - 1]
         visited = np.zeros((at.n, at.T), dtype=bool)
         np.put_along_axis(visited, self.path() - 1, True, axis=1)
-        loose = np.zeros(len(at.column), dtype=bool)
-        away = at.side & of_row & fixed
-        loose[away] = ~visited[at.row[away], at.node[away] - 1]
-        loose[away] &= ~cells[at.row[away]].any(axis=1)
-        fixed &= ~loose
+        of_sample = np.zeros(len(at.column), dtype=bool)
+        of_sample[at.entry] = True
+        of_node = np.concatenate(([True], nodes))[at.node]
+        free: BoolArray = np.where(of_sample, at.touches(cells), of_node)
+        moves = np.repeat(cells.any(axis=1, keepdims=True), at.T, axis=1)
+        loose = at.open_if_absent & ~free & ~at.touches(np.logical_or(visited, moves))
+        fixed = ~free & ~loose
         columns = at.column[fixed]
         integer: NDArray[np.bool_] = self.program.integer.copy()
         integer[at.column[loose]] = False
@@ -277,7 +288,7 @@ class Search:
             name = self._next(failures)
             kind = self.kinds[name]
             cells, nodes = self.free(name, max(1, round(kind.size)))
-            everything = bool(cells.all() and nodes.all())
+            everything = bool(nodes.all() and (cells.all() or not self.layout.by_sample))
             try:
                 stop, point = self.solve(self.restricted(cells, nodes))
             except (EngineFailed, LicenseTooSmall, UnsupportedProblem) as error:
@@ -291,7 +302,7 @@ class Search:
             if stop == "optimal":
                 if everything and not improved:
                     return "local_optimum"
-                kind.size = min(self.layout.n, kind.size * (1.0 if improved else 1.4) + 1)
+                kind.size = min(self.layout.most, kind.size * (1.0 if improved else 1.4) + 1)
             else:
                 kind.size = max(2.0, kind.size * 0.7)
 

@@ -14,11 +14,26 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 import pytest
+from model_counts import counted
 from places import ROOT
 
 import octsvm
 from octsvm.formulations import blocks
-from octsvm.formulations.blocks import big_m
+from octsvm.formulations.blocks import (
+    assignment,
+    big_m,
+    extras,
+    flow,
+    hinge,
+    leaf_label,
+    margin,
+    relabelling,
+    routing,
+    sizes,
+    split,
+)
+from octsvm.formulations.blocks import separation as separation_rows
+from octsvm.formulations.blocks.sizes import BlockSize
 from octsvm.formulations.bounds import hull as separation
 from octsvm.formulations.bounds.subtrees import Found, RootBounds
 
@@ -231,6 +246,58 @@ SIZES: list[tuple[str, Callable[[Any], Any], int, int]] = [
     ("feature budget", lambda m: blocks.add_feature_budget(m, planes(m), 1), P, 2 * P * T + 1),
     ("relabelling cap", lambda m: blocks.add_relabelling_cap(m, giving_up(m), 1), 0, DEPTH + 1),
 ]
+
+
+TREE = blocks.Topology(DEPTH)
+BELOW = T - 1  # nodes whose z is not fixed
+MIXES = int((SIGN > 0).sum() * (SIGN < 0).sum())
+FILLED = N * P
+
+# What each block states of its size, for the entries of SIZES.
+STATED: dict[str, BlockSize] = {
+    "topology": BlockSize(),
+    "axis splits": split.axis_splits_size(TREE, P),
+    "oblique splits": split.oblique_splits_size(TREE, P),
+    "sparse oblique splits": split.oblique_splits_size(TREE, P, sparse=True),
+    "hyperplanes": split.hyperplanes_size(N, P, T, FILLED),
+    "pruning": split.pruning_size(P, T),
+    "pruning as printed": split.pruning_size(P, T, weights=False),
+    "leaf assignment": assignment.leaf_assignment_size(TREE, N),
+    "level assignment": assignment.level_assignment_size(TREE, N),
+    "axis routing": routing.axis_routing_size(TREE, N, FILLED, P - 1),
+    "axis routing as printed": routing.leafwise_axis_routing_size(TREE, N, FILLED, FILLED),
+    "oblique routing": routing.oblique_routing_size(TREE, N, FILLED),
+    "side routing": routing.side_routing_size(TREE, N, strict=True),
+    "leaf labels": leaf_label.leaf_labels_size(TREE, N, K),
+    "counted leaf labels": leaf_label.counted_leaf_labels_size(TREE, N, K),
+    "cut splits": flow.cut_splits_size(TREE, P, CUTS),
+    "group assignment": flow.group_assignment_size(TREE, G),
+    "flow routing": flow.flow_routing_size(TREE, G, int((PLACE[:G] < VALUES - 1).sum())),
+    "group leaf labels": flow.group_leaf_labels_size(TREE, G, K, S),
+    "subtree bounds": flow.subtree_bounds_size(TREE, True, int(2 * (VALUES - 2).sum()), True),
+    "relabelling": relabelling.relabelling_size(N, T),
+    "relabelling in nodes": relabelling.relabelling_size(N, T, BELOW),
+    "plain hinge": hinge.hinge_size(N, T, relabelling=False),
+    "hinge": hinge.hinge_size(N, T, placed=BELOW),
+    "hinge on products": hinge.product_hinge_size(N, P, T, FILLED, BELOW),
+    "side costs": separation_rows.side_costs_size(TREE, N),
+    "mixes": separation_rows.mixes_size(T, T * MIXES, MIXES * (7 * T - 2)),
+    "margin": margin.margin_size(P, T, "l2"),
+    "margin l1": margin.margin_size(P, T, "l1"),
+    "squared margin": margin.squared_margin_size(P, "l2"),
+    "squared margin l1": margin.squared_margin_size(P, "l1"),
+    "feature budget": extras.feature_budget_size(P, P * T),
+    "relabelling cap": extras.relabelling_cap_size(TREE, N),
+}
+
+
+@pytest.mark.parametrize(("name", "add"), [s[:2] for s in SIZES], ids=[s[0] for s in SIZES])
+def test_a_block_states_the_size_that_it_has(name: str, add: Callable[[Any], Any]) -> None:
+    block = add(pyo.ConcreteModel())
+    stated, built = STATED[name], counted(block)
+    assert {key: getattr(stated, key) for key in built} == built
+    assert stated.squares == len(getattr(block, "squared_norms", ()))
+    assert stated == sizes.counted(block)  # of formulations that do not state their size
 
 
 @pytest.mark.parametrize(("add", "variables", "rows"), [s[1:] for s in SIZES], ids=[s[0] for s in SIZES])
