@@ -386,3 +386,10 @@ def values(var: Any, keys: list[Any]) -> FloatArray:
             )
         out[k] = value
     return out
+
+
+def set_values(var: Any, rule: Callable[..., Any]) -> None:
+    """Set each variable of an indexed Pyomo Var to ``rule(*index)``, whatever its domain."""
+    for index, data in var.items():
+        key = index if isinstance(index, tuple) else (index,)
+        data.set_value(float(rule(*key)), skip_validation=True)

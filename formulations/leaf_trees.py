@@ -9,7 +9,9 @@ import numpy as np
 import pyomo.environ as pyo
 from numpy.typing import NDArray
 
-from .base import Data, Evaluation, FloatArray, IntArray, ModelInfo, values
+from .base import Data, Evaluation, FloatArray, IntArray, values
+from .blocks.assignment import set_leaf_assignment
+from .blocks.leaf_label import set_leaf_labels
 from .errors import TreeNotAdmitted
 from .params import Params
 from .trees import AxisTree, ObliqueTree
@@ -160,60 +162,22 @@ def require_leaf_sizes(depth: int, path: IntArray, n_min: int) -> IntArray:
     return sizes
 
 
-def embed_leaves(
-    model: pyo.ConcreteModel,
-    info: ModelInfo,
-    path: IntArray,
-    label: IntArray,
-    n_min: int,
-    first_row: IntArray | None = None,
-) -> None:
-    """Set z, l, c and the error variables from each row's path and each leaf's class.
-
-    ``first_row (G,)`` is a row of each group, where errors are counted by groups of equal rows.
+def embed_leaves(model: pyo.ConcreteModel, data: Data, path: IntArray, label: IntArray, n_min: int) -> None:
+    """Set ``assignment`` and ``leaf_label`` from each row's path and each leaf's class.
 
     Raises
     ------
     TreeNotAdmitted
         If a leaf in use is smaller than N_min, or predicts a class that the data lacks.
     """
-    data, tree = info.data, model.topology.tree
-    sizes = require_leaf_sizes(tree.depth, path, n_min)
-    first = 2**tree.depth
-    for t in tree.leaf:
-        used = sizes[t - first] > 0
-        if used and label[t - first] < 0:
-            raise TreeNotAdmitted(
-                f"Leaf {t} of the tree predicts a class that the model's data does not have."
-            )
-        model.assignment.l[t].set_value(float(used))
-        here = path[:, -1] == t
-        for i in range(data.n):
-            model.assignment.z[i, t].set_value(float(here[i]))
-        block = model.leaf_label
-        for k in range(data.K):
-            block.c[k, t].set_value(float(used and label[t - first] == k))
-        right = here & (data.y == label[t - first])
-        block.L[t].set_value(float(data.weights[here].sum() - data.weights[right].sum()))
-        if hasattr(block, "r") and first_row is not None and block.r.dim() != 2:
-            continue
-        if hasattr(block, "r"):
-            for i in range(data.n):
-                block.r[i, t].set_value(float(right[i]))
-        else:
-            totals = class_weights(data.y[here], data.weights[here], data.K)
-            if used and totals[label[t - first]] < totals.max():
-                raise TreeNotAdmitted(
-                    f"Leaf {t} of the tree predicts {data.classes[label[t - first]]!r}, which is not the majority of its "
-                    "training rows, and row (12) of variant='bd' admits majority classes only. The default admits any."
-                )
-            for k in range(data.K):
-                block.N[k, t].set_value(float(totals[k]))
-            block.N_all[t].set_value(float(data.weights[here].sum()))
-    if first_row is not None and hasattr(model.leaf_label, "r") and model.leaf_label.r.dim() != 2:
-        held = path[first_row, -1].tolist()
-        for (g, k, t), var in model.leaf_label.r.items():
-            var.set_value(float(held[g] == t and label[t - first] == k))
+    depth = path.shape[1] - 1
+    unknown = (require_leaf_sizes(depth, path, n_min) > 0) & (label < 0)
+    if unknown.any():
+        raise TreeNotAdmitted(
+            f"Leaf {int(np.argmax(unknown)) + 2**depth} of the tree predicts a class that the model's data does not have."
+        )
+    set_leaf_assignment(model.assignment, path)
+    set_leaf_labels(model.leaf_label, path, label, data)
 
 
 def evaluate_leaves(

@@ -8,7 +8,10 @@ import numpy as np
 import pyomo.environ as pyo
 
 from .base import BoolArray, Data, Evaluation, FloatArray, IntArray, ModelInfo, values
+from .blocks.hinge import set_hinge
+from .blocks.relabelling import set_relabelling
 from .blocks.sizes import Shape
+from .blocks.split import set_hyperplanes
 from .errors import TreeNotAdmitted
 from .trees import MarginTree, Relabelled, rescaled
 
@@ -241,31 +244,14 @@ def allowed_marks(model: pyo.ConcreteModel, n: int, T: int, marks: BoolArray | N
 
 
 def embed_hyperplanes(
-    model: pyo.ConcreteModel, tree: MarginTree, data: Data, error: FloatArray, marks: BoolArray, norm: str
+    model: pyo.ConcreteModel, tree: MarginTree, data: Data, error: FloatArray, marks: BoolArray
 ) -> FloatArray:
-    """Set ω, ω_0, s, e, ξ and, where they stand, β and |ω|; return the scores (n, T)."""
-    split, T = model.split, tree.n_nodes
-    centred0 = tree.omega0 + tree.omega @ split.center
-    score = np.column_stack([tree.node_score(t, data.X) for t in range(1, T + 1)])
-    has_beta, relabels = hasattr(model.hinge, "beta"), hasattr(model, "relabelling")
-    for t in range(1, T + 1):
-        split.omega0[t].set_value(float(centred0[t - 1]), skip_validation=True)
-        for j in range(data.p):
-            split.omega[t, j].set_value(float(tree.omega[t - 1, j]), skip_validation=True)
-            if norm == "l1":
-                model.margin.abs_omega[t, j].set_value(abs(float(tree.omega[t - 1, j])), skip_validation=True)
-        for i in range(data.n):
-            split.s[i, t].set_value(float(score[i, t - 1]), skip_validation=True)
-            model.hinge.e[i, t].set_value(float(error[i, t - 1]), skip_validation=True)
-            if relabels:
-                model.relabelling.xi[i, t].set_value(float(marks[i, t - 1]), skip_validation=True)
-            if has_beta:
-                on = float(marks[i, t - 1])
-                model.hinge.beta0[i, t].set_value(on * float(centred0[t - 1]), skip_validation=True)
-                for j in range(data.p):
-                    model.hinge.beta[i, t, j].set_value(
-                        on * float(tree.omega[t - 1, j]), skip_validation=True
-                    )
+    """Set ``split``, ``hinge`` and, where it stands, ``relabelling``; return the scores (n, T)."""
+    score = np.column_stack([tree.node_score(t, data.X) for t in range(1, tree.n_nodes + 1)])
+    set_hyperplanes(model.split, tree.omega, tree.omega0, score)
+    set_hinge(model.hinge, error, marks, model.split)
+    if hasattr(model, "relabelling"):
+        set_relabelling(model.relabelling, marks)
     return score
 
 

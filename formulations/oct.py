@@ -61,13 +61,15 @@ from .blocks.flow import (
     flow_routing_size,
     group_assignment_size,
     group_leaf_labels_size,
+    set_cut_splits,
+    set_flow_routing,
     subtree_bounds_size,
 )
 from .blocks.leaf_label import counted_leaf_labels_size, leaf_labels_size
-from .blocks.routing import axis_routing_size, leafwise_axis_routing_size
+from .blocks.routing import axis_routing_size, leafwise_axis_routing_size, set_axis_routing
 from .blocks.rows import uncollected
 from .blocks.sizes import BlockSize, Shape
-from .blocks.split import axis_splits_size
+from .blocks.split import axis_splits_size, set_axis_splits
 from .blocks.topology import Topology
 from .bounds import subtrees
 from .errors import InvalidData, TreeNotAdmitted
@@ -367,75 +369,47 @@ def embed(model: pyo.ConcreteModel, tree: AxisTree, relabelled: BoolArray | None
     tree = normalise(tree, data, params)
     levels = _levels(data, _variant(params))
     path = tree._route(data.X_original)
-    depth = params.depth
-    by_cut = hasattr(model.split, "u")
-    cuts = np.zeros(tree.n_branch, dtype=np.int64)
-    for level in range(depth):
-        for t in range(2**level, 2 ** (level + 1)):
-            j = int(tree.feature[t - 1])
-            b, cut = 0.0, 0
-            if j >= 0:
-                if levels.constant[j]:
-                    raise TreeNotAdmitted(
-                        f"Node {t} splits on {data.feature_names[j]!r}, which is constant in the model's data."
-                    )
-                here = path[:, level] == t
-                left = here & (path[:, level + 1] == 2 * t)
-                if left.any():
-                    cut = int(levels.position[left, j].max()) + 1
-                    b = float(levels.scaled[j][cut - 1] + levels.step[j])
-                if b > 1 + 1e-9:
-                    raise TreeNotAdmitted(
-                        f"The threshold of node {t} lies above every value of {data.feature_names[j]!r}: it sends all "
-                        "rows left, which the model (b_t <= 1) does not have. Put the left subtree in the node's place."
-                    )
-            model.split.d[t].set_value(float(j >= 0))
-            if not by_cut:
-                model.split.b[t].set_value(min(b, 1.0))
-            for k in range(data.p):
-                model.split.a[t, k].set_value(float(k == j))
-            if by_cut:
-                cuts[t - 1] = (
-                    0 if j < 0 else max(cut, 1)
-                )  # no row lies below a first cut that leaves the left empty
-    n_min = params.leaf_size(data.n)
-    if by_cut:
+    cut, threshold = _places(tree, path, levels, data)
+    if hasattr(model.split, "u"):
         groups = groups_of(data, levels)
-        _embed_cuts(model, tree.feature, cuts, groups)
-        _leafy.embed_leaves(model, info, path, tree.label, n_min, groups.first_row)
-        bounds = model.component("subtree_bounds")
-        if bounds is not None:
-            bounds.total.set_value(
-                evaluate(tree, data.X_original, data.y, params, data.weights).objective, skip_validation=True
-            )
-        return tree
-    _leafy.embed_leaves(model, info, path, tree.label, n_min)
-    if hasattr(model.routing, "g"):
-        _embed_positions(model, tree, levels)
+        set_cut_splits(model.split, tree.feature, cut)
+        set_flow_routing(model.routing, tree.feature, cut, groups.position)
+        if (bounds := model.component("subtree_bounds")) is not None:
+            cost = evaluate(tree, data.X_original, data.y, params, data.weights).objective
+            bounds.total.set_value(cost, skip_validation=True)
+    else:
+        set_axis_splits(model.split, tree.feature, threshold)
+        set_axis_routing(model.routing, tree.feature, levels.X, levels.step)
+    _leafy.embed_leaves(model, data, path, tree.label, params.leaf_size(data.n))
     return tree
 
 
-def _embed_cuts(model: pyo.ConcreteModel, feature: IntArray, cuts: IntArray, groups: subtrees.Groups) -> None:
-    for (t, j, v), var in model.split.u.items():
-        var.set_value(float(feature[t - 1] == j and cuts[t - 1] >= v))
-    q = model.component("routing").component("q")
-    if q is None:  # a routing block of the user's own
-        return
-    for t in range(2, len(feature) + 1):
-        left = groups.position[:, feature[t - 1]] < cuts[t - 1]
-        for g, below in enumerate(left.tolist()):
-            q[g, t].set_value(float(below))
+def _places(tree: AxisTree, path: IntArray, levels: _Levels, data: Data) -> tuple[IntArray, FloatArray]:
+    """Cut and threshold b of each node (B,); 0 where it does not split.
 
-
-def _embed_positions(model: pyo.ConcreteModel, tree: AxisTree, levels: _Levels) -> None:
-    usable = levels.step[levels.step > 0]
-    low = float(usable.min()) if usable.size else 1.0
-    X = levels.X
-    for t in range(1, tree.n_branch + 1):
-        j = int(tree.feature[t - 1])
-        model.routing.g[t].set_value(low if j < 0 else float(levels.step[j]))
-        for i in range(len(X)):
-            model.routing.q[i, t].set_value(0.0 if j < 0 else float(X[i, j]))
+    Raises
+    ------
+    TreeNotAdmitted
+    """
+    cut, threshold = np.zeros(tree.n_branch, dtype=np.int64), np.zeros(tree.n_branch)
+    for t in (np.flatnonzero(tree.feature >= 0) + 1).tolist():
+        j, level = int(tree.feature[t - 1]), t.bit_length() - 1
+        if levels.constant[j]:
+            raise TreeNotAdmitted(
+                f"Node {t} splits on {data.feature_names[j]!r}, which is constant in the model's data."
+            )
+        left = (path[:, level] == t) & (path[:, level + 1] == 2 * t)
+        b, cut[t - 1] = 0.0, 1  # no row lies below a first cut that leaves the left empty
+        if left.any():
+            cut[t - 1] = int(levels.position[left, j].max()) + 1
+            b = float(levels.scaled[j][cut[t - 1] - 1] + levels.step[j])
+        if b > 1 + 1e-9:
+            raise TreeNotAdmitted(
+                f"The threshold of node {t} lies above every value of {data.feature_names[j]!r}: it sends all "
+                "rows left, which the model (b_t <= 1) does not have. Put the left subtree in the node's place."
+            )
+        threshold[t - 1] = min(b, 1.0)
+    return cut, threshold
 
 
 def normalise(tree: AxisTree, data: Data, params: OCTParams) -> AxisTree:

@@ -37,10 +37,10 @@ from .blocks import (
 )
 from .blocks.assignment import leaf_assignment_size
 from .blocks.leaf_label import leaf_labels_size
-from .blocks.routing import oblique_routing_size
+from .blocks.routing import oblique_routing_size, set_oblique_routing
 from .blocks.rows import uncollected
 from .blocks.sizes import BlockSize, Shape
-from .blocks.split import oblique_splits_size
+from .blocks.split import oblique_splits_size, set_oblique_splits
 from .blocks.topology import Topology
 from .errors import TreeNotAdmitted
 from .params import MAX_DEPTH, _LeafSize
@@ -213,22 +213,9 @@ def embed(model: pyo.ConcreteModel, tree: ObliqueTree, relabelled: BoolArray | N
         for t in range(2**level, 2 ** (level + 1)):
             if tree.split[t - 1]:
                 a[t - 1], b[t - 1] = _place(tree, t, data, path, level, params.mu)
-    sparse = hasattr(model.split, "s")
-    q = data.X @ a.T
-    for t in range(1, tree.n_branch + 1):
-        model.split.d[t].set_value(float(tree.split[t - 1]))
-        model.split.b[t].set_value(float(b[t - 1]))
-        used = a[t - 1] != 0
-        if tree.split[t - 1] and not used.any():
-            used[0] = True
-        for j in range(data.p):
-            model.split.a[t, j].set_value(float(a[t - 1, j]))
-            model.split.abs_a[t, j].set_value(abs(float(a[t - 1, j])))
-            if sparse:
-                model.split.s[t, j].set_value(float(used[j]))
-        for i in range(data.n):
-            model.routing.q[i, t].set_value(float(q[i, t - 1]))
-    _leafy.embed_leaves(model, info, path, tree.label, params.leaf_size(data.n))
+    set_oblique_splits(model.split, a, b, tree.split)
+    set_oblique_routing(model.routing, data.X @ a.T)
+    _leafy.embed_leaves(model, data, path, tree.label, params.leaf_size(data.n))
     return tree
 
 

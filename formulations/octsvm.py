@@ -54,15 +54,15 @@ from .blocks import (
     add_topology,
     big_m,
 )
-from .blocks.assignment import level_assignment_size
+from .blocks.assignment import level_assignment_size, set_level_assignment
 from .blocks.hinge import hinge_size, product_hinge_size
-from .blocks.margin import margin_size
+from .blocks.margin import margin_size, set_margin
 from .blocks.relabelling import relabelling_size
-from .blocks.routing import side_routing_size
+from .blocks.routing import set_side_routing, side_routing_size
 from .blocks.rows import linear, uncollected
-from .blocks.separation import mix_entries, mixes_size, side_costs_size
+from .blocks.separation import mix_entries, mixes_size, set_mixes, side_costs_size
 from .blocks.sizes import BlockSize, Shape
-from .blocks.split import hyperplanes_size, pruning_size
+from .blocks.split import hyperplanes_size, pruning_size, set_pruning
 from .blocks.topology import Topology
 from .bounds import hull as separation
 from .errors import TreeNotAdmitted
@@ -289,18 +289,13 @@ def embed(model: pyo.ConcreteModel, tree: MarginTree, relabelled: BoolArray | No
     error, marks, path = _svm.node_costs(
         tree, data.X, data.sign, params.c1, params.c2, data.weights, relabelled
     )
-    score = _svm.embed_hyperplanes(model, tree, data, error, marks, params.norm)
-    model.margin.delta.set_value(float(_svm.norms(tree.omega, params.norm).max()) / 2, skip_validation=True)
-    for t in range(1, tree.n_nodes + 1):
-        model.pruning.d[t].set_value(float(tree.split[t - 1]), skip_validation=True)
-        for i in range(data.n):
-            model.assignment.z[i, t].set_value(float(path[i, t.bit_length() - 1] == t), skip_validation=True)
+    score = _svm.embed_hyperplanes(model, tree, data, error, marks)
+    set_margin(model.margin, tree.omega, float(_svm.norms(tree.omega, params.norm).max()) / 2)
+    set_pruning(model.pruning, tree.split)
+    set_level_assignment(model.assignment, path)
+    set_side_routing(model.routing, score)
     if hasattr(model, "mixes"):
-        for t, r in model.mixes.r.items():
-            limit = model.pruning.d[t].value * r.ub
-            r.set_value(min(2 * model.margin.delta.value, limit), skip_validation=True)
-    for i, t in model.routing.theta:
-        model.routing.theta[i, t].set_value(float(score[i, t - 1] >= 0), skip_validation=True)
+        set_mixes(model.mixes, model.margin, model.pruning)
     return tree.with_relabelled(_svm.records(tree, data, params.c1, params.c2, marks))
 
 

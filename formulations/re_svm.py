@@ -28,7 +28,7 @@ from .blocks import (
     big_m,
 )
 from .blocks.hinge import hinge_size, product_hinge_size
-from .blocks.margin import squared_margin_size
+from .blocks.margin import set_margin, squared_margin_size
 from .blocks.relabelling import relabelling_size
 from .blocks.rows import linear, uncollected
 from .blocks.sizes import BlockSize, Shape
@@ -169,7 +169,8 @@ def embed(model: pyo.ConcreteModel, tree: MarginTree, relabelled: BoolArray | No
     result = evaluate(tree, data.X_original, data.y, params, data.weights, relabelled)
     _svm.require_within(result.objective, info.upper_bound)
     error, marks, _ = _svm.node_costs(tree, data.X, data.sign, params.c1, params.c2, data.weights, relabelled)
-    _svm.embed_hyperplanes(model, tree, data, error, marks, params.norm)
+    _svm.embed_hyperplanes(model, tree, data, error, marks)
+    set_margin(model.margin, tree.omega)
     return tree.with_relabelled(_svm.records(tree, data, params.c1, params.c2, marks))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pyomo.environ as pyo
 
+from ..base import IntArray, set_values
 from .roles import describe
 from .rows import linear
 from .sizes import BlockSize, binary, continuous, rows
@@ -48,6 +49,14 @@ def leaf_assignment_size(tree: Topology, n: int) -> BlockSize:
     return binary((n + 1) * L) + rows(n, L) + rows(n * L, 2) + rows(L, n + 1)
 
 
+def set_leaf_assignment(block: pyo.Block, path: IntArray) -> None:
+    """Values of z and l (of groups, too) where each sample comes to the last node of its ``path (n, D + 1)``."""
+    leaf = path[:, -1].tolist()
+    used = set(leaf)
+    set_values(block.z, lambda i, t: leaf[i] == t)
+    set_values(block.l, lambda t: t in used)
+
+
 def add_level_assignment(
     model: pyo.ConcreteModel, topology: pyo.Block, n: int, binary: bool = False
 ) -> pyo.Block:
@@ -86,3 +95,9 @@ def level_assignment_size(tree: Topology, n: int, is_binary: bool = False) -> Bl
     z = n * (len(tree.nodes) - 1)
     of_root = 2 * n if tree.depth else 0  # its children have no z above them
     return (binary if is_binary else continuous)(z) + rows(n * tree.depth, more=z) + rows(z, 2, -of_root)
+
+
+def set_level_assignment(block: pyo.Block, path: IntArray) -> None:
+    """Values of z where each sample takes its ``path (n, D + 1)``."""
+    held = path.tolist()
+    set_values(block.z, lambda i, t: held[i][t.bit_length() - 1] == t)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 
-from ..base import FloatArray, IntArray
+from ..base import FloatArray, IntArray, set_values
 from ..bounds.subtrees import RootBounds
 from .roles import describe, groups_in, groups_of
 from .rows import linear
@@ -80,6 +80,13 @@ def cut_splits_size(tree: Topology, features: int, cuts: int) -> BlockSize:
         + rows(B * (cuts - features), 2)
         + rows(max(0, B - 1), 2)
     )
+
+
+def set_cut_splits(block: pyo.Block, feature: IntArray, cut: IntArray) -> None:
+    """Values of d, a and u where node t splits on ``feature[t - 1]`` (-1: it does not split) at ``cut[t - 1]``."""
+    set_values(block.d, lambda t: feature[t - 1] >= 0)
+    set_values(block.a, lambda t, j: feature[t - 1] == j)
+    set_values(block.u, lambda t, j, v: feature[t - 1] == j and cut[t - 1] >= v)
 
 
 def add_group_assignment(
@@ -208,6 +215,12 @@ def flow_routing_size(tree: Topology, groups: int, below_last: int) -> BlockSize
     sides = rows(q, 1, B * below_last)  # those of the root, too
     ways = rows(2 * q, 1, 2 * groups * (pairs - L // 2))
     return continuous(q) + root + sides + ways + rows(pairs, 2)
+
+
+def set_flow_routing(block: pyo.Block, feature: IntArray, cut: IntArray, position: IntArray) -> None:
+    """Values of q with the splits of :func:`set_cut_splits` (``cut`` 0 without one) and pos_gj ``position (G, p)``."""
+    if block.component("q") is not None:  # otherwise a routing of the user's own
+        set_values(block.q, lambda g, t: position[g, feature[t - 1]] < cut[t - 1])
 
 
 def add_group_leaf_labels(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyomo.environ as pyo
 
-from ..base import FloatArray
+from ..base import BoolArray, FloatArray, set_values
 from .roles import describe
 from .rows import linear, sum_of, term
 from .sizes import BlockSize, continuous, rows
@@ -168,3 +168,12 @@ def product_hinge_size(n: int, p: int, nodes: int, entries: int, placed: int = 0
     e, products = n * nodes, n * nodes * (p + 1)
     errors = rows(e, 3, nodes * entries + n * placed)
     return continuous(e + products) + errors + rows(2 * products, 2) + rows(2 * products, 3)
+
+
+def set_hinge(block: pyo.Block, error: FloatArray, relabelled: BoolArray, hyperplanes: pyo.Block) -> None:
+    """Values of e (n, T) and, where the block has them, the products of ``relabelled (n, T)`` and the hyperplanes' values."""
+    set_values(block.e, lambda i, t: error[i, t - 1])
+    if hasattr(block, "beta"):
+        on, omega, omega0 = relabelled.astype(float), hyperplanes.omega, hyperplanes.omega0
+        set_values(block.beta0, lambda i, t: on[i, t - 1] * omega0[t].value)
+        set_values(block.beta, lambda i, t, j: on[i, t - 1] * omega[t, j].value)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pyomo.environ as pyo
 
-from ..base import FloatArray, IntArray
-from .roles import describe
+from ..base import BoolArray, Data, FloatArray, IntArray, set_values
+from ..errors import TreeNotAdmitted
+from .roles import describe, groups_in
 from .rows import linear
 from .sizes import BlockSize, binary, continuous, rows
 from .topology import Topology
@@ -127,6 +129,43 @@ def counted_leaf_labels_size(tree: Topology, n: int, K: int) -> BlockSize:
     variables = continuous((K + 2) * L) + binary(K * L)
     counts = rows(K * L, 1, n * L) + rows(L, n + 1)  # each sample stands in the row of its class
     return variables + rows(L, K + 1) + counts + rows(2 * K * L, 4)
+
+
+def set_leaf_labels(block: pyo.Block, path: IntArray, label: IntArray, data: Data) -> None:
+    """Values of any block ``leaf_label`` where samples take their ``path (n, D + 1)`` and leaves say ``label (2^D,)``.
+
+    Raises
+    ------
+    TreeNotAdmitted
+        If a leaf says another class than the majority of its samples, and the block counts classes.
+    """
+    first = len(label)
+    leaf, w = path[:, -1] - first, data.weights
+    used, right = np.bincount(leaf, minlength=first) > 0, data.y == label[leaf]
+    total, wrong = (np.bincount(leaf, v, minlength=first) for v in (w, np.where(right, 0.0, w)))
+    set_values(block.c, lambda k, t: used[t - first] and label[t - first] == k)
+    set_values(block.L, lambda t: wrong[t - first])
+    if hasattr(block, "N"):
+        N = np.array(
+            [np.bincount(leaf, np.where(data.y == k, w, 0.0), minlength=first) for k in range(data.K)]
+        )
+        _require_majority(N, label, used, data)
+        set_values(block.N, lambda k, t: N[k, t - first])
+        set_values(block.N_all, lambda t: total[t - first])
+    elif block.r.dim() == 2:
+        set_values(block.r, lambda i, t: right[i] and leaf[i] == t - first)
+    else:
+        groups = groups_in(block.r) or ()
+        set_values(block.r, lambda g, k, t: leaf[groups[g][0]] == t - first and label[t - first] == k)
+
+
+def _require_majority(N: FloatArray, label: IntArray, used: BoolArray, data: Data) -> None:
+    for t in np.flatnonzero(used):
+        if N[label[t], t] < N[:, t].max():
+            raise TreeNotAdmitted(
+                f"Leaf {t + len(label)} of the tree predicts {data.classes[label[t]]!r}, which is not the majority of its "
+                "training rows, and row (12) of variant='bd' admits majority classes only. The default admits any."
+            )
 
 
 def _one_class(block: pyo.Block, leaf: range, assignment: pyo.Block, K: int) -> None:

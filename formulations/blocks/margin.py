@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import pyomo.environ as pyo
 
+from ..base import FloatArray, set_values
 from .roles import describe
 from .rows import linear
 from .sizes import BlockSize, continuous, rows
@@ -160,3 +161,11 @@ def add_squared_margin(
 def squared_margin_size(p: int, norm: str) -> BlockSize:
     """What :func:`add_squared_margin` adds."""
     return BlockSize(squares=1) if norm == "l2" else continuous(p) + rows(2 * p, 2)
+
+
+def set_margin(block: pyo.Block, omega: FloatArray, delta: float = 0.0) -> None:
+    """Values of |ω| (T, p) and δ, where the block has them."""
+    if hasattr(block, "abs_omega"):
+        set_values(block.abs_omega, lambda t, j: abs(omega[t - 1, j]))
+    if hasattr(block, "delta"):
+        block.delta.set_value(delta, skip_validation=True)

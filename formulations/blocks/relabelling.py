@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pyomo.environ as pyo
 
+from ..base import BoolArray, set_values
 from .roles import describe
 from .sizes import BlockSize, binary, rows
 
@@ -35,3 +36,8 @@ def relabelling_size(n: int, nodes: int, placed: int | None = None) -> BlockSize
     """What :func:`add_relabelling` adds; z is free at ``placed`` of the nodes, None without assignment."""
     xi = binary(n * nodes)
     return xi if placed is None else xi + rows(n * nodes, 1, n * placed)
+
+
+def set_relabelling(block: pyo.Block, relabelled: BoolArray) -> None:
+    """Values of ξ: which sample is relabelled at which node (n, T)."""
+    set_values(block.xi, lambda i, t: relabelled[i, t - 1])

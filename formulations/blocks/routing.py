@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyomo.environ as pyo
 
-from ..base import FloatArray
+from ..base import FloatArray, IntArray, set_values
 from .roles import describe
 from .rows import linear
 from .sizes import BlockSize, binary, continuous, rows
@@ -97,6 +97,15 @@ def axis_routing_size(tree: Topology, n: int, entries: int, gaps: int) -> BlockS
     defined = continuous((n + 1) * B) + rows(n * B, 1, B * entries) + rows(B, 1, B * gaps)
     sides = rows(n * B, 2, n * pairs) + rows(n * B, 3, n * pairs)
     return defined + sides + rows(pairs, 2)
+
+
+def set_axis_routing(block: pyo.Block, feature: IntArray, X: FloatArray, step: FloatArray) -> None:
+    """Values of q and g, where the block has them; node t splits on ``feature[t - 1]`` (-1: it does not split)."""
+    if not hasattr(block, "g"):
+        return
+    low = float(step[step > 0].min()) if (step > 0).any() else 1.0
+    set_values(block.q, lambda i, t: 0.0 if feature[t - 1] < 0 else X[i, feature[t - 1]])
+    set_values(block.g, lambda t: low if feature[t - 1] < 0 else step[feature[t - 1]])
 
 
 def add_leafwise_axis_routing(
@@ -215,6 +224,11 @@ def oblique_routing_size(tree: Topology, n: int, entries: int) -> BlockSize:
     return defined + rows(2 * n * B, 2, 2 * n * pairs) + rows(pairs, 2)
 
 
+def set_oblique_routing(block: pyo.Block, score: FloatArray) -> None:
+    """Values of q: a_t'x_i (n, B)."""
+    set_values(block.q, lambda i, t: score[i, t - 1])
+
+
 def add_side_routing(
     model: pyo.ConcreteModel,
     topology: pyo.Block,
@@ -298,3 +312,8 @@ def side_routing_size(
     sides = rows(2 * theta, 2, strict * n * B)
     ways = rows(2 * n * B, 3, -2 * n if B else 0)
     return binary(theta) + sides + ways + rows(2 * n * B * forced, 2)
+
+
+def set_side_routing(block: pyo.Block, score: FloatArray) -> None:
+    """Values of θ for the scores (n, T)."""
+    set_values(block.theta, lambda i, t: score[i, t - 1] >= 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyomo.environ as pyo
 
-from ..base import FloatArray
+from ..base import FloatArray, set_values
 from ..bounds.hull import Mix
 from .roles import describe
 from .rows import linear
@@ -112,3 +112,8 @@ def mixes_size(nodes: int, mixes: int, entries: int) -> BlockSize:
 def mix_entries(keys: list[tuple[Mix, int]]) -> int:
     """Nonzeros of the rows of ``keys``; z of the root is fixed and stands in none."""
     return sum(2 * len(mix.rows) + 1 + (len(mix.rows) if t > 1 else 0) for mix, t in keys)
+
+
+def set_mixes(block: pyo.Block, margin: pyo.Block, pruning: pyo.Block) -> None:
+    """Values of r from those of δ and d."""
+    set_values(block.r, lambda t: min(2 * margin.delta.value, block.r[t].ub * pruning.d[t].value))

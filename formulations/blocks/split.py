@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyomo.environ as pyo
 
-from ..base import BoolArray, FloatArray
+from ..base import BoolArray, FloatArray, IntArray, set_values
 from .roles import describe
 from .rows import linear
 from .sizes import BlockSize, binary, continuous, rows
@@ -67,6 +67,13 @@ def axis_splits_size(tree: Topology, features: int) -> BlockSize:
         + rows(B, 2)
         + rows(max(0, B - 1), 2)
     )
+
+
+def set_axis_splits(block: pyo.Block, feature: IntArray, threshold: FloatArray) -> None:
+    """Values of d, a and b where node t splits on ``feature[t - 1]`` (-1: it does not split) at ``threshold[t - 1]``."""
+    set_values(block.d, lambda t: feature[t - 1] >= 0)
+    set_values(block.a, lambda t, j: feature[t - 1] == j)
+    set_values(block.b, lambda t: threshold[t - 1])
 
 
 def add_oblique_splits(
@@ -133,6 +140,18 @@ def oblique_splits_size(tree: Topology, p: int, sparse: bool = False) -> BlockSi
     return weights + continuous(B) + binary(B) + rows(2 * B, 2) + rows(max(0, B - 1), 2) + used
 
 
+def set_oblique_splits(block: pyo.Block, a: FloatArray, b: FloatArray, split: BoolArray) -> None:
+    """Values of the block for weights ``a (B, p)`` and thresholds ``b (B,)``; ``split (B,)`` says which nodes split."""
+    set_values(block.d, lambda t: split[t - 1])
+    set_values(block.b, lambda t: b[t - 1])
+    set_values(block.a, lambda t, j: a[t - 1, j])
+    set_values(block.abs_a, lambda t, j: abs(a[t - 1, j]))
+    if hasattr(block, "s"):
+        used = a != 0
+        used[split & ~used.any(axis=1), 0] = True  # a split counts one feature at least
+        set_values(block.s, lambda t, j: used[t - 1, j])
+
+
 def add_hyperplanes(
     model: pyo.ConcreteModel, nodes: range, X: FloatArray, weight_bound: float, score_bound: FloatArray
 ) -> pyo.Block:
@@ -175,6 +194,14 @@ def hyperplanes_size(n: int, p: int, nodes: int, entries: int) -> BlockSize:
     return continuous(nodes * (p + 1 + n)) + rows(n * nodes, 2, nodes * entries)
 
 
+def set_hyperplanes(block: pyo.Block, omega: FloatArray, omega0: FloatArray, score: FloatArray) -> None:
+    """Values of ω (T, p), ω_0 (T,) for rows that are not centred, and s (n, T)."""
+    centred = omega0 + omega @ block.center
+    set_values(block.omega, lambda t, j: omega[t - 1, j])
+    set_values(block.omega0, lambda t: centred[t - 1])
+    set_values(block.s, lambda i, t: score[i, t - 1])
+
+
 def add_pruning(
     model: pyo.ConcreteModel, topology: pyo.Block, hyperplanes: pyo.Block, weight_bound: float | None
 ) -> pyo.Block:
@@ -214,3 +241,8 @@ def add_pruning(
 def pruning_size(p: int, nodes: int, weights: bool = True) -> BlockSize:
     """What :func:`add_pruning` adds at so many ``nodes``; ``weights``: with the rows on W."""
     return binary(nodes) + rows(2 * p * nodes * weights, 2) + rows(nodes - 1, 2)
+
+
+def set_pruning(block: pyo.Block, split: BoolArray) -> None:
+    """Values of d: which nodes split (T,)."""
+    set_values(block.d, lambda t: split[t - 1])

@@ -320,6 +320,12 @@ def test_a_block_alone_adds_what_it_says_and_nothing_else(
         assert result.stop == "optimal"
 
 
+def test_every_block_states_its_size_beside_its_builder() -> None:
+    for name in (n for n in blocks.__all__ if n.startswith("add_") and n != "add_topology"):
+        module = sys.modules[getattr(blocks, name).__module__]
+        assert callable(getattr(module, f"{name.removeprefix('add_')}_size"))
+
+
 def test_every_block_is_in_the_table_of_sizes() -> None:
     used = set()
     for name, code in ((s[0], s[1].__code__) for s in SIZES):
