@@ -153,3 +153,18 @@ def test_where_no_grown_tree_beats_the_constant_one_there_are_random_restarts(
     assert tree is not None  # and the constant one is beaten
     monkeypatch.setattr(margin_tree, "RANDOM_RESTARTS", 0)
     assert heuristics.find(form, data, params, seconds=60, steps=400)[0] is None
+
+
+def test_an_operator_that_succeeds_is_drawn_more_often_and_one_that_fails_less() -> None:
+    selection = margin_tree.AdaptiveSelection(np.ones(3))
+
+    def shares() -> np.ndarray:
+        rng = np.random.default_rng(0)
+        return np.bincount([selection.draw(rng) for _ in range(3000)], minlength=3) / 3000
+
+    assert shares() == pytest.approx([1 / 3] * 3, abs=0.05)
+    for _ in range(20):
+        selection.record(0, True)
+        selection.record(1, False)
+    succeeded, failed, untried = shares()
+    assert succeeded > 2 * untried > 4 * failed
