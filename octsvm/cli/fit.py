@@ -12,7 +12,7 @@ import click
 
 from . import options as shared
 from .options import NO_TREE, OK, UNVERIFIED, say
-from .progress import SolveProgress
+from .progress import Shown
 
 if TYPE_CHECKING:
     from ..formulations.trees import Tree
@@ -115,36 +115,7 @@ def fit(table: str, **options: Any) -> int:
         share = options["test_size"]
         if share is None:
             share = HELD_OUT if table in BUILT_IN else 0.0
-        return _fit(data, _partition(data, share, options), options, asked)
-
-
-@dataclass(frozen=True, eq=False)
-class Partition:
-    """Which rows of a table a tree is trained and tested on.
-
-    ``train`` and ``test`` are positions in the table's order, ``y`` the labels to train on, ``clean`` those before any
-    was flipped.
-    """
-
-    train: Any
-    test: Any
-    y: Any
-    clean: Any
-
-    @property
-    def flipped(self) -> Any:
-        """Positions in the table of the training rows whose labels were flipped."""
-        return self.train[(self.y != self.clean).astype(bool)]
-
-
-def _partition(data: CsvTable, share: float, options: Mapping[str, Any]) -> Partition:
-    from ..noise import flip_labels
-
-    train, test = _split(data, share, options["seed"])
-    y = clean = data.y[train]
-    if options["flip"]:
-        y = flip_labels(clean, options["flip"], options["seed"]).astype(object)
-    return Partition(train, test, y, clean)
+        return _fit(data, _split(data, share, options["seed"]), options, asked)
 
 
 def _split(data: CsvTable, share: float, seed: int) -> tuple[Any, Any]:
@@ -168,12 +139,31 @@ def _split(data: CsvTable, share: float, seed: int) -> tuple[Any, Any]:
     return np.sort(train), np.sort(test)
 
 
-def _fit(data: CsvTable, rows: Partition, options: Mapping[str, Any], asked: list[bool]) -> int:
-    shown = SolveProgress(quiet=options["quiet"])
-    arguments = _arguments(options)
+def _fit(data: CsvTable, rows: tuple[Any, Any], options: Mapping[str, Any], asked: list[bool]) -> int:
+    import numpy as np
+
+    import octsvm
+
+    train, test = rows
+    X, clean = data.X.iloc[train], data.y[train]
+    y = clean
+    if options["flip"]:
+        y = octsvm.flip_labels(clean, options["flip"], options["seed"]).astype(object)
+    flipped = train[np.asarray(y != clean)]
+    params = shared.params_of(options)
+    limits = {
+        name: options[name]
+        for name in ("time_limit", "work_limit", "gap", "threads", "log", "strategy")
+        if options[name] is not None
+    }
+    if options["native"]:
+        limits["options"] = dict(options["native"])
+    if options["start"] is not None:
+        limits["start"] = shared.read_tree(options["start"])
+    shown = Shown(quiet=options["quiet"])
     shown.line(
-        f"{options['formulation']} on {data.name}: {len(rows.train)} rows to train on, {len(rows.test)} to test on, "
-        f"{data.X.shape[1]} features" + (f", {len(rows.flipped)} labels flipped" if options["flip"] else "")
+        f"{options['formulation']} on {data.name}: {len(train)} rows to train on, {len(test)} to test on, "
+        f"{X.shape[1]} features" + (f", {len(flipped)} labels flipped" if options["flip"] else "")
     )
 
     def watch(progress: Progress) -> bool:
@@ -183,45 +173,33 @@ def _fit(data: CsvTable, rows: Partition, options: Mapping[str, Any], asked: lis
     if asked:
         raise KeyboardInterrupt
     with shared.spoken_warnings(), shared.clean_stdout(), shown:
-        result = _solved(data, rows, arguments | {"callback": watch})
+        try:
+            result = octsvm.fit(
+                options["formulation"],
+                X,
+                y,
+                solver=options["solver"],
+                seed=options["seed"],
+                callback=watch,
+                scale=not options["no_scale"],
+                on_mismatch="ignore",
+                **limits,
+                **params,
+            )
+        except octsvm.InvalidData as error:
+            raise octsvm.InvalidData(shared.advice(data, str(error), y)) from None
+        except octsvm.CertificateMismatch as error:
+            if error.result is None:
+                raise
+            result = error.result
     if result.tree is not None and options["out"] is not None:
         shared.write_text(options["out"], result.tree.to_json() + "\n")
-    report = report_of(data, result, rows)
+    report = report_of(data, result, Partition(train, test, y, clean))
     if options["as_json"]:
         click.echo(json.dumps(result.to_dict() | report, indent=1, allow_nan=False))
     else:
         click.echo(text_of(data, result, report))
     return verdict(result)
-
-
-def _arguments(options: Mapping[str, Any]) -> dict[str, Any]:
-    """What :func:`octsvm.fit` is called with besides the table; what was not given stays its default."""
-    out = {"formulation": options["formulation"], **shared.params_of(options)}
-    out |= {
-        name: options[name]
-        for name in ("time_limit", "work_limit", "gap", "threads", "log", "strategy")
-        if options[name] is not None
-    }
-    if options["native"]:
-        out["options"] = dict(options["native"])
-    if options["start"] is not None:
-        out["start"] = shared.read_tree(options["start"])
-    out |= {name: options[name] for name in ("solver", "seed")}
-    return out | {"scale": not options["no_scale"], "on_mismatch": "ignore"}
-
-
-def _solved(data: CsvTable, rows: Partition, arguments: dict[str, Any]) -> Result:
-    import octsvm
-
-    try:
-        return octsvm.fit(X=data.X.iloc[rows.train], y=rows.y, **arguments)
-    except octsvm.InvalidData as error:
-        raise octsvm.InvalidData(shared.advice(data, str(error), rows.y)) from None
-    except octsvm.CertificateMismatch as error:
-        if error.result is None:
-            raise
-        found: Result = error.result
-        return found
 
 
 def verdict(result: Result) -> int:
@@ -252,6 +230,25 @@ def verdict(result: Result) -> int:
 
 def _accuracy(tree: Tree, X: Any, y: Any) -> float | None:
     return float((tree.predict(X) == y).mean()) if len(y) else None
+
+
+@dataclass(frozen=True, eq=False)
+class Partition:
+    """Which rows of a table a tree is trained and tested on.
+
+    ``train`` and ``test`` are positions in the table's order, ``y`` the labels to train on, ``clean`` those before any
+    was flipped.
+    """
+
+    train: Any
+    test: Any
+    y: Any
+    clean: Any
+
+    @property
+    def flipped(self) -> Any:
+        """Positions in the table of the training rows whose labels were flipped."""
+        return self.train[(self.y != self.clean).astype(bool)]
 
 
 def report_of(data: CsvTable, result: Result, rows: Partition) -> dict[str, Any]:

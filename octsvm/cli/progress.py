@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..result import Progress
 
 
-class SolveProgress:
+class Shown:
     """Progress on stderr: one line that changes on a terminal, else a new line when there is news."""
 
     def __init__(self, quiet: bool, label: str = "") -> None:
@@ -67,7 +67,7 @@ class SolveProgress:
             click.echo("\r" + text.ljust(self.width), err=True, nl=False)
             self.width = len(text)
 
-    def __enter__(self) -> SolveProgress:
+    def __enter__(self) -> Shown:
         if self.terminal:
             self._ticker = threading.Thread(target=self._tick, daemon=True)
             self._ticker.start()

@@ -11,12 +11,11 @@ import click
 
 from . import options as shared
 from .options import DISAGREEMENT, INTERRUPTED, OK, say
-from .progress import SolveProgress
+from .progress import Shown
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..formulations.trees import Tree
     from ..result import Progress
 
 EXIT_CODES = """\b
@@ -62,13 +61,39 @@ def race(table: str, **options: Any) -> int:
       octsvm race iris --formulation oct --depth 1 --solvers highs,scip,cbc --out results.csv
       octsvm race measurements.csv --label species --formulation re_svm --json
     """
+    import octsvm
+
     if options["out"] is not None:
         shared.require_writable(options["out"])
+    names = None
+    if options["solvers"] is not None:
+        names = [name.strip() for name in options["solvers"].split(",") if name.strip()]
     with shared.noted_interrupts() as asked:
         data = shared.load(table, options)
         start = None if options["start"] is None else shared.read_tree(options["start"])
         model = shared.build(data, options, start)
-        frame = _raced(model, start, options)
+        live = _Live(options["quiet"])
+
+        def watch(progress: Progress) -> bool:
+            live.update(progress)
+            return False
+
+        with shared.spoken_warnings(), shared.clean_stdout():
+            try:
+                frame = octsvm.race(
+                    model,
+                    solvers=names,
+                    time_limit=options["time_limit"],
+                    gap=options["gap"],
+                    threads=options["threads"],
+                    seed=options["seed"],
+                    start=start,
+                    on_begin=live.begin,
+                    on_end=live.end,
+                    callback=watch,
+                )
+            finally:
+                live.close()
         interrupted = bool(asked) or frame.attrs["interrupted"]
     if options["out"] is not None:
         shared.write_text(options["out"], frame.to_csv(index=False))
@@ -95,44 +120,16 @@ def race(table: str, **options: Any) -> int:
     return DISAGREEMENT if against else OK
 
 
-def _raced(model: Any, start: Tree | None, options: Mapping[str, Any]) -> pd.DataFrame:
-    """The table of all solvers, with progress on stderr meanwhile."""
-    import octsvm
-
-    names = None
-    if options["solvers"] is not None:
-        names = [name.strip() for name in options["solvers"].split(",") if name.strip()]
-    live = _Live(options["quiet"])
-
-    def watch(progress: Progress) -> bool:
-        live.update(progress)
-        return False
-
-    with shared.spoken_warnings(), shared.clean_stdout():
-        try:
-            return octsvm.race(
-                model,
-                solvers=names,
-                start=start,
-                on_begin=live.begin,
-                on_end=live.end,
-                callback=watch,
-                **{name: options[name] for name in ("time_limit", "gap", "threads", "seed")},
-            )
-        finally:
-            live.close()
-
-
 class _Live:
     """The progress of the solver that runs, and a line for each that is done."""
 
     def __init__(self, quiet: bool) -> None:
         self._quiet = quiet
-        self._shown: SolveProgress | None = None
+        self._shown: Shown | None = None
 
     def begin(self, name: str) -> None:
         """A solver begins."""
-        self._shown = SolveProgress(self._quiet, f"{name:<14}").__enter__()
+        self._shown = Shown(self._quiet, f"{name:<14}").__enter__()
 
     def update(self, progress: Progress) -> None:
         """News from the solver that runs."""

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import pyomo.environ as pyo
 from pyomo.core.expr.visitor import identify_variables
 
-from ..backends import solution_formats
+from ..backends import solution_formats as solution_files
 from ..backends.solution_formats import SolutionFile
 from ..bridges import relative_gap
 from ..errors import CertificateMismatch, InvalidParameter, InvalidSolutionFile, OctsvmError, TreeNotAdmitted
@@ -23,7 +23,6 @@ from ..formulations.registry import formulation as find_formulation
 from ..formulations.trees import MarginTree
 from ..result import Result, versions
 from ..solving import certificate as certification
-from ..solving.certificate import Certificate
 from ..solving.dispatch import OnMismatch, polish_tree
 from . import column_map, write
 from .column_map import ColumnMap
@@ -91,7 +90,7 @@ def read_solution(
         )
     form = find_formulation(info.formulation)
     certification.active_objective(model)
-    found = solution_formats.read(path, kind)
+    found = solution_files.read(path, kind)
     name = Path(path).name
     if not found.has_point:
         raise InvalidSolutionFile(
@@ -103,7 +102,7 @@ def read_solution(
     try:
         _load(model, point, name)
         notes.insert(0, _claim(model, found, name))
-        result = _checked(model, form, info, found, notes, began)
+        result = _checked(model, form, info, found, name, notes, began)
     except BaseException:
         for var, value in before:
             var.set_value(value, skip_validation=True)
@@ -303,7 +302,7 @@ def _without_column_map(
 
 
 def _missing(found: SolutionFile, columns: int) -> list[str]:
-    rarely = found.kind in solution_formats.RARELY_SPARSE
+    rarely = found.kind in solution_files.RARELY_SPARSE
     if not rarely or found.values is None or len(found.values) >= columns:
         return []
     return [f"{columns - len(found.values)} of {columns} columns are not in the file, and were taken to be 0"]
@@ -373,31 +372,56 @@ def _claim(model: pyo.ConcreteModel, found: SolutionFile, name: str) -> str:
     return text
 
 
-class _Best(NamedTuple):
-    """The tree to return, what it costs, and where it is from: "answer", "polished" or "constant"."""
-
-    tree: Any
-    evaluation: Evaluation
-    objective: float
-    source: str
-
-
 def _checked(
     model: pyo.ConcreteModel,
     form: Formulation,
     info: ModelInfo,
     found: SolutionFile,
+    name: str,
     notes: list[str],
     began: float,
 ) -> Result:
-    """The best of the file's tree and of what is known without it, as a result; the model takes its values."""
     data, params = info.data, info.params
     own = certification.is_own(model)
     certificate = certification.certify(model, form)
-    mismatch = _mismatch(certificate)
-    best = _best(model, form, certificate, _others(form, info, certificate.tree, own, bool(mismatch)), own)
-    tree, evaluation, objective, source = best
-    notes = [*notes, *certificate.notes, *_remarks(best, certificate, info)]
+    notes = [*notes, *certificate.notes]
+    mismatch = certificate.mismatch
+    excess = certificate.objective - certificate.claimed
+    if certificate.admitted and not certificate.differing_rows and excess <= _allowance(certificate.claimed):
+        mismatch = (
+            ""  # the tree is a point of the model; files print few digits, and no bound rests on the claim
+        )
+    tree, evaluation, objective = certificate.tree, certificate.evaluation, certificate.objective
+    source = "answer"
+    others = [(form.constant_tree(data, params), "constant")]
+    if own and (mismatch or isinstance(tree, MarginTree)):
+        # Other engines stop within their tolerances, and files round; the continuous part is solved to the end here.
+        better = polish_tree(form, info, tree, POLISH_SECONDS)
+        others = [*([(better, "polished")] if better is not None else []), *others]
+    values = [(v, v.value) for v in model.component_data_objects(pyo.Var)]
+    for candidate, called in others:
+        try:
+            embedded = certification.embed(model, form, candidate)
+        except TreeNotAdmitted:
+            continue
+        marks = None
+        if isinstance(embedded, MarginTree) and not own:
+            marks = certification.relabelling(embedded, data.n)
+        known = form.evaluate(embedded, data.X_original, data.y, params, data.weights, marks)
+        cost = known.objective + (0.0 if own else certification.user_terms(model))
+        if cost < objective - 1e-9 * max(1.0, abs(objective)):
+            tree, evaluation, objective, source = embedded, known, cost, called
+            values = [(v, v.value) for v in model.component_data_objects(pyo.Var)]
+    for var, value in values:
+        var.set_value(value, skip_validation=True)
+    if source == "polished":
+        notes.append(f"polished: the file's tree costs {certificate.objective:.8g} before")
+    elif source == "constant":
+        notes.append("the tree without a split is better than the file's, and is returned")
+    if objective > info.upper_bound * (1 + 1e-6):
+        notes.append(
+            f"big-M was built from a tree that costs {info.upper_bound:.6g}: the model is exact for trees up to that only"
+        )
     # No cost is negative in any formulation; of terms of the user's own nothing is known.
     bound = 0.0 if own else -math.inf
     gap = relative_gap(objective, bound)
@@ -432,69 +456,6 @@ def _checked(
         p=data.p,
         versions=versions(),
     )
-
-
-def _mismatch(certificate: Certificate) -> str:
-    """Why the file's answer does not hold; empty where it does."""
-    excess = certificate.objective - certificate.claimed
-    if certificate.admitted and not certificate.differing_rows and excess <= _allowance(certificate.claimed):
-        return ""  # the tree is a point of the model; files print few digits, and no bound rests on the claim
-    return certificate.mismatch
-
-
-def _others(
-    form: Formulation, info: ModelInfo, tree: Any, own: bool, mismatch: bool
-) -> list[tuple[Any, str]]:
-    """Trees that may be better than the file's, and where they are from."""
-    others = [(form.constant_tree(info.data, info.params), "constant")]
-    if own and (mismatch or isinstance(tree, MarginTree)):
-        # Other engines stop within their tolerances, and files round; the continuous part is solved to the end here.
-        better = polish_tree(form, info, tree, POLISH_SECONDS)
-        if better is not None:
-            others.insert(0, (better, "polished"))
-    return others
-
-
-def _best(
-    model: pyo.ConcreteModel,
-    form: Formulation,
-    certificate: Certificate,
-    others: list[tuple[Any, str]],
-    own: bool,
-) -> _Best:
-    """The cheapest of the file's tree and the others that the model admits; the model is left at its values."""
-    data, params = model.info.data, model.info.params
-    best = _Best(certificate.tree, certificate.evaluation, certificate.objective, "answer")
-    values = [(v, v.value) for v in model.component_data_objects(pyo.Var)]
-    for candidate, source in others:
-        try:
-            embedded = certification.embed(model, form, candidate)
-        except TreeNotAdmitted:
-            continue
-        marks = None
-        if isinstance(embedded, MarginTree) and not own:
-            marks = certification.relabelling(embedded, data.n)
-        known = form.evaluate(embedded, data.X_original, data.y, params, data.weights, marks)
-        cost = known.objective + (0.0 if own else certification.user_terms(model))
-        if cost < best.objective - 1e-9 * max(1.0, abs(best.objective)):
-            best = _Best(embedded, known, cost, source)
-            values = [(v, v.value) for v in model.component_data_objects(pyo.Var)]
-    for var, value in values:
-        var.set_value(value, skip_validation=True)
-    return best
-
-
-def _remarks(best: _Best, certificate: Certificate, info: ModelInfo) -> list[str]:
-    notes = []
-    if best.source == "polished":
-        notes.append(f"polished: the file's tree costs {certificate.objective:.8g} before")
-    elif best.source == "constant":
-        notes.append("the tree without a split is better than the file's, and is returned")
-    if best.objective > info.upper_bound * (1 + 1e-6):
-        notes.append(
-            f"big-M was built from a tree that costs {info.upper_bound:.6g}: the model is exact for trees up to that only"
-        )
-    return notes
 
 
 def _allowance(objective: float) -> float:
