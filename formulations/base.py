@@ -331,7 +331,7 @@ class Formulation(ABC):
         return path
 
     def candidates(self, data: Data, params: Any, budget: Any, seed: int) -> Iterator[Any]:
-        """Trees of a start heuristic, until ``budget.spent()``. Default: those of ``heuristic``; none without one."""
+        """Trees of a start heuristic, until ``budget.tick()``. Default: those of ``heuristic``; none without one."""
         if self.heuristic:
             yield from imported(self.heuristic)(data, params, budget, seed)
 

@@ -366,7 +366,7 @@ formulation_options = _all(
         click.option(
             "--formulation", "-f", metavar="NAME", default="octsvm", show_default=True,
             type=FormulationName("formulation", formulation_names),
-            help="oct and oct_h (any number of classes), re_svm and octsvm (two classes); FILE.py:CLASS for your own.",
+            help="oct and oct_h (any number of classes), re_svm and octsvm (two classes).",
         ),
         click.option("--depth", type=int, help="Levels of splits (oct, oct_h); levels above the last one (octsvm)."),
         click.option("--alpha", type=float, help="Cost of a split, in errors (oct, oct_h)."),
@@ -397,7 +397,8 @@ formulation_options = _all(
         click.option("--big-m", type=float, help="In place of the bound from the data (re_svm, octsvm)."),
         click.option(
             "--param", "own", multiple=True, type=NameValue("the name of a parameter"), metavar="NAME=VALUE",
-            help="Any parameter of the formulation, by its own name; may be repeated.",
+            help="Any parameter of the formulation, by its own name; may be repeated. Of use where --formulation is FILE.py:CLASS, "
+            "a formulation of your own.",
         ),
     ]
 )  # fmt: skip

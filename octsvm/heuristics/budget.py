@@ -36,6 +36,8 @@ class Budget:
             self.ended_by = "time_limit"
         return bool(self.ended_by)
 
+    spent = tick  # the name that heuristics of others may know
+
     def late(self) -> bool:
         """True once nothing is left, or no time; without counting a step."""
         return bool(self.ended_by) or time.monotonic() > self._until

@@ -34,8 +34,18 @@ def recorded(name: str) -> Any:
     return json.loads((HERE / f"{name}.json").read_text(encoding="utf-8"))
 
 
+# What was changed on purpose, by how the difference begins, and why nobody who used it is left behind.
+ON_PURPOSE = {
+    "octsvm.bridges.Bridge": "was a protocol without code; a bridge is a subclass now, and is written in two methods",
+    "octsvm.formulations.base.Formulation": "was a record of functions; a formulation is a subclass of it now",
+    "octsvm.formulations.base.ModelInfo: parameter structure": "a fingerprint that only its own function makes",
+    "octsvm.formulations.base.ModelInfo, field structure": "the same",
+}
+
+
 def none(problems: list[str]) -> None:
-    assert not problems, "\n" + "\n".join(problems)
+    left = [p for p in problems if not p.startswith(tuple(ON_PURPOSE))]
+    assert not left, "\n" + "\n".join(left)
 
 
 # -- comparisons: each says in words what is missing or different -------------------------------------------------
