@@ -57,15 +57,16 @@ AGREE = 2e-4  # relative: two gaps
 def changed(way: str) -> Iterator[None]:
     """The package without the part that ``way`` names, for a while."""
     from octsvm.formulations import octsvm as model
-    from octsvm.formulations.bounds import hull as separation
     from octsvm.solving import dispatch
 
     patches = {
-        "without rows on sides": lambda: patch.object(model, "add_side_costs", lambda *a, **k: None),
+        "without rows on sides": lambda: patch.object(
+            model, "add_misrouting_inequalities", lambda *a, **k: None
+        ),
         "without mixes": lambda: patch.object(model, "chosen_rows", lambda *a: []),
         "without sets of three and four rows": lambda: patch.object(model, "MOST_SETS", 0),
         "without the bound on delta": lambda: patch.object(
-            separation, "margin_bound", lambda *a: a[-1] * (1 + 1e-6)
+            hull, "margin_bound", lambda *a: a[-1] * (1 + 1e-6)
         ),
         "as for large models": lambda: patch.object(
             dispatch, "SMALL_TABLE", 0

@@ -29,7 +29,7 @@ import numpy as np
 import pyomo.environ as pyo
 from pydantic import Field
 
-from . import leaf_trees as _leafy
+from . import leaf_trees
 from .base import (
     BoolArray,
     Data,
@@ -190,7 +190,7 @@ def build(
     topology = add_topology(m, params.depth)
     if variant == "flow":
         groups = groups_of(data, levels)
-        factor = _leafy.error_factor(data.y, data.weights, data.K, params.error_scale)
+        factor = leaf_trees.error_factor(data.y, data.weights, data.K, params.error_scale)
         splits = add_cut_splits(m, topology, groups.n_values)
         assignment = add_group_assignment(m, topology, groups.of_row, n_min)
         add_flow_routing(m, topology, splits, assignment, groups.position, groups.n_values)
@@ -208,7 +208,7 @@ def build(
     route(m, topology, splits, assignment, levels.X, levels.step)
     label = add_counted_leaf_labels if variant == "bd" else add_leaf_labels
     label(m, topology, assignment, data.y, data.K, data.weights)
-    _leafy.add_objective(m, data, params, sum(splits.d[t] for t in topology.tree.branch))
+    leaf_trees.add_objective(m, data, params, sum(splits.d[t] for t in topology.tree.branch))
     m.info = ModelInfo(NAME, params, data, structure=structure(m))
     return m
 
@@ -244,7 +244,7 @@ def _flow_size(params: OCTParams, table: Data | Shape, tree: Topology) -> BlockS
     steps, unsplit = 2 * p * (n - 1), True
     if isinstance(table, Data):
         groups = groups_of(table)
-        factor = _leafy.error_factor(table.y, table.weights, table.K, params.error_scale)
+        factor = leaf_trees.error_factor(table.y, table.weights, table.K, params.error_scale)
         bounds = root_bounds(groups, params, params.leaf_size(n), factor)
         jumps = [np.diff(np.minimum(v, bounds.found.upper), prepend=0.0) for v in bounds.left + bounds.right]
         G, classes = len(groups.size), int((groups.weight > 0).sum())
@@ -297,7 +297,7 @@ def tree_of(found: subtrees.Found, data: Data, depth: int) -> AxisTree:
     fill(1, found, np.ones(data.n, dtype=bool))
     label = np.zeros(B + 1, dtype=np.int64)
     tree = AxisTree(depth, data.classes, data.feature_names, data.scaling, feature, threshold, label)
-    return replace(tree, label=_leafy.leaf_labels(depth, tree._route(data.X_original), data))
+    return replace(tree, label=leaf_trees.leaf_labels(depth, tree._route(data.X_original), data))
 
 
 def _between(low: float, high: float) -> float:
@@ -339,7 +339,7 @@ def extract(model: pyo.ConcreteModel) -> AxisTree:
             path[left, level + 1] = 2 * t
             feature[t - 1] = j
             threshold[t - 1] = _middle(levels.original[j], levels.position[:, j], cut, left, here & ~left)
-    label = _leafy.leaf_labels(depth, path, data, _leafy.model_classes(model, data.K))
+    label = leaf_trees.leaf_labels(depth, path, data, leaf_trees.model_classes(model, data.K))
     return AxisTree(depth, data.classes, data.feature_names, data.scaling, feature, threshold, label)
 
 
@@ -380,7 +380,7 @@ def embed(model: pyo.ConcreteModel, tree: AxisTree, relabelled: BoolArray | None
     else:
         set_axis_splits(model.split, tree.feature, threshold)
         set_axis_routing(model.routing, tree.feature, levels.X, levels.step)
-    _leafy.embed_leaves(model, data, path, tree.label, params.leaf_size(data.n))
+    leaf_trees.embed_leaves(model, data, path, tree.label, params.leaf_size(data.n))
     return tree
 
 
@@ -414,11 +414,11 @@ def _places(tree: AxisTree, path: IntArray, levels: _Levels, data: Data) -> tupl
 
 def normalise(tree: AxisTree, data: Data, params: OCTParams) -> AxisTree:
     """The same tree in the model's depth and with the data's classes; in "flow" without the splits that it leaves out."""
-    _leafy.require_same_features(tree, data)
-    arrays = _leafy.to_depth(tree, params.depth)
+    leaf_trees.require_same_features(tree, data)
+    arrays = leaf_trees.to_depth(tree, params.depth)
     if _variant(params) == "flow":
         arrays = _without_empty_left(arrays, data)
-    known = _leafy.label_map(tree, data)[arrays["label"]]
+    known = leaf_trees.label_map(tree, data)[arrays["label"]]
     if (known < 0).any():
         path = AxisTree(
             params.depth,
@@ -429,7 +429,7 @@ def normalise(tree: AxisTree, data: Data, params: OCTParams) -> AxisTree:
             arrays["threshold"],
             arrays["label"],
         )._route(data.X_original)
-        used = _leafy.leaf_sizes(params.depth, path) > 0
+        used = leaf_trees.leaf_sizes(params.depth, path) > 0
         if (used & (known < 0)).any():
             raise TreeNotAdmitted("A leaf of the tree predicts a class that the model's data does not have.")
         known = np.where(known < 0, 0, known)
@@ -485,7 +485,7 @@ def require(tree: AxisTree, data: Data, params: OCTParams) -> None:
     ------
     TreeNotAdmitted
     """
-    _leafy.require_leaf_sizes(tree.depth, tree._route(data.X_original), params.leaf_size(data.n))
+    leaf_trees.require_leaf_sizes(tree.depth, tree._route(data.X_original), params.leaf_size(data.n))
 
 
 def evaluate(
@@ -502,7 +502,7 @@ def evaluate(
     """
     path = tree._route(X)
     wrong = (tree.class_index_at(path, X) != y).astype(float)
-    return _leafy.evaluate_leaves(
+    return leaf_trees.evaluate_leaves(
         wrong, y, len(tree.classes), weights, params.error_scale, params.alpha, float(tree.splits.sum())
     )
 
@@ -517,7 +517,7 @@ def constant_tree(data: Data, params: OCTParams) -> AxisTree:
         data.scaling,
         np.full(B, -1, dtype=np.int64),
         np.zeros(B),
-        np.full(B + 1, _leafy.constant_label(data), dtype=np.int64),
+        np.full(B + 1, leaf_trees.constant_label(data), dtype=np.int64),
     )
 
 
@@ -542,5 +542,5 @@ class OCT(Formulation):
     size = staticmethod(size)
     normalise = staticmethod(normalise)
     require = staticmethod(require)
-    improve = staticmethod(_leafy.with_majority_labels)
-    assigned_path = staticmethod(_leafy.leaf_path)
+    improve = staticmethod(leaf_trees.with_majority_labels)
+    assigned_path = staticmethod(leaf_trees.leaf_path)

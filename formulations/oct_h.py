@@ -15,7 +15,7 @@ import numpy as np
 import pyomo.environ as pyo
 from pydantic import Field
 
-from . import leaf_trees as _leafy
+from . import leaf_trees
 from .base import (
     FEASIBILITY,
     BoolArray,
@@ -99,7 +99,7 @@ def build(data: Data, params: OCTHParams, upper_bound: float = np.inf) -> pyo.Co
     add_oblique_routing(m, topology, splits, assignment, data.X, params.mu)
     add_leaf_labels(m, topology, assignment, data.y, data.K, data.weights)
     counted = splits.s if sparse else splits.d
-    _leafy.add_objective(m, data, params, sum(counted[key] for key in counted))
+    leaf_trees.add_objective(m, data, params, sum(counted[key] for key in counted))
     m.info = ModelInfo(NAME, params, data, structure=structure(m))
     return m
 
@@ -134,8 +134,8 @@ def extract(model: pyo.ConcreteModel) -> ObliqueTree:
         used = values(model.split.s, [(t, j) for t in branch for j in range(data.p)]).reshape(B, data.p) > 0.5
         a = np.where(used, a, 0.0)
     a, b = np.where(split[:, None], a, 0.0), np.where(split, b, 0.0)
-    path = _leafy.leaf_path(model)
-    label = _leafy.leaf_labels(depth, path, data, _leafy.model_classes(model, data.K))
+    path = leaf_trees.leaf_path(model)
+    label = leaf_trees.leaf_labels(depth, path, data, leaf_trees.model_classes(model, data.K))
     tree = ObliqueTree(depth, data.classes, data.feature_names, data.scaling, a, b, split, label)
     return _centre(tree, data, path)
 
@@ -215,7 +215,7 @@ def embed(model: pyo.ConcreteModel, tree: ObliqueTree, relabelled: BoolArray | N
                 a[t - 1], b[t - 1] = _place(tree, t, data, path, level, params.mu)
     set_oblique_splits(model.split, a, b, tree.split)
     set_oblique_routing(model.routing, data.X @ a.T)
-    _leafy.embed_leaves(model, data, path, tree.label, params.leaf_size(data.n))
+    leaf_trees.embed_leaves(model, data, path, tree.label, params.leaf_size(data.n))
     return tree
 
 
@@ -241,10 +241,10 @@ def _place(
 
 def normalise(tree: ObliqueTree, data: Data, params: OCTHParams) -> ObliqueTree:
     """The same tree in the model's depth, with the data's classes and scaling."""
-    _leafy.require_same_features(tree, data)
+    leaf_trees.require_same_features(tree, data)
     tree = rescaled(tree, data.scaling)
-    arrays = _leafy.to_depth(tree, params.depth)
-    known = _leafy.label_map(tree, data)[arrays["label"]]
+    arrays = leaf_trees.to_depth(tree, params.depth)
+    known = leaf_trees.label_map(tree, data)[arrays["label"]]
     fresh = ObliqueTree(
         params.depth,
         tree.classes,
@@ -256,7 +256,7 @@ def normalise(tree: ObliqueTree, data: Data, params: OCTHParams) -> ObliqueTree:
         arrays["label"],
     )
     if (known < 0).any():
-        used = _leafy.leaf_sizes(params.depth, fresh._route(data.X)) > 0
+        used = leaf_trees.leaf_sizes(params.depth, fresh._route(data.X)) > 0
         if (used & (known < 0)).any():
             raise TreeNotAdmitted("A leaf of the tree predicts a class that the model's data does not have.")
         known = np.where(known < 0, 0, known)
@@ -273,7 +273,7 @@ def require(tree: ObliqueTree, data: Data, params: OCTHParams) -> None:
     path = tree._route(data.X)
     for t in np.flatnonzero(tree.split) + 1:
         _place(tree, int(t), data, path, int(t).bit_length() - 1, params.mu)
-    _leafy.require_leaf_sizes(tree.depth, path, params.leaf_size(data.n))
+    leaf_trees.require_leaf_sizes(tree.depth, path, params.leaf_size(data.n))
 
 
 def evaluate(
@@ -293,7 +293,7 @@ def evaluate(
     complexity = float(tree.split.sum())
     if params.complexity == "features":
         complexity = float(np.maximum(1, np.count_nonzero(tree.a[tree.split], axis=1)).sum())
-    return _leafy.evaluate_leaves(
+    return leaf_trees.evaluate_leaves(
         wrong, y, len(tree.classes), weights, params.error_scale, params.alpha, complexity
     )
 
@@ -309,7 +309,7 @@ def constant_tree(data: Data, params: OCTHParams) -> ObliqueTree:
         np.zeros((B, data.p)),
         np.zeros(B),
         np.zeros(B, dtype=bool),
-        np.full(B + 1, _leafy.constant_label(data), dtype=np.int64),
+        np.full(B + 1, leaf_trees.constant_label(data), dtype=np.int64),
     )
 
 
@@ -334,5 +334,5 @@ class OCTH(Formulation):
     size = staticmethod(size)
     normalise = staticmethod(normalise)
     require = staticmethod(require)
-    improve = staticmethod(_leafy.with_majority_labels)
-    assigned_path = staticmethod(_leafy.leaf_path)
+    improve = staticmethod(leaf_trees.with_majority_labels)
+    assigned_path = staticmethod(leaf_trees.leaf_path)

@@ -12,8 +12,8 @@ The default ("compact") differs from the printed model in three ways.
   need not belong to any tree. printed <= infimum over all trees <= default; the default is the best tree in which
   every training row that reaches a branch node has s >= 0 or s <= -μ.
 
-Besides, it has rows that are implied and need no big-M (:func:`blocks.add_side_costs`, :func:`blocks.add_mixes`): every tree
-obeys them, with whatever labels given up. W is twice a bound on δ (:func:`separation.margin_bound`) that every tree with an
+Besides, it has rows that are implied and need no big-M (:func:`blocks.add_misrouting_inequalities`, :func:`blocks.add_convex_hull_inequalities`): every tree
+obeys them, with whatever labels given up. W is twice a bound on δ (:func:`hull.margin_bound`) that every tree with an
 objective of at most UB obeys: like each M it holds for trees up to UB, and those are the ones that the model admits.
 
 ``variant="paper"`` builds the rows as printed, with β; with ``mu_svm`` given it has (9′) and equals the default.
@@ -27,7 +27,7 @@ import numpy as np
 import pyomo.environ as pyo
 from pydantic import Field
 
-from . import margin_trees as _svm
+from . import margin_trees
 from .base import (
     FEASIBILITY,
     BoolArray,
@@ -41,15 +41,15 @@ from .base import (
     values,
 )
 from .blocks import (
+    add_convex_hull_inequalities,
     add_hinge,
     add_hyperplanes,
     add_level_assignment,
     add_margin,
-    add_mixes,
+    add_misrouting_inequalities,
     add_product_hinge,
     add_pruning,
     add_relabelling,
-    add_side_costs,
     add_side_routing,
     add_topology,
     big_m,
@@ -60,11 +60,16 @@ from .blocks.margin import margin_size, set_margin
 from .blocks.relabelling import relabelling_size
 from .blocks.routing import set_side_routing, side_routing_size
 from .blocks.rows import linear, uncollected
-from .blocks.separation import mix_entries, mixes_size, set_mixes, side_costs_size
 from .blocks.sizes import BlockSize, Shape
 from .blocks.split import hyperplanes_size, pruning_size, set_pruning
 from .blocks.topology import Topology
-from .bounds import hull as separation
+from .blocks.valid_inequalities import (
+    convex_hull_entries,
+    convex_hull_size,
+    misrouting_size,
+    set_convex_hull_inequalities,
+)
+from .bounds import hull
 from .errors import TreeNotAdmitted
 from .params import MAX_DEPTH, Norm, Params
 from .registry import register
@@ -135,11 +140,11 @@ def build(data: Data, params: OCTSVMParams, upper_bound: float = np.inf) -> pyo.
     constant = evaluate(constant_tree(data, params), data.X_original, data.y, params, data.weights)
     ub = constant.objective if np.isinf(upper_bound) else upper_bound
     printed = variant == "paper"
-    mixes = [] if printed else chosen_rows(data, params)
+    combined = [] if printed else chosen_rows(data, params)
     delta = ub * (1 + big_m.SLACK)
     if not printed:
-        alone = [mix for mix, t in mixes if t == 1]
-        delta = separation.margin_bound(alone, data.weights, params.c1, params.c2, params.c3, ub)
+        alone = [one for one, t in combined if t == 1]
+        delta = hull.margin_bound(alone, data.weights, params.c1, params.c2, params.c3, ub)
     W = 2 * delta
     proved = big_m.score_bound(W, big_m.farthest(data.X, params.norm))
     M = big_m.chosen_score_bound(proved, params.big_m)
@@ -162,9 +167,11 @@ def build(data: Data, params: OCTSVMParams, upper_bound: float = np.inf) -> pyo.
     else:
         hinge = add_hinge(m, nodes, split, data.sign, M, E, assignment, relabelling)
         margin = add_margin(m, nodes, split, params.norm, W / 2)
-        add_side_costs(m, topology, assignment, hinge, relabelling, data.sign, params.boundary or 0.0)
-        if mixes:
-            add_mixes(m, mixes, W, margin, pruning, assignment, hinge, relabelling)
+        add_misrouting_inequalities(
+            m, topology, assignment, hinge, relabelling, data.sign, params.boundary or 0.0
+        )
+        if combined:
+            add_convex_hull_inequalities(m, combined, W, margin, pruning, assignment, hinge, relabelling)
     w = data.weights.tolist()
     keys = [(i, t) for i in range(data.n) for t in nodes]
     m.cost = pyo.Expression(
@@ -201,16 +208,16 @@ def build(data: Data, params: OCTSVMParams, upper_bound: float = np.inf) -> pyo.
     return m
 
 
-def chosen_rows(data: Data, params: OCTSVMParams) -> list[tuple[separation.Mix, int]]:
-    """Which rows of :func:`blocks.add_mixes` stand in the model: all pairs at all nodes, and the sets of up to four rows
+def chosen_rows(data: Data, params: OCTSVMParams) -> list[tuple[hull.Combination, int]]:
+    """Which rows of :func:`blocks.add_convex_hull_inequalities` stand in the model: all pairs at all nodes, and the sets of up to four rows
     that matter most at branch nodes; for larger tables each row of the smaller class and its nearest of the other, at the root.
     """
     T, B = 2 ** (params.depth + 1) - 1, max(1, 2**params.depth - 1)
     X, sign, norm = data.X, data.sign, params.norm
     if int((sign > 0).sum()) * int((sign < 0).sum()) * T > MOST_PAIRS:
-        return [(mix, 1) for mix in separation.neighbours(X, sign, norm)]
-    base = separation.pairs(X, sign, norm)
-    more = separation.chosen_mixes(X, sign, data.weights, params.c1, params.c2, norm, base, MOST_SETS)
+        return [(mix, 1) for mix in hull.neighbours(X, sign, norm)]
+    base = hull.pairs(X, sign, norm)
+    more = hull.chosen_combinations(X, sign, data.weights, params.c1, params.c2, norm, base, MOST_SETS)
     return [(mix, t) for mix in base for t in range(1, T + 1)] + [
         (mix, t) for mix in more for t in range(1, B + 1)
     ]
@@ -223,37 +230,37 @@ def size(params: OCTSVMParams, table: Data | Shape) -> BlockSize:
     """
     tree, n, p = Topology(params.depth), table.n, table.p
     T, printed = len(tree.nodes), params.variant == "paper"
-    below, strict, entries = T - 1, params.boundary is not None, _svm.centred_entries(table)
+    below, strict, entries = T - 1, params.boundary is not None, margin_trees.centred_entries(table)
     out = hyperplanes_size(n, p, T, entries) + pruning_size(p, T, weights=not printed)
     out += level_assignment_size(tree, n, is_binary=printed) + margin_size(p, T, params.norm, printed)
     out += side_routing_size(tree, n, strict, last_level=printed, forced=not printed)
     if printed:
         return out + relabelling_size(n, T) + product_hinge_size(n, p, T, entries, below)
-    out += relabelling_size(n, T, below) + hinge_size(n, T, placed=below) + side_costs_size(tree, n)
+    out += relabelling_size(n, T, below) + hinge_size(n, T, placed=below) + misrouting_size(tree, n)
     if isinstance(table, Data):
         keys = chosen_rows(table, params)
-        return out + mixes_size(len({t for _, t in keys}), len(keys), mix_entries(keys))
+        return out + convex_hull_size(len({t for _, t in keys}), len(keys), convex_hull_entries(keys))
     pairs = (n // 2) * (n - n // 2)
     if pairs * T > MOST_PAIRS:
-        return out + mixes_size(1, n // 2, 5 * (n // 2))
-    return out + mixes_size(T, pairs * T, pairs * (7 * T - 2))
+        return out + convex_hull_size(1, n // 2, 5 * (n // 2))
+    return out + convex_hull_size(T, pairs * T, pairs * (7 * T - 2))
 
 
 def extract(model: pyo.ConcreteModel) -> MarginTree:
     """Read the tree from the values of the model's variables.
 
-    Rows on a boundary are put back on the side that the model's z says (:func:`_svm.snap`).
+    Rows on a boundary are put back on the side that the model's z says (:func:`margin_trees.snap`).
     """
     info: ModelInfo = model.info
     data, params = info.data, info.params
     assert isinstance(params, OCTSVMParams)
     T = 2 ** (params.depth + 1) - 1
     split = values(model.pruning.d, list(range(1, T + 1))) > 0.5
-    tree = _svm.read_margin_tree(model, params.depth, split)
+    tree = margin_trees.read_margin_tree(model, params.depth, split)
     path = assigned_path(model)
-    tree = _svm.snap(tree, data, path)
-    marks = _svm.read_marks(model, tree._route(data.X), data.n, T)
-    return tree.with_relabelled(_svm.records(tree, data, params.c1, params.c2, marks))
+    tree = margin_trees.snap(tree, data, path)
+    marks = margin_trees.read_marks(model, tree._route(data.X), data.n, T)
+    return tree.with_relabelled(margin_trees.records(tree, data, params.c1, params.c2, marks))
 
 
 def assigned_path(model: pyo.ConcreteModel) -> IntArray:
@@ -269,7 +276,7 @@ def assigned_path(model: pyo.ConcreteModel) -> IntArray:
 def embed(model: pyo.ConcreteModel, tree: MarginTree, relabelled: BoolArray | None = None) -> MarginTree:
     """Set every variable of ``model`` to the values that ``tree`` has there, and return the tree as embedded.
 
-    Intercepts are moved first (:func:`_svm.normalise_margin`), each row takes the cheaper of error and relabelling
+    Intercepts are moved first (:func:`margin_trees.normalise_margin`), each row takes the cheaper of error and relabelling
     unless ``relabelled (n, T)`` prescribes it, and δ is the largest half norm: the objective never rises.
 
     Raises
@@ -283,20 +290,20 @@ def embed(model: pyo.ConcreteModel, tree: MarginTree, relabelled: BoolArray | No
     assert isinstance(params, OCTSVMParams)
     tree = normalise(tree, data, params)
     require_strict(tree, data, params)
-    relabelled = _svm.allowed_marks(model, data.n, tree.n_nodes, relabelled)
+    relabelled = margin_trees.allowed_marks(model, data.n, tree.n_nodes, relabelled)
     result = evaluate(tree, data.X_original, data.y, params, data.weights, relabelled)
-    _svm.require_within(result.objective, info.upper_bound)
-    error, marks, path = _svm.node_costs(
+    margin_trees.require_within(result.objective, info.upper_bound)
+    error, marks, path = margin_trees.node_costs(
         tree, data.X, data.sign, params.c1, params.c2, data.weights, relabelled
     )
-    score = _svm.embed_hyperplanes(model, tree, data, error, marks)
-    set_margin(model.margin, tree.omega, float(_svm.norms(tree.omega, params.norm).max()) / 2)
+    score = margin_trees.embed_hyperplanes(model, tree, data, error, marks)
+    set_margin(model.margin, tree.omega, float(margin_trees.norms(tree.omega, params.norm).max()) / 2)
     set_pruning(model.pruning, tree.split)
     set_level_assignment(model.assignment, path)
     set_side_routing(model.routing, score)
     if hasattr(model, "mixes"):
-        set_mixes(model.mixes, model.margin, model.pruning)
-    return tree.with_relabelled(_svm.records(tree, data, params.c1, params.c2, marks))
+        set_convex_hull_inequalities(model.mixes, model.margin, model.pruning)
+    return tree.with_relabelled(margin_trees.records(tree, data, params.c1, params.c2, marks))
 
 
 def require_strict(tree: MarginTree, data: Data, params: OCTSVMParams) -> None:
@@ -324,7 +331,7 @@ def require_strict(tree: MarginTree, data: Data, params: OCTSVMParams) -> None:
 
 def normalise(tree: MarginTree, data: Data, params: OCTSVMParams) -> MarginTree:
     """The same tree for the data's scaling and the model's depth, intercepts moved towards the rows; never worse."""
-    return _svm.normalise_margin(tree, data, params.depth)
+    return margin_trees.normalise_margin(tree, data, params.depth)
 
 
 def evaluate(
@@ -340,8 +347,8 @@ def evaluate(
     ``y (n,)`` holds indices into the tree's classes (1 is +1). Nodes that do not split are charged by the sign of
     their intercept.
     """
-    size = _svm.norms(tree.omega, params.norm)
-    return _svm.evaluate_margin(
+    size = margin_trees.norms(tree.omega, params.norm)
+    return margin_trees.evaluate_margin(
         tree,
         X,
         np.where(y > 0, 1.0, -1.0),
@@ -357,7 +364,7 @@ def evaluate(
 
 def constant_tree(data: Data, params: OCTSVMParams) -> MarginTree:
     """The tree that splits nowhere and says the heavier class on every level."""
-    return _svm.constant_margin_tree(data, params.depth)
+    return margin_trees.constant_margin_tree(data, params.depth)
 
 
 @register

@@ -16,7 +16,7 @@ import numpy as np
 import pyomo.environ as pyo
 from pydantic import Field
 
-from . import margin_trees as _svm
+from . import margin_trees
 from .base import BoolArray, Data, Evaluation, FloatArray, Formulation, IntArray, ModelInfo, structure
 from .blocks import (
     add_hinge,
@@ -128,7 +128,7 @@ def build(data: Data, params: RESVMParams, upper_bound: float = np.inf) -> pyo.C
 def size(params: RESVMParams, table: Data | Shape) -> BlockSize:
     """What :func:`build` builds on ``table``; of a shape every value counts as nonzero."""
     n, p = table.n, table.p
-    entries = _svm.centred_entries(table)
+    entries = margin_trees.centred_entries(table)
     printed = params.variant == "paper"
     hinge = product_hinge_size(n, p, 1, entries) if printed else hinge_size(n, 1)
     margin = squared_margin_size(p, params.norm)
@@ -140,10 +140,10 @@ def extract(model: pyo.ConcreteModel) -> MarginTree:
     info: ModelInfo = model.info
     data, params = info.data, info.params
     assert isinstance(params, RESVMParams)
-    tree = _svm.read_margin_tree(model, 0, np.ones(1, dtype=bool))
+    tree = margin_trees.read_margin_tree(model, 0, np.ones(1, dtype=bool))
     tree = replace(tree, split=(tree.omega != 0).any(axis=1))
-    marks = _svm.read_marks(model, root_path(model), data.n, 1)
-    return tree.with_relabelled(_svm.records(tree, data, params.c1, params.c2, marks))
+    marks = margin_trees.read_marks(model, root_path(model), data.n, 1)
+    return tree.with_relabelled(margin_trees.records(tree, data, params.c1, params.c2, marks))
 
 
 def root_path(model: pyo.ConcreteModel) -> IntArray:
@@ -165,18 +165,20 @@ def embed(model: pyo.ConcreteModel, tree: MarginTree, relabelled: BoolArray | No
     data, params = info.data, info.params
     assert isinstance(params, RESVMParams)
     tree = normalise(tree, data, params)
-    relabelled = _svm.allowed_marks(model, data.n, tree.n_nodes, relabelled)
+    relabelled = margin_trees.allowed_marks(model, data.n, tree.n_nodes, relabelled)
     result = evaluate(tree, data.X_original, data.y, params, data.weights, relabelled)
-    _svm.require_within(result.objective, info.upper_bound)
-    error, marks, _ = _svm.node_costs(tree, data.X, data.sign, params.c1, params.c2, data.weights, relabelled)
-    _svm.embed_hyperplanes(model, tree, data, error, marks)
+    margin_trees.require_within(result.objective, info.upper_bound)
+    error, marks, _ = margin_trees.node_costs(
+        tree, data.X, data.sign, params.c1, params.c2, data.weights, relabelled
+    )
+    margin_trees.embed_hyperplanes(model, tree, data, error, marks)
     set_margin(model.margin, tree.omega)
-    return tree.with_relabelled(_svm.records(tree, data, params.c1, params.c2, marks))
+    return tree.with_relabelled(margin_trees.records(tree, data, params.c1, params.c2, marks))
 
 
 def normalise(tree: MarginTree, data: Data, params: RESVMParams) -> MarginTree:
     """The same classifier for the data's scaling, its intercept moved towards the rows; never worse."""
-    return _svm.normalise_margin(tree, data, 0)
+    return margin_trees.normalise_margin(tree, data, 0)
 
 
 def evaluate(
@@ -191,9 +193,9 @@ def evaluate(
 
     ``y (n,)`` holds indices into the tree's classes (1 is +1).
     """
-    size = _svm.norms(tree.omega, params.norm)
+    size = margin_trees.norms(tree.omega, params.norm)
     margin = 0.5 * float(size[0]) ** 2 if params.norm == "l2" else float(size[0])
-    return _svm.evaluate_margin(
+    return margin_trees.evaluate_margin(
         tree,
         X,
         np.where(y > 0, 1.0, -1.0),
@@ -209,7 +211,7 @@ def evaluate(
 
 def constant_tree(data: Data, params: RESVMParams) -> MarginTree:
     """The classifier that says the heavier class everywhere."""
-    return _svm.constant_margin_tree(data, 0)
+    return margin_trees.constant_margin_tree(data, 0)
 
 
 @register

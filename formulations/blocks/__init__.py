@@ -33,9 +33,12 @@ from .margin import SecondOrderCone, SquaredNorm, add_margin, add_squared_margin
 from .relabelling import add_relabelling
 from .roles import Role, Subject, describe, groups_of, role_of, subject
 from .routing import add_axis_routing, add_leafwise_axis_routing, add_oblique_routing, add_side_routing
-from .separation import add_mixes, add_side_costs
 from .split import add_axis_splits, add_hyperplanes, add_oblique_splits, add_pruning
 from .topology import Topology, add_topology
+from .valid_inequalities import add_convex_hull_inequalities, add_misrouting_inequalities
+
+# Former names, after the names of their blocks.
+add_side_costs, add_mixes = add_misrouting_inequalities, add_convex_hull_inequalities
 
 __all__ = [
     "Role",
@@ -45,6 +48,7 @@ __all__ = [
     "Topology",
     "add_axis_routing",
     "add_axis_splits",
+    "add_convex_hull_inequalities",
     "add_counted_leaf_labels",
     "add_cut_splits",
     "add_feature_budget",
@@ -58,6 +62,7 @@ __all__ = [
     "add_leafwise_axis_routing",
     "add_level_assignment",
     "add_margin",
+    "add_misrouting_inequalities",
     "add_mixes",
     "add_oblique_routing",
     "add_oblique_splits",

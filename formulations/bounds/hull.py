@@ -34,7 +34,7 @@ STEPS = 6  # of the bound on δ
 
 
 @dataclass(frozen=True)
-class Mix:
+class Combination:
     """Two means of rows: ``rows`` and their ``weights`` (1 in total for each class), and the means' distance."""
 
     rows: tuple[int, ...]
@@ -47,31 +47,33 @@ def dual_length(d: FloatArray, norm: str) -> FloatArray:
     return np.sqrt((d**2).sum(axis=1)) if norm == "l2" else np.abs(d).max(axis=1, initial=0.0)
 
 
-def _mixes(X: FloatArray, sign: FloatArray, rows: IntArray, weights: FloatArray, norm: str) -> list[Mix]:
+def _combinations(
+    X: FloatArray, sign: FloatArray, rows: IntArray, weights: FloatArray, norm: str
+) -> list[Combination]:
     signed = weights * sign[rows]
     distance = np.maximum(dual_length((signed[:, :, None] * X[rows]).sum(axis=1), norm), LEAST_DISTANCE)
     return [
-        Mix(tuple(at), tuple(w), d)
+        Combination(tuple(at), tuple(w), d)
         for at, w, d in zip(rows.tolist(), weights.tolist(), distance.tolist(), strict=True)
     ]
 
 
-def pairs(X: FloatArray, sign: FloatArray, norm: str = "l2", most: int | None = None) -> list[Mix]:
+def pairs(X: FloatArray, sign: FloatArray, norm: str = "l2", most: int | None = None) -> list[Combination]:
     """All pairs of rows of different classes, the nearest first; with ``most`` the nearest only."""
     plus, minus = np.flatnonzero(sign > 0), np.flatnonzero(sign < 0)
     rows = np.array([(i, h) for i in plus for h in minus], dtype=np.int64).reshape(-1, 2)
-    found = _mixes(X, sign, rows, np.ones((len(rows), 2)), norm)
-    return sorted(found, key=lambda mix: mix.distance)[:most]
+    found = _combinations(X, sign, rows, np.ones((len(rows), 2)), norm)
+    return sorted(found, key=lambda combination: combination.distance)[:most]
 
 
-def neighbours(X: FloatArray, sign: FloatArray, norm: str = "l2") -> list[Mix]:
+def neighbours(X: FloatArray, sign: FloatArray, norm: str = "l2") -> list[Combination]:
     """Each row of the smaller class (+ if they are equal) and the nearest of the other; any number of rows."""
     few, many = np.flatnonzero(sign > 0), np.flatnonzero(sign < 0)
     if len(few) > len(many):
         few, many = many, few
     found = [(int(i), int(many[np.argmin(dual_length(X[many] - X[i], norm))])) for i in few]
     rows = np.array(found, dtype=np.int64).reshape(-1, 2)
-    return _mixes(X, sign, rows, np.ones((len(rows), 2)), norm)
+    return _combinations(X, sign, rows, np.ones((len(rows), 2)), norm)
 
 
 def _solve2(
@@ -92,17 +94,17 @@ def _table(sets: Iterable[tuple[int, ...]], size: int) -> IntArray:
     return np.array(list(sets), dtype=np.int64).reshape(-1, size)
 
 
-def small_mixes(X: FloatArray, sign: FloatArray, norm: str = "l2") -> list[Mix]:
+def small_combinations(X: FloatArray, sign: FloatArray, norm: str = "l2") -> list[Combination]:
     """One row against two or three of the other class, and two against two, at the weights of least distance.
 
     Sets whose least (Euclidean) distance is at a smaller set are left out.
     """
-    found: list[Mix] = []
+    found: list[Combination] = []
     dot = lambda a, b: (a * b).sum(axis=1)  # noqa: E731
 
     def keep(rows: IntArray, weights: FloatArray) -> None:
         inner = np.flatnonzero((weights > INNER).all(axis=1))
-        found.extend(_mixes(X, sign, rows[inner], weights[inner], norm))
+        found.extend(_combinations(X, sign, rows[inner], weights[inner], norm))
 
     for own in (1, -1):
         one, other = _indices(sign == own), _indices(sign == -own)
@@ -140,7 +142,7 @@ def packing(load: FloatArray, capacity: FloatArray, gain: FloatArray) -> tuple[F
         column = tableau[:, enter]
         up = np.flatnonzero(column > TINY)
         if not len(up):
-            break  # no capacity limits it, which rows of mixes do not do
+            break  # no capacity limits it, which rows of combinations do not do
         leave = int(up[np.argmin(tableau[up, -1] / column[up])])
         tableau[leave] /= tableau[leave, enter]
         others = np.arange(m) != leave
@@ -159,10 +161,10 @@ def packing(load: FloatArray, capacity: FloatArray, gain: FloatArray) -> tuple[F
 
 
 class RootProblem:
-    """The linear program of one node that holds all rows: min δ + c1 Σ w e + c2 Σ w ξ under the rows of some mixes.
+    """The linear program of one node that holds all rows: min δ + c1 Σ w e + c2 Σ w ξ under the rows of some combinations.
 
     Every tree that splits has such a node, its root; what a tree costs besides (lower levels, splits) is not negative.
-    Its dual packs weights y of the mixes into the costs; every packing is a bound, Σ y_k (2 - 2δ dist_k), on what the
+    Its dual packs weights y of the combinations into the costs; every packing is a bound, Σ y_k (2 - 2δ dist_k), on what the
     root's errors and relabelled rows cost at δ.
     """
 
@@ -170,12 +172,12 @@ class RootProblem:
         self.n = len(weights)
         self.cost = np.concatenate([c1 * weights, c2 * weights, [1.0]])
 
-    def matrix(self, mixes: list[Mix]) -> FloatArray:
-        """A row (2n + 1) for each mix over e, ξ and δ = r/2."""
-        A = np.zeros((len(mixes), 2 * self.n + 1))
-        for k, mix in enumerate(mixes):
-            at = np.array(mix.rows)
-            A[k, at], A[k, self.n + at], A[k, -1] = mix.weights, 2.0, 2.0 * mix.distance
+    def matrix(self, combinations: list[Combination]) -> FloatArray:
+        """A row (2n + 1) for each combination over e, ξ and δ = r/2."""
+        A = np.zeros((len(combinations), 2 * self.n + 1))
+        for k, combination in enumerate(combinations):
+            at = np.array(combination.rows)
+            A[k, at], A[k, self.n + at], A[k, -1] = combination.weights, 2.0, 2.0 * combination.distance
         return A
 
     def cheapest(self, A: FloatArray) -> FloatArray:
@@ -199,20 +201,20 @@ class RootProblem:
         return most
 
 
-def chosen_mixes(
+def chosen_combinations(
     X: FloatArray,
     sign: FloatArray,
     weights: FloatArray,
     c1: float,
     c2: float,
     norm: str,
-    base: list[Mix],
+    base: list[Combination],
     most: int,
-) -> list[Mix]:
-    """At most ``most`` of :func:`small_mixes`: in rounds, those that the cheapest point of the root violates most."""
+) -> list[Combination]:
+    """At most ``most`` of :func:`small_combinations`: in rounds, those that the cheapest point of the root violates most."""
     if len(X) > LARGEST_TABLE or not base:
         return []
-    candidates = small_mixes(X, sign, norm)
+    candidates = small_combinations(X, sign, norm)
     if not candidates:
         return []
     root = RootProblem(weights, c1, c2)
@@ -231,7 +233,7 @@ def chosen_mixes(
 
 
 def margin_bound(
-    mixes: list[Mix], weights: FloatArray, c1: float, c2: float, c3: float, upper_bound: float
+    combinations: list[Combination], weights: FloatArray, c1: float, c2: float, c3: float, upper_bound: float
 ) -> float:
     """Bound on δ at every tree with an objective of at most UB.
 
@@ -240,7 +242,7 @@ def margin_bound(
     twentieth of UB is returned.
     """
     widest = upper_bound * (1 + SLACK) - c3
-    if mixes and len(weights) <= LARGEST_TABLE and widest > 0:
+    if combinations and len(weights) <= LARGEST_TABLE and widest > 0:
         root = RootProblem(weights, c1, c2)
-        widest = root.widest(root.matrix(mixes), widest) * (1 + SLACK)
+        widest = root.widest(root.matrix(combinations), widest) * (1 + SLACK)
     return max(widest, upper_bound / 20)

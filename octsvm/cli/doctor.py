@@ -29,11 +29,11 @@ def doctor(as_json: bool) -> int:
       octsvm doctor
       octsvm doctor --json
     """
-    from ..diagnostics import doctor as medicine
+    from ..diagnostics import doctor as diagnosis
 
     with shared.clean_stdout():
-        checks = medicine.examine()
-    good = medicine.well(checks)
+        checks = diagnosis.examine()
+    good = diagnosis.well(checks)
     code = OK if good else UNEXPECTED
     if as_json:
         content = {

@@ -167,7 +167,7 @@ def _processes(queue: BatchQueue, jobs: int) -> None:
     from joblib.externals.loky import get_reusable_executor
     from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-    from .work import settle
+    from .work import end_with_parent
 
     path = queue.store.path.absolute()
     try:
@@ -176,7 +176,7 @@ def _processes(queue: BatchQueue, jobs: int) -> None:
                 "loky",
                 n_jobs=jobs,
                 inner_max_num_threads=1,
-                initializer=settle,
+                initializer=end_with_parent,
                 initargs=(os.getpid(),),
                 max_nbytes=None,
             ):

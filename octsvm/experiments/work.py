@@ -165,7 +165,7 @@ def return_batch(task: Task) -> tuple[list[CellRow], dict[str, Any]]:
     return list(fit_batch(task)), machine()
 
 
-def settle(parent: int) -> None:
+def end_with_parent(parent: int) -> None:
     """Prepare a worker process: Ctrl-C is for the run to handle, and where the run is gone, so is the worker."""
     with contextlib.suppress(ValueError):
         signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..formulations.base import BoolArray, FloatArray, IntArray
+from ..formulations.heap import is_below
 from ..formulations.margin_trees import norms
 from .budget import Budget
 from .linear_svm import fit_linear_svm, fit_sparse_linear_svm
@@ -520,10 +521,3 @@ def outside(planes: Hyperplanes, t: int) -> dict[int, tuple[FloatArray, float]]:
         for s in np.flatnonzero(planes.split)
         if not is_below(int(s) + 1, t)
     }
-
-
-def is_below(t: int, top: int) -> bool:
-    """Whether node ``t`` is ``top`` or in the subtree below it."""
-    while t > top:
-        t //= 2
-    return t == top

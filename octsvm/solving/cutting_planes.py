@@ -35,7 +35,7 @@ class Known(NamedTuple):
 
     floor: float  # no point costs less
     size: float  # about how large the objective is
-    settle: Callable[[Array], Array | None] | None = None  # betters what routing leaves free in a point
+    improve: Callable[[Array], Array | None] | None = None  # betters what routing leaves free in a point
     small: bool = False  # a table so small that proofs are likely and rounds short
     searched: bool = False  # by heuristics
 
@@ -79,7 +79,7 @@ class CuttingPlaneLoop:
         asked: SolveOptions,
         problem: Known,
     ) -> None:
-        self.program, self.engine, self.bridge, self.settle = program, engine, bridge, problem.settle
+        self.program, self.engine, self.bridge, self.improve = program, engine, bridge, problem.improve
         self.spec, self._polisher = engine.spec, embedded()
         self.asked, self.size = asked, problem.size
         self.deadline = time.monotonic() + asked.clock.left()
@@ -204,11 +204,11 @@ class CuttingPlaneLoop:
             self.program.add_rows(self.bridge.cuts(x))
 
     def refine(self) -> None:
-        """Alternate: best choice of what the routing leaves free (``settle``), then polish, while that pays."""
+        """Alternate: best choice of what the routing leaves free (``improve``), then polish, while that pays."""
         for _ in range(REFINE_ROUNDS):
-            if self.settle is None or self.best is None or self._left() <= 0:
+            if self.improve is None or self.best is None or self._left() <= 0:
                 return
-            repaired = self._admitted(self.settle(self.best))
+            repaired = self._admitted(self.improve(self.best))
             if repaired is None:
                 return
             before = self.objective
@@ -271,7 +271,7 @@ class CuttingPlaneLoop:
     def adopt(self, x: Array) -> bool:
         """Take a point that was found elsewhere, read as a tree and polished; whether it is better than the incumbent."""
         before = self.objective
-        repaired = self._admitted(x if self.settle is None else self.settle(x))
+        repaired = self._admitted(x if self.improve is None else self.improve(x))
         if repaired is None or not self._take(repaired, own=True):
             return False
         self.polish(repaired, own=True)

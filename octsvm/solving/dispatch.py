@@ -32,13 +32,12 @@ from ..problem_class import classify
 from ..result import Result
 from . import certificate as checks
 from . import large_neighbourhood
-from . import plan as planning
 from .certificate import Certificate
 from .compile import compile_program
 from .cutting_planes import CuttingPlaneLoop, Known
 from .engine import Engine, embedded
 from .outcome import Candidate, Contest, Outcome, rebuild_note
-from .plan import Plan
+from .plan import Plan, candidates
 
 SMALL_TABLE = 24  # rows, up to which proofs are likely and rounds short
 SLACK_WARNING = 0.01  # of M times the integrality tolerance, in units of the margin
@@ -123,7 +122,7 @@ class _Call:
         self.form = None if self.info is None else find_formulation(self.info.formulation)
         checks.active_objective(model)
         problem = classify(model)
-        self.plans = planning.candidates(model, problem, options.solver, options.bridge)
+        self.plans = candidates(model, problem, options.solver, options.bridge)
         self.first_plan = next(self.plans)
         self.before = {id(v): (v, v.value) for v in model.component_data_objects(pyo.Var)}
         self.start: Tree | None = None  # as embedded; None where it is but the constant tree
@@ -234,7 +233,7 @@ class _Call:
             known = Known(
                 floor=0.0 if own else -math.inf,
                 size=self._size(),
-                settle=self._improver(program, bridge) if own else None,
+                improve=self._improver(program, bridge) if own else None,
                 small=self.info is not None and self.info.data.n <= SMALL_TABLE,
                 searched=self.start_is_optional and self.start is not None,
             )

@@ -30,6 +30,7 @@ from ..bridges import Bridge
 from ..errors import EngineFailed, LicenseTooSmall, UnsupportedProblem
 from ..formulations.base import BoolArray, IntArray, ModelInfo
 from ..formulations.blocks.roles import role_of, subject
+from ..formulations.heap import is_below
 from ..formulations.registry import formulation
 from ..solvers import SolverSpec
 from .cutting_planes import CuttingPlaneLoop, Known
@@ -145,7 +146,7 @@ class Search:
         path = self.path()
         if kind == "subtree":
             top = int(self.rng.choice(np.unique(path)))
-            nodes[[t - 1 for t in range(1, T + 1) if _below(t, top)]] = True
+            nodes[[t - 1 for t in range(1, T + 1) if is_below(t, top)]] = True
             rows = self.rng.permutation(np.flatnonzero((path == top).any(axis=1)))[:size]
             cells[np.ix_(rows, nodes)] = True
         elif self.layout.by_sample:
@@ -156,7 +157,7 @@ class Search:
             # A leaf's integers follow from the splits above it, so they are free together.
             some = np.unique(path[self.interesting()[:size]]) if kind == "near" else np.arange(1, T + 1)
             tops = self.rng.permutation(some)[:size].tolist()
-            last = (t for t in range(T // 2 + 1, T + 1) if any(_below(t, top) for top in tops))
+            last = (t for t in range(T // 2 + 1, T + 1) if any(is_below(t, top) for top in tops))
             nodes[[t - 1 for t in (*tops, *last)]] = True
         return cells, nodes
 
@@ -310,9 +311,3 @@ class Search:
         """Kinds in the order of their success; after a failure the next one."""
         order = sorted(KINDS, key=lambda k: (-self.kinds[k].score, KINDS.index(k)))
         return order[failures % len(order)]
-
-
-def _below(t: int, top: int) -> bool:
-    while t > top:
-        t //= 2
-    return t == top

@@ -31,10 +31,10 @@ from octsvm.formulations.blocks import (
     routing,
     sizes,
     split,
+    valid_inequalities,
 )
-from octsvm.formulations.blocks import separation as separation_rows
 from octsvm.formulations.blocks.sizes import BlockSize
-from octsvm.formulations.bounds import hull as separation
+from octsvm.formulations.bounds import hull
 from octsvm.formulations.bounds.subtrees import Found, RootBounds
 
 rng = np.random.default_rng(1)
@@ -220,15 +220,17 @@ SIZES: list[tuple[str, Callable[[Any], Any], int, int]] = [
     ),
     (
         "side costs",
-        lambda m: blocks.add_side_costs(m, topology(m), levels(m), errors(m), giving_up(m), SIGN, 1e-3),
+        lambda m: blocks.add_misrouting_inequalities(
+            m, topology(m), levels(m), errors(m), giving_up(m), SIGN, 1e-3
+        ),
         0,
         2 * N * B,
     ),
     (
         "mixes",
-        lambda m: blocks.add_mixes(
+        lambda m: blocks.add_convex_hull_inequalities(
             m,
-            [(mix, t) for mix in separation.pairs(X, SIGN) for t in nodes(m)],
+            [(mix, t) for mix in hull.pairs(X, SIGN) for t in nodes(m)],
             W,
             blocks.add_margin(m, nodes(m), planes(m), "l1"),
             blocks.add_pruning(m, topology(m), planes(m), W),
@@ -280,8 +282,8 @@ STATED: dict[str, BlockSize] = {
     "plain hinge": hinge.hinge_size(N, T, relabelling=False),
     "hinge": hinge.hinge_size(N, T, placed=BELOW),
     "hinge on products": hinge.product_hinge_size(N, P, T, FILLED, BELOW),
-    "side costs": separation_rows.side_costs_size(TREE, N),
-    "mixes": separation_rows.mixes_size(T, T * MIXES, MIXES * (7 * T - 2)),
+    "side costs": valid_inequalities.misrouting_size(TREE, N),
+    "mixes": valid_inequalities.convex_hull_size(T, T * MIXES, MIXES * (7 * T - 2)),
     "margin": margin.margin_size(P, T, "l2"),
     "margin l1": margin.margin_size(P, T, "l1"),
     "squared margin": margin.squared_margin_size(P, "l2"),

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pyomo.environ as pyo
 
 from ..base import FloatArray, set_values
-from ..bounds.hull import Mix
+from ..bounds.hull import Combination
 from .roles import describe
 from .rows import linear
 from .sizes import BlockSize, continuous, rows
 from .topology import Topology
 
 
-def add_side_costs(
+def add_misrouting_inequalities(
     model: pyo.ConcreteModel,
     topology: pyo.Block,
     assignment: pyo.Block,
@@ -49,14 +49,14 @@ def add_side_costs(
     return block
 
 
-def side_costs_size(tree: Topology, n: int) -> BlockSize:
-    """What :func:`add_side_costs` adds for ``n`` samples."""
+def misrouting_size(tree: Topology, n: int) -> BlockSize:
+    """What :func:`add_misrouting_inequalities` adds for ``n`` samples."""
     return rows(2 * n * len(tree.branch), 3)
 
 
-def add_mixes(
+def add_convex_hull_inequalities(
     model: pyo.ConcreteModel,
-    keys: list[tuple[Mix, int]],
+    keys: list[tuple[Combination, int]],
     weight_bound: float,
     margin: pyo.Block,
     pruning: pyo.Block,
@@ -67,12 +67,12 @@ def add_mixes(
     """Add ``model.mixes``: rows of both classes in one node cannot all be right at no cost.
 
     Needs: ``margin`` with δ, ``pruning``, level ``assignment``, ``hinge``, ``relabelling``. Data: ``keys``, each a
-    :class:`formulations.separation.Mix` and a node; ``weight_bound`` W >= ‖ω_t‖.
+    :class:`formulations.hull.Combination` and a node; ``weight_bound`` W >= ‖ω_t‖.
 
         Σ_k m_k e_kt + 2 Σ_k ξ_kt + dist·r_t >= 2 - 2 Σ_k (1 - z_kt)          k over the rows of the mix
         r_t <= 2δ,   r_t <= W d_t
 
-    Source: ours (:mod:`formulations.separation` has the proof). **differs:** not in the paper; implied. r_t stands for any
+    Source: ours (:mod:`octsvm.formulations.bounds.hull` has the proof). **differs:** not in the paper; implied. r_t stands for any
     number that ‖ω_t‖ does not exceed, and min(2δ, W d_t) is one. Both hold at every point of the model that has
     ‖ω_t‖ <= W. Size: |t| variables, 2|t| rows, and a row with 5 to 13 nonzeros for each key.
     """
@@ -104,16 +104,16 @@ def add_mixes(
     return block
 
 
-def mixes_size(nodes: int, mixes: int, entries: int) -> BlockSize:
-    """What :func:`add_mixes` adds: so many ``mixes`` at so many ``nodes``, with ``entries`` nonzeros in all."""
+def convex_hull_size(nodes: int, mixes: int, entries: int) -> BlockSize:
+    """What :func:`add_convex_hull_inequalities` adds: so many ``mixes`` at so many ``nodes``, with ``entries`` nonzeros in all."""
     return continuous(nodes) + rows(2 * nodes, 2) + rows(mixes, more=entries)
 
 
-def mix_entries(keys: list[tuple[Mix, int]]) -> int:
+def convex_hull_entries(keys: list[tuple[Combination, int]]) -> int:
     """Nonzeros of the rows of ``keys``; z of the root is fixed and stands in none."""
     return sum(2 * len(mix.rows) + 1 + (len(mix.rows) if t > 1 else 0) for mix, t in keys)
 
 
-def set_mixes(block: pyo.Block, margin: pyo.Block, pruning: pyo.Block) -> None:
+def set_convex_hull_inequalities(block: pyo.Block, margin: pyo.Block, pruning: pyo.Block) -> None:
     """Values of r from those of δ and d."""
     set_values(block.r, lambda t: min(2 * margin.delta.value, block.r[t].ub * pruning.d[t].value))

@@ -16,7 +16,7 @@ import octsvm
 from octsvm.data import prepare
 from octsvm.formulations import octsvm as formulation
 from octsvm.formulations.base import Scaling
-from octsvm.formulations.bounds import hull as separation
+from octsvm.formulations.bounds import hull
 from octsvm.formulations.errors import TreeNotAdmitted
 from octsvm.formulations.registry import formulation as find_formulation
 from octsvm.formulations.trees import MarginTree
@@ -73,7 +73,7 @@ def test_a_mix_binds_every_hyperplane() -> None:
     rng = np.random.default_rng(3)
     for norm in ("l2", "l1"):
         X, sign = rng.random((9, 3)), np.repeat([1.0, -1.0], [5, 4])
-        mixes = separation.pairs(X, sign, norm) + separation.small_mixes(X, sign, norm)
+        mixes = hull.pairs(X, sign, norm) + hull.small_combinations(X, sign, norm)
         assert {len(mix.rows) for mix in mixes} == {2, 3, 4}
         for _ in range(200):
             omega, omega0 = rng.normal(size=3) * rng.choice([1.0, 10.0]), rng.normal()
@@ -87,7 +87,7 @@ def test_a_mix_binds_every_hyperplane() -> None:
 
 def test_the_mixes_of_least_distance_are_found() -> None:
     square = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
-    found = separation.small_mixes(square, np.array([1.0, 1.0, -1.0, -1.0]))
+    found = hull.small_combinations(square, np.array([1.0, 1.0, -1.0, -1.0]))
     assert sorted(len(mix.rows) for mix in found) == [
         3,
         3,
@@ -96,10 +96,10 @@ def test_the_mixes_of_least_distance_are_found() -> None:
         4,
     ]  # a corner and the middle of two others; all four
     assert found[-1].weights == pytest.approx((0.5,) * 4)
-    assert found[-1].distance == separation.LEAST_DISTANCE  # the diagonals cross
+    assert found[-1].distance == hull.LEAST_DISTANCE  # the diagonals cross
     triangle = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.25, 0.25]])
     inside = [
-        m for m in separation.small_mixes(triangle, np.array([-1.0, -1.0, -1.0, 1.0])) if len(m.rows) == 4
+        m for m in hull.small_combinations(triangle, np.array([-1.0, -1.0, -1.0, 1.0])) if len(m.rows) == 4
     ]
     assert inside[0].weights == pytest.approx((1.0, 0.5, 0.25, 0.25))
 
@@ -110,7 +110,7 @@ def test_packing_is_what_a_solver_finds() -> None:
         k, m = rng.integers(2, 30, 2)
         load, capacity = rng.random((k, m)) * (rng.random((k, m)) < 0.4) + 0.01, rng.random(m)
         gain = rng.normal(size=k)
-        y, price = separation.packing(load, capacity, gain)
+        y, price = hull.packing(load, capacity, gain)
         known = linprog(-gain, A_ub=load.T, b_ub=capacity)
         assert (y @ load <= capacity * (1 + 1e-12)).all()
         assert gain @ y == pytest.approx(-known.fun, abs=1e-9)
@@ -124,10 +124,10 @@ def test_the_bound_on_the_margin_term_is_that_of_the_linear_program() -> None:
         n = int(rng.integers(5, 12))
         X, sign, weights = rng.random((n, 2)), np.where(np.arange(n) % 2 == 0, 1.0, -1.0), rng.random(n) + 0.5
         c1, c2, ub = 1.0, float(rng.choice([0.5, 2.0])), float(rng.uniform(3, 6))
-        mixes = separation.pairs(X, sign) + separation.small_mixes(X, sign)
-        root = separation.RootProblem(weights, c1, c2)
+        mixes = hull.pairs(X, sign) + hull.small_combinations(X, sign)
+        root = hull.RootProblem(weights, c1, c2)
         A = root.matrix(mixes)
-        found = separation.margin_bound(mixes, weights, c1, c2, 0.1, ub)
+        found = hull.margin_bound(mixes, weights, c1, c2, 0.1, ub)
         goal = np.zeros(2 * n + 1)
         goal[-1] = -1.0
         rows = np.vstack([-A, root.cost])
