@@ -57,6 +57,7 @@ AGREE = 2e-4  # relative: two gaps
 def changed(way: str) -> Iterator[None]:
     """The package without the part that ``way`` names, for a while."""
     from octsvm.formulations import octsvm as model
+    from octsvm.formulations.bounds import hull
     from octsvm.solving import dispatch
 
     patches = {

@@ -65,8 +65,8 @@ from .blocks.split import hyperplanes_size, pruning_size, set_pruning
 from .blocks.topology import Topology
 from .blocks.valid_inequalities import (
     convex_hull_entries,
-    convex_hull_size,
-    misrouting_size,
+    convex_hull_inequalities_size,
+    misrouting_inequalities_size,
     set_convex_hull_inequalities,
 )
 from .bounds import hull
@@ -236,14 +236,18 @@ def size(params: OCTSVMParams, table: Data | Shape) -> BlockSize:
     out += side_routing_size(tree, n, strict, last_level=printed, forced=not printed)
     if printed:
         return out + relabelling_size(n, T) + product_hinge_size(n, p, T, entries, below)
-    out += relabelling_size(n, T, below) + hinge_size(n, T, placed=below) + misrouting_size(tree, n)
+    out += (
+        relabelling_size(n, T, below) + hinge_size(n, T, placed=below) + misrouting_inequalities_size(tree, n)
+    )
     if isinstance(table, Data):
         keys = chosen_rows(table, params)
-        return out + convex_hull_size(len({t for _, t in keys}), len(keys), convex_hull_entries(keys))
+        return out + convex_hull_inequalities_size(
+            len({t for _, t in keys}), len(keys), convex_hull_entries(keys)
+        )
     pairs = (n // 2) * (n - n // 2)
     if pairs * T > MOST_PAIRS:
-        return out + convex_hull_size(1, n // 2, 5 * (n // 2))
-    return out + convex_hull_size(T, pairs * T, pairs * (7 * T - 2))
+        return out + convex_hull_inequalities_size(1, n // 2, 5 * (n // 2))
+    return out + convex_hull_inequalities_size(T, pairs * T, pairs * (7 * T - 2))
 
 
 def extract(model: pyo.ConcreteModel) -> MarginTree:

@@ -49,7 +49,7 @@ def add_misrouting_inequalities(
     return block
 
 
-def misrouting_size(tree: Topology, n: int) -> BlockSize:
+def misrouting_inequalities_size(tree: Topology, n: int) -> BlockSize:
     """What :func:`add_misrouting_inequalities` adds for ``n`` samples."""
     return rows(2 * n * len(tree.branch), 3)
 
@@ -104,7 +104,7 @@ def add_convex_hull_inequalities(
     return block
 
 
-def convex_hull_size(nodes: int, mixes: int, entries: int) -> BlockSize:
+def convex_hull_inequalities_size(nodes: int, mixes: int, entries: int) -> BlockSize:
     """What :func:`add_convex_hull_inequalities` adds: so many ``mixes`` at so many ``nodes``, with ``entries`` nonzeros in all."""
     return continuous(nodes) + rows(2 * nodes, 2) + rows(mixes, more=entries)
 
