@@ -23,8 +23,8 @@ from ..options import Clock, OnMismatch
 from ..result import Result
 from ..solving import certificate as checks
 from ..solving.certificate import Certificate
-from ..solving.dispatch import polish_tree
 from ..solving.outcome import Contest, Outcome
+from ..solving.polish import polish_tree
 from . import column_map, write
 from .column_map import ColumnMap
 from .labels import Names

@@ -21,7 +21,7 @@ from pyomo.repn import generate_standard_repn
 from pyomo.repn.plugins.nl_writer import NLWriter
 
 from .. import bridges
-from ..backends.matrix_program import LinearProgram, QuadraticForm, QuadraticRow
+from ..backends.matrix_program import Array, LinearProgram, QuadraticForm, QuadraticRow
 from ..bridges import LINEAR, Bridge
 from ..problem_class import ProblemClass, degree
 
@@ -146,3 +146,13 @@ def write_nl(
             model, out, linear_presolve=False, scale_model=False, export_defined_variables=False
         )
     return Written(path, np.array([program.position[id(v)] for v in info.variables], dtype=np.int64))
+
+
+def start_point(program: LinearProgram, bridge: Bridge | None) -> Array:
+    """The model's values; NaN for variables of the user's own that have none, 0 for the bridge's (it repairs them)."""
+    lifted = () if bridge is None else bridge.own_variables()
+    lifted_ids = {id(v) for v in lifted}
+    blank = {True: 0.0, False: np.nan}
+    return np.array(
+        [blank[id(v) in lifted_ids] if v.value is None else v.value for v in program.columns], dtype=float
+    )

@@ -20,14 +20,12 @@ from ..errors import EngineFailed, LicenseTooSmall
 from ..options import SolveOptions
 from ..result import Progress, TracePoint, relative_gap
 from .engine import Engine, embedded
+from .polish import STARTS_WITHIN, polish_point
 
-POLISH_ROUNDS = 40
-POLISH_GAP = 1e-9
 POLISH_GRACE = 0.5  # seconds past the deadline that polishing may still take
 TIGHTEST_INTEGRALITY = 1e-9
 REFINE_ROUNDS = 20
 LEAST_GAP = 1e-9  # relative, of a single round
-STARTS_WITHIN = 2e-6  # violation of a row that a start may have: twice the feasibility tolerance
 
 
 class Known(NamedTuple):
@@ -171,28 +169,10 @@ class CuttingPlaneLoop:
         if self.program.quadratic or self.program.partial:
             self._take(x, own)  # rows that no bridge knows: nothing to polish with
             return
-        from ..backends import highs  # with the first solve, not with octsvm.build
-
-        rest = highs.FixedProgram(self.program, self._polisher, self._limits(self.asked.gap), x)
-        best, value, stop = None, float("inf"), "time_limit"
-        for _ in range(POLISH_ROUNDS):
-            seconds = self._left() + POLISH_GRACE
-            if seconds <= 0:
-                break
-            stop, point, bound = rest.solve(seconds)
-            if point is None:
-                break
-            repaired = self._repaired(point)
-            if repaired is not None and self.program.objective(repaired) < value:
-                best, value = repaired, self.program.objective(repaired)
-            if self.bridge is None or value - bound <= POLISH_GAP * max(abs(value), 1e-3):
-                break
-            cuts = self.bridge.cuts(point)
-            if not cuts:
-                break
-            rest.add_rows(cuts)
+        best, value, stop = polish_point(
+            self.program, self.bridge, x, self._limits(self.asked.gap), lambda: self._left() + POLISH_GRACE
+        )
         if best is not None:
-            best = self._settle_integers(best)
             if value < self.objective - 1e-12 or (self.best is None):
                 self.best, self.objective, self.own = best, value, own
             if self.bridge is not None:
@@ -216,11 +196,6 @@ class CuttingPlaneLoop:
                 return
             self._take(repaired, self.own)
             self.polish(repaired, self.own)
-
-    def _settle_integers(self, x: Array) -> Array:
-        out = x.copy()
-        out[self.program.integer] = np.round(out[self.program.integer])
-        return out
 
     # -- the loop -------------------------------------------------------------------------------------------
 

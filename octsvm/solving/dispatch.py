@@ -9,12 +9,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 import pyomo.environ as pyo
 
 from .. import solvers
 from ..backends.matrix_program import Array, LinearProgram
-from ..bridges import Bridge, leading_to
+from ..bridges import LINEAR, Bridge, leading_to
 from ..errors import (
     CertificateMismatch,
     EngineFailed,
@@ -27,17 +26,18 @@ from ..errors import (
 from ..formulations.base import Evaluation, Formulation, ModelInfo
 from ..formulations.registry import formulation as find_formulation
 from ..formulations.trees import Tree
-from ..options import LEAST_SECONDS, SOLVE, SolveOptions, require_known, takes_options
+from ..options import SOLVE, SolveOptions, require_known, takes_options
 from ..problem_class import classify
 from ..result import Result
 from . import certificate as checks
 from . import large_neighbourhood
 from .certificate import Certificate
-from .compile import compile_program
+from .compile import compile_program, start_point
 from .cutting_planes import CuttingPlaneLoop, Known
-from .engine import Engine, embedded
+from .engine import Engine
 from .outcome import Candidate, Contest, Outcome, rebuild_note
 from .plan import Plan, candidates
+from .polish import polish_tree
 
 SMALL_TABLE = 24  # rows, up to which proofs are likely and rounds short
 SLACK_WARNING = 0.01  # of M times the integrality tolerance, in units of the margin
@@ -219,12 +219,12 @@ class _Call:
         model, form, options = self.model, self.form, self.options
         # Costs are not negative in any formulation; with terms of the user's own nothing is known beforehand.
         own = form is not None and checks.is_own(model)
-        bridge = leading_to(plan.problem, ("LP", "MILP"), plan.bridge)
+        bridge = leading_to(plan.problem, LINEAR, plan.bridge)
         engine: Engine | None = None
         try:
             program = compile_program(model, plan.problem, bridge)
             engine = Engine(plan.spec.with_own(options.options), program, bridge, plan.native)
-            start = _start_point(program, bridge) if self.has_start else None
+            start = start_point(program, bridge) if self.has_start else None
             if bridge is not None:
                 bridge.undo()
             searches = self.neighbourhoods and start is not None
@@ -263,7 +263,7 @@ class _Call:
                 form.embed(model, form.improve(tree, model.info.data, model.info.params))
             except OctsvmError:
                 return None
-            return _start_point(program, bridge)
+            return start_point(program, bridge)
 
         return improve
 
@@ -444,44 +444,6 @@ def _check_limits(plan: Plan, options: SolveOptions, spec: solvers.SolverSpec) -
             f"gap={options.gap:g} was asked for, and {plan.solver} stops at its own, which is {least:g} with most solvers. "
             "Pass its own option for it in options=, or a larger gap."
         )
-
-
-def _start_point(program: LinearProgram, bridge: Bridge | None) -> Array:
-    """The model's values; NaN for variables of the user's own that have none, 0 for the bridge's (it repairs them)."""
-    lifted = () if bridge is None else bridge.own_variables()
-    lifted_ids = {id(v) for v in lifted}
-    blank = {True: 0.0, False: np.nan}
-    return np.array(
-        [blank[id(v) in lifted_ids] if v.value is None else v.value for v in program.columns], dtype=float
-    )
-
-
-def polish_tree(form: Formulation, info: ModelInfo, tree: Tree, seconds: float) -> Tree | None:
-    """Fix in the default variant what follows from the tree's routing, solve the convex rest, and return that tree.
-
-    None where the default variant does not admit the tree, or nothing came of it.
-    """
-    asked = SolveOptions(time_limit=max(LEAST_SECONDS, seconds))
-    data, params = info.data, info.params
-    params = params.model_copy(update={"variant": None})
-    cost = form.evaluate(tree, data.X_original, data.y, params, data.weights).objective
-    model = form.build(data, params, cost)
-    try:
-        form.embed(model, tree)
-        problem = classify(model)
-        bridge = leading_to(problem, ("LP", "MILP"))
-        program = compile_program(model, problem, bridge)
-        engine = Engine(embedded(), program, bridge, native=bridge is None)
-        rounds = CuttingPlaneLoop(program, engine, bridge, asked, Known(0.0, cost))
-        rounds.begin_with(_start_point(program, bridge))
-        if rounds.best is None:
-            return None
-        program.load(rounds.best)
-        if bridge is not None:
-            bridge.undo()
-        return checks.certify(model, form).tree
-    except OctsvmError:
-        return None
 
 
 def _delivered(result: Result, options: SolveOptions) -> Result:

@@ -38,8 +38,7 @@ from octsvm.bridges import leading_to
 from octsvm.problem_class import classify
 from octsvm.solving import licences
 from octsvm.solving.certificate import broken_row
-from octsvm.solving.compile import compile_program
-from octsvm.solving.dispatch import _start_point
+from octsvm.solving.compile import compile_program, start_point
 from octsvm.solving.engine import Engine
 
 POINTS: dict[int, list[Entry]] = {}
@@ -272,7 +271,7 @@ def engine_says(entry: Entry, spoil: bool, **more: Any) -> str:
     octsvm.embed(model, small_tree(more["norm"]))
     bridge = leading_to(problem, ("LP", "MILP"))
     program = compile_program(model, problem, bridge)
-    start = _start_point(program, bridge)
+    start = start_point(program, bridge)
     if bridge is not None:
         start = bridge.repair(start)
         bridge.undo()
