@@ -71,8 +71,6 @@ from .trees import MarginTree
 
 MOST_PAIRS = 500  # of rows, times nodes
 MOST_SETS = 40
-# Rows of the largest table proved optimal, by norm and depth: :mod:`octsvm.diagnostics.model_size` says how measured.
-PROVED_ROWS: dict[str, dict[int, int]] = {"l2": {0: 40, 1: 20, 2: 20}, "l1": {0: 40, 1: 20, 2: 20}}
 
 
 class OCTSVMParams(Params):
@@ -163,26 +161,7 @@ def build(data: Data, params: OCTSVMParams, upper_bound: float = np.inf) -> pyo.
         add_side_costs(m, topology, assignment, hinge, relabelling, data.sign, params.boundary or 0.0)
         if mixes:
             add_mixes(m, mixes, W, margin, pruning, assignment, hinge, relabelling)
-    w = data.weights.tolist()
-    keys = [(i, t) for i in range(data.n) for t in nodes]
-    m.cost = pyo.Expression(
-        expr=linear(
-            [
-                1.0,
-                *(params.c1 * w[i] for i, _ in keys),
-                *(params.c2 * w[i] for i, _ in keys),
-                *(params.c3 for _ in nodes),
-            ],
-            [
-                margin.delta,
-                *(hinge.e[k] for k in keys),
-                *(relabelling.xi[k] for k in keys),
-                *(pruning.d[t] for t in nodes),
-            ],
-        ),
-        doc="δ + c1 Σ e_it + c2 Σ ξ_it + c3 Σ d_t",
-    )
-    m.objective = pyo.Objective(expr=m.cost, doc="margin, errors, relabelling and splits")
+    _add_objective(m, data, params)
     m.info = ModelInfo(
         "octsvm",
         params,
@@ -199,6 +178,21 @@ def build(data: Data, params: OCTSVMParams, upper_bound: float = np.inf) -> pyo.
     return m
 
 
+def _add_objective(m: pyo.ConcreteModel, data: Data, params: OCTSVMParams) -> None:
+    w, nodes = data.weights.tolist(), m.topology.tree.nodes
+    keys = [(i, t) for i in range(data.n) for t in nodes]
+    errors, relabelled = [params.c1 * w[i] for i, _ in keys], [params.c2 * w[i] for i, _ in keys]
+    e, xi, d = m.hinge.e, m.relabelling.xi, m.pruning.d
+    m.cost = pyo.Expression(
+        expr=linear(
+            [1.0, *errors, *relabelled, *(params.c3 for _ in nodes)],
+            [m.margin.delta, *(e[k] for k in keys), *(xi[k] for k in keys), *(d[t] for t in nodes)],
+        ),
+        doc="δ + c1 Σ e_it + c2 Σ ξ_it + c3 Σ d_t",
+    )
+    m.objective = pyo.Objective(expr=m.cost, doc="margin, errors, relabelling and splits")
+
+
 def chosen_rows(data: Data, params: OCTSVMParams) -> list[tuple[separation.Mix, int]]:
     """Which rows of :func:`blocks.add_mixes` stand in the model: all pairs at all nodes, and the sets of up to four rows
     that matter most at branch nodes; for larger tables each row of the smaller class and its nearest of the other, at the root.
@@ -212,6 +206,10 @@ def chosen_rows(data: Data, params: OCTSVMParams) -> list[tuple[separation.Mix, 
     return [(mix, t) for mix in base for t in range(1, T + 1)] + [
         (mix, t) for mix in more for t in range(1, B + 1)
     ]
+
+
+# Rows of the largest table proved optimal, by norm and depth: :mod:`octsvm.diagnostics.model_size` says how measured.
+PROVED_ROWS: dict[str, dict[int, int]] = {"l2": {0: 40, 1: 20, 2: 20}, "l1": {0: 40, 1: 20, 2: 20}}
 
 
 def size(params: OCTSVMParams, table: Data | Shape) -> BlockSize:
