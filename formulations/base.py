@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyomo.environ as pyo
@@ -133,8 +133,7 @@ class Data:
         return h.hexdigest()[:16]
 
 
-@dataclass(frozen=True)
-class Structure:
+class Structure(NamedTuple):
     """Names of a model's top-level components, how many rows and variables it has, and a hash of the variables' bounds."""
 
     components: frozenset[str]
@@ -264,8 +263,8 @@ def values(var: Any, keys: list[Any]) -> FloatArray:
     return out
 
 
-def set_values(var: Any, rule: Any) -> None:
-    """Set each variable of an indexed Pyomo Var to ``rule(*index)``, a function like those of Pyomo's rows."""
+def set_values(var: Any, rule: Callable[..., Any]) -> None:
+    """Set each variable of an indexed Pyomo Var to ``rule(*index)``, whatever its domain."""
     for index, data in var.items():
         key = index if isinstance(index, tuple) else (index,)
         data.set_value(float(rule(*key)), skip_validation=True)

@@ -79,6 +79,8 @@ from .trees import AxisTree
 SMALLEST_GAP = 1e-5  # of "bd": ten times the solvers' feasibility tolerance
 DEFAULT = "flow"
 WORK = 50_000_000  # cumulative sums that the bounds of "flow" may take, about two seconds
+# Rows of the largest table proved optimal, by norm and depth: :mod:`octsvm.diagnostics.model_size` says how measured.
+PROVED_ROWS: dict[str, dict[int, int]] = {"": {1: 2560, 2: 2560, 3: 160}}
 
 
 class OCTParams(_LeafSize):
@@ -207,10 +209,6 @@ def build(
     _leafy.add_objective(m, data, params, sum(splits.d[t] for t in topology.tree.branch))
     m.info = ModelInfo("oct", params, data, structure=structure(m))
     return m
-
-
-# Rows of the largest table proved optimal, by norm and depth: :mod:`octsvm.diagnostics.model_size` says how measured.
-PROVED_ROWS: dict[str, dict[int, int]] = {"": {1: 2560, 2: 2560, 3: 160}}
 
 
 def size(params: OCTParams, table: Data | Shape) -> BlockSize:

@@ -46,6 +46,9 @@ from .errors import TreeNotAdmitted
 from .params import MAX_DEPTH, _LeafSize
 from .trees import ObliqueTree, rescaled
 
+# Rows of the largest table proved optimal, by norm and depth: :mod:`octsvm.diagnostics.model_size` says how measured.
+PROVED_ROWS: dict[str, dict[int, int]] = {"": {1: 80, 2: 40}}
+
 
 class OCTHParams(_LeafSize):
     """Parameters of OCT-H.
@@ -97,10 +100,6 @@ def build(data: Data, params: OCTHParams, upper_bound: float = np.inf) -> pyo.Co
     _leafy.add_objective(m, data, params, sum(counted[key] for key in counted))
     m.info = ModelInfo("oct_h", params, data, structure=structure(m))
     return m
-
-
-# Rows of the largest table proved optimal, by norm and depth: :mod:`octsvm.diagnostics.model_size` says how measured.
-PROVED_ROWS: dict[str, dict[int, int]] = {"": {1: 80, 2: 40}}
 
 
 def size(params: OCTHParams, table: Data | Shape) -> BlockSize:

@@ -71,6 +71,8 @@ from .trees import MarginTree
 
 MOST_PAIRS = 500  # of rows, times nodes
 MOST_SETS = 40
+# Rows of the largest table proved optimal, by norm and depth: :mod:`octsvm.diagnostics.model_size` says how measured.
+PROVED_ROWS: dict[str, dict[int, int]] = {"l2": {0: 40, 1: 20, 2: 20}, "l1": {0: 40, 1: 20, 2: 20}}
 
 
 class OCTSVMParams(Params):
@@ -206,10 +208,6 @@ def chosen_rows(data: Data, params: OCTSVMParams) -> list[tuple[separation.Mix, 
     return [(mix, t) for mix in base for t in range(1, T + 1)] + [
         (mix, t) for mix in more for t in range(1, B + 1)
     ]
-
-
-# Rows of the largest table proved optimal, by norm and depth: :mod:`octsvm.diagnostics.model_size` says how measured.
-PROVED_ROWS: dict[str, dict[int, int]] = {"l2": {0: 40, 1: 20, 2: 20}, "l1": {0: 40, 1: 20, 2: 20}}
 
 
 def size(params: OCTSVMParams, table: Data | Shape) -> BlockSize:

@@ -36,6 +36,9 @@ from .blocks.split import hyperplanes_size
 from .params import Norm, Params
 from .trees import MarginTree
 
+# Rows of the largest table proved optimal, by norm and depth: :mod:`octsvm.diagnostics.model_size` says how measured.
+PROVED_ROWS: dict[str, dict[int, int]] = {"l2": {0: 20}, "l1": {0: 40}}
+
 
 class RESVMParams(Params):
     """Parameters of RE-SVM.
@@ -118,10 +121,6 @@ def build(data: Data, params: RESVMParams, upper_bound: float = np.inf) -> pyo.C
         structure=structure(m),
     )
     return m
-
-
-# Rows of the largest table proved optimal, by norm and depth: :mod:`octsvm.diagnostics.model_size` says how measured.
-PROVED_ROWS: dict[str, dict[int, int]] = {"l2": {0: 20}, "l1": {0: 40}}
 
 
 def size(params: RESVMParams, table: Data | Shape) -> BlockSize:
