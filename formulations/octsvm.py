@@ -172,26 +172,7 @@ def build(data: Data, params: OCTSVMParams, upper_bound: float = np.inf) -> pyo.
         )
         if combined:
             add_convex_hull_inequalities(m, combined, W, margin, pruning, assignment, hinge, relabelling)
-    w = data.weights.tolist()
-    keys = [(i, t) for i in range(data.n) for t in nodes]
-    m.cost = pyo.Expression(
-        expr=linear(
-            [
-                1.0,
-                *(params.c1 * w[i] for i, _ in keys),
-                *(params.c2 * w[i] for i, _ in keys),
-                *(params.c3 for _ in nodes),
-            ],
-            [
-                margin.delta,
-                *(hinge.e[k] for k in keys),
-                *(relabelling.xi[k] for k in keys),
-                *(pruning.d[t] for t in nodes),
-            ],
-        ),
-        doc="δ + c1 Σ e_it + c2 Σ ξ_it + c3 Σ d_t",
-    )
-    m.objective = pyo.Objective(expr=m.cost, doc="margin, errors, relabelling and splits")
+    _add_objective(m, data, params)
     m.info = ModelInfo(
         NAME,
         params,
@@ -206,6 +187,21 @@ def build(data: Data, params: OCTSVMParams, upper_bound: float = np.inf) -> pyo.
         structure=structure(m),
     )
     return m
+
+
+def _add_objective(m: pyo.ConcreteModel, data: Data, params: OCTSVMParams) -> None:
+    w, nodes = data.weights.tolist(), m.topology.tree.nodes
+    keys = [(i, t) for i in range(data.n) for t in nodes]
+    errors, relabelled = [params.c1 * w[i] for i, _ in keys], [params.c2 * w[i] for i, _ in keys]
+    e, xi, d = m.hinge.e, m.relabelling.xi, m.pruning.d
+    m.cost = pyo.Expression(
+        expr=linear(
+            [1.0, *errors, *relabelled, *(params.c3 for _ in nodes)],
+            [m.margin.delta, *(e[k] for k in keys), *(xi[k] for k in keys), *(d[t] for t in nodes)],
+        ),
+        doc="δ + c1 Σ e_it + c2 Σ ξ_it + c3 Σ d_t",
+    )
+    m.objective = pyo.Objective(expr=m.cost, doc="margin, errors, relabelling and splits")
 
 
 def chosen_rows(data: Data, params: OCTSVMParams) -> list[tuple[hull.Combination, int]]:

@@ -321,49 +321,28 @@ def add_subtree_bounds(
     tree = topology.tree
     block = model.subtree_bounds = pyo.Block(doc="least costs of the tree and the two sides of the root")
     most = bounds.found.upper
-    least = min(bounds.found.sized, most)
-    block.total = pyo.Var(bounds=(least, None), doc="errors and complexity")
+    block.total = pyo.Var(bounds=(min(bounds.found.sized, most), None), doc="errors and complexity")
     describe(block.total)
-    _least_cost(
-        block,
-        "whole",
-        tree.leaf,
-        tree.branch,
-        [block.total],
-        [-1.0],
-        (0.0, 0.0),
-        labels,
-        splits,
-        error,
-        alpha,
-    )
+
+    def least_cost(name: str, leaves: Any, nodes: Any, terms: list[tuple[float, Any]], sides: Any) -> None:
+        """One row: errors in ``leaves``, splits of ``nodes`` and ``terms`` between ``sides``."""
+        cost = [(error, labels.L[t]) for t in leaves] + [(alpha, splits.d[t]) for t in nodes if alpha]
+        coefs, variables = zip(*cost, *terms, strict=True)
+        row = (sides[0], linear(list(coefs), list(variables)), sides[1])
+        block.add_component(name, pyo.Constraint(rule=row, doc=f"least cost: {name}"))
+
+    least_cost("whole", tree.leaf, tree.branch, [(-1.0, block.total)], (0.0, 0.0))
     for name, child, table in (("left", 2, bounds.left), ("right", 3, bounds.right)):
         if not tree.depth:
             break
-        variables, coefs, low = [], [], 0.0
-        if child == 3 and bounds.unsplit:
-            low = bounds.unsplit
-            variables, coefs = [splits.d[1]], [low]
+        low = bounds.unsplit if child == 3 and bounds.unsplit else 0.0
+        terms = [(low, splits.d[1])] if low else []
         for j, values in enumerate(table):
             steps = np.diff(np.minimum(values, most), prepend=0.0)
             for v in np.flatnonzero(steps).tolist():
-                coefs.append(-float(steps[v]))
-                variables.append(at_or_above(splits, 1, j, v + 1))
+                terms.append((-float(steps[v]), at_or_above(splits, 1, j, v + 1)))
         inner = [t for t in tree.branch if t > 1 and t >> (t.bit_length() - 2) == child]
-        sides = (low, None)
-        _least_cost(
-            block,
-            name,
-            tree.leaves_below(child),
-            inner,
-            variables,
-            coefs,
-            sides,
-            labels,
-            splits,
-            error,
-            alpha,
-        )
+        least_cost(name, tree.leaves_below(child), inner, terms, (low, None))
     return block
 
 
@@ -372,25 +351,3 @@ def subtree_bounds_size(tree: Topology, priced: bool, steps: int, unsplit: bool)
     B, L = len(tree.branch), len(tree.leaf)
     whole = continuous(1) + rows(1, L + priced * B + 1)
     return whole + rows(2, L // 2, priced * (B - 1) + steps + unsplit) if B else whole
-
-
-def _least_cost(
-    block: pyo.Block,
-    name: str,
-    leaves: Any,
-    nodes: Any,
-    variables: list[Any],
-    coefs: list[float],
-    sides: tuple[float, float | None],
-    labels: pyo.Block,
-    splits: pyo.Block,
-    error: float,
-    alpha: float,
-) -> None:
-    """One row: errors in ``leaves``, splits of ``nodes`` and the given terms between ``sides``."""
-    priced = list(nodes) if alpha else []
-    body = linear(
-        [error] * len(leaves) + [alpha] * len(priced) + coefs,
-        [labels.L[t] for t in leaves] + [splits.d[t] for t in priced] + variables,
-    )
-    block.add_component(name, pyo.Constraint(rule=(sides[0], body, sides[1]), doc=f"least cost: {name}"))

@@ -54,11 +54,6 @@ class Groups:
     weight: FloatArray
     size: IntArray
 
-    @property
-    def first_row(self) -> IntArray:
-        """The first row of each group (G,)."""
-        return np.asarray(np.unique(self.of_row, return_index=True)[1])
-
     @classmethod
     def of(cls, position: IntArray, y: IntArray, weights: FloatArray, K: int) -> Groups:
         """Merge equal rows of ``position (n, p)``, whose columns hold 0, 1, ... without gaps."""

@@ -87,6 +87,20 @@ def test_counts_from_the_shape_alone(formulation: str, n: int, p: int, k: int, d
     assert not shape.exact
 
 
+@pytest.mark.parametrize("formulation", ["oct_h", "re_svm", "octsvm"])
+def test_a_formulation_that_states_no_size_is_built_and_counted(
+    formulation: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    params = {} if formulation == "re_svm" else {"depth": 1}
+    X, y = table(8, 3, 2)
+    stated, shape = size.of_table(formulation, X, y, **params), size.of_shape(formulation, 8, 3, **params)
+    monkeypatch.setattr(size, "_stated", lambda form, name: None)
+    assert size.of_table(formulation, X, y, **params) == stated
+    built = size.of_shape(formulation, 8, 3, **params)
+    assert (built.variables, built.binaries, built.exact) == (shape.variables, shape.binaries, False)
+    assert size.expectation(built, params)["provable"] == "unknown"
+
+
 def test_what_has_no_size_is_refused() -> None:
     with pytest.raises(octsvm.InvalidData, match="one class only"):
         size.of_table("oct", [[1.0], [2.0]], ["a", "a"])
