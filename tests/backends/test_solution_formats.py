@@ -263,7 +263,7 @@ def test_reading_needs_no_pyomo() -> None:
     import sys
 
     code = (
-        "import sys\nfrom octsvm import solution_files as f\n"
+        "import sys\nfrom octsvm.backends import solution_formats as f\n"
         f"assert f.read({str(FILES / 'asl.sol')!r}).has_point\n"
         "assert not {m for m in sys.modules if m.split('.')[0] in ('pyomo', 'highspy', 'pandas')}\n"
     )

@@ -363,7 +363,7 @@ def test_an_unknown_option_is_refused_by_name(entry: Entry) -> None:
 
 INTERRUPTED = textwrap.dedent("""
     import json, sys, time
-    sys.path.insert(0, "tests")
+    sys.path[:0] = ["tests", "tests/contract"]
     import engines, octsvm, test_contract
     model = test_contract.hard()
     octsvm.plan(model, sys.argv[1])  # asks the engine for its licence, once
