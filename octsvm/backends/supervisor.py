@@ -59,7 +59,7 @@ class Supervisor:
     ended : bool
         Whether the solve did not stop within the grace, so that it was ended.
     error : BaseException or None
-        What the callback raised when an engine called it.
+        What the callback raised in a step that was guarded.
     """
 
     def __init__(
@@ -122,9 +122,11 @@ class Supervisor:
                     self.asked = True
 
     def guarded(self, step: Callable[[], None]) -> None:
-        """Take a step whose exception must not reach the engine: it is kept as ``error``, and the solve stops."""
+        """Take a step whose exception must wait until the engine has stopped: it is kept as ``error``."""
         try:
             step()
+        except KeyboardInterrupt:
+            self.pressed = True
         except BaseException as error:
             self.error = self.error or error
 
