@@ -45,7 +45,7 @@ _left_behind: list[threading.Event] = []  # solves that did not stop when told t
 
 
 @atexit.register
-def _await_those_left_behind() -> None:
+def _wait_for_left_behind() -> None:
     # A solver thread that still runs when the process ends would abort it.
     for done in _left_behind:
         done.wait(30)
@@ -115,27 +115,27 @@ class _Progress:
     def subscribe(self, h: Any) -> None:
         """Be called by the engine from now on."""
         if self._request.program.integer.any():
-            h.cbMipImprovingSolution.subscribe(self._improved)
-            h.cbMipLogging.subscribe(self._look)
-            h.cbMipInterrupt.subscribe(self._interrupt)
-        h.cbSimplexInterrupt.subscribe(self._interrupt)
+            h.cbMipImprovingSolution.subscribe(self._on_incumbent)
+            h.cbMipLogging.subscribe(self._on_bound)
+            h.cbMipInterrupt.subscribe(self._on_interrupt_check)
+        h.cbSimplexInterrupt.subscribe(self._on_interrupt_check)
 
     def ask(self, point: Array | None = None) -> None:
         """Tell the callback what is known, until the solve is to stop."""
         if not self._supervisor.stopping:
             self._supervisor.ask(self.bound, self.nodes, point)
 
-    def _look(self, event: Any, point: Array | None = None) -> None:
+    def _on_bound(self, event: Any, point: Array | None = None) -> None:
         out = event.data_out
         self.nodes = max(self.nodes, int(out.mip_node_count))
         self.bound = float(out.mip_dual_bound) / self._request.scale
         self._supervisor.guarded(lambda: self.ask(point))
 
-    def _improved(self, event: Any) -> None:
+    def _on_incumbent(self, event: Any) -> None:
         self.best = np.array(event.data_out.mip_solution, dtype=float)
-        self._look(event, self.best)
+        self._on_bound(event, self.best)
 
-    def _interrupt(self, event: Any) -> None:
+    def _on_interrupt_check(self, event: Any) -> None:
         if self._supervisor.stopping:
             event.interrupt()
 

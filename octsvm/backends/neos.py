@@ -143,7 +143,7 @@ class _Job:
         stub.with_suffix(".nl").write_bytes(Path(self._request.nl.path).read_bytes())
         client = self._client = _connected(self._request.spec, dict(self._request.limits.options))
         self._send(client, stub)
-        finished = supervisor.wait(lambda: self._look(client))
+        finished = supervisor.wait(lambda: self._poll(client))
         if not finished and not supervisor.called_off:
             finished = self._ask_server(client)  # it may have ended since the last question
         if not finished:
@@ -169,7 +169,7 @@ class _Job:
         self._next = time.monotonic() + self._pause
         self._log.text(f"job {self._number[0]} sent to {client.address}")
 
-    def _look(self, client: _Client) -> bool:
+    def _poll(self, client: _Client) -> bool:
         """Wait a short while, and ask the server where it is time to; whether the job has ended."""
         left = min(self._next - time.monotonic(), self._supervisor.left())
         time.sleep(max(0.0, min(0.05, left)))

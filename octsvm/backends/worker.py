@@ -56,9 +56,9 @@ def main() -> int:
     reporter = Reporter(send)
 
     def listen() -> None:
-        told = commands.read(1)
+        command = commands.read(1)
         reporter.stop()
-        if not told:
+        if not command:
             time.sleep(LAST_SECONDS)
             os._exit(3)
 

@@ -93,7 +93,7 @@ def _client(scheduler: str, jobs: int) -> Iterator[Any]:
     with contextlib.ExitStack() as stack:
         address: Any = scheduler
         if scheduler == "local":
-            with _deaf():
+            with _ignore_interrupts():
                 address = stack.enter_context(
                     LocalCluster(
                         n_workers=jobs,
@@ -113,8 +113,8 @@ def _client(scheduler: str, jobs: int) -> Iterator[Any]:
 
 
 @contextlib.contextmanager
-def _deaf() -> Iterator[None]:
-    """Processes that begin meanwhile never hear of Ctrl-C: stopping them is for this one."""
+def _ignore_interrupts() -> Iterator[None]:
+    """Processes that start meanwhile ignore Ctrl-C: stopping them is for this one."""
     try:
         before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     except ValueError:  # signals belong to the main thread, and this is another one
