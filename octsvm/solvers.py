@@ -13,7 +13,7 @@ import os
 import re
 import shutil
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
@@ -368,19 +368,21 @@ class Table(dict[str, SolverSpec]):
     prefer: tuple[str, ...] = ()
 
 
-@lru_cache(maxsize=8)
-def _read(paths: tuple[tuple[Path, float], ...]) -> Table:
-    content: dict[str, Any] = {}
-    sources: list[tuple[Path, dict[str, Any], yaml.Node | None]] = []
-    for path, _ in paths:
-        part, node = _parse(path)
-        sources.append((path, part, node))
-        content = merge(content, part)
+class _Sources:
+    """The files of a table, later ones over earlier ones; it knows where a mistake stands."""
 
-    def mistake(text: str, *keys: Any) -> InvalidSolverTable:
-        # The last file that has these keys is the one whose word counts.
-        best: tuple[Path, int | None, int] = (sources[-1][0], None, -1)
-        for path, part, node in sources:
+    def __init__(self, paths: Sequence[Path]) -> None:
+        self.content: dict[str, Any] = {}
+        self._files: list[tuple[Path, dict[str, Any], yaml.Node | None]] = []
+        for path in paths:
+            part, node = _parse(path)
+            self._files.append((path, part, node))
+            self.content = merge(self.content, part)
+
+    def mistake(self, text: str, *keys: Any) -> InvalidSolverTable:
+        """The error for what stands at ``keys``: in the last file that has them, whose word counts."""
+        best: tuple[Path, int | None, int] = (self._files[-1][0], None, -1)
+        for path, part, node in self._files:
             depth, at = 0, part
             for key in keys:
                 if not isinstance(at, (dict, list)) or (isinstance(at, dict) and key not in at):
@@ -392,53 +394,64 @@ def _read(paths: tuple[tuple[Path, float], ...]) -> Table:
         where = f"{best[0]}, line {best[1]}" if best[1] else str(best[0])
         return InvalidSolverTable(f"{where}: {text}")
 
-    known = content.get("classes") or []
-    entries = content["solvers"]
+
+@lru_cache(maxsize=8)
+def _read(paths: tuple[tuple[Path, float], ...]) -> Table:
+    sources = _Sources([path for path, _ in paths])
+    entries = sources.content["solvers"]
     out = Table()
     for name in entries:
-        entry = _inherited(entries, name, mistake)
-        try:
-            spec = SolverSpec(**(entry | {"name": str(name)}))
-        except ValidationError as error:
-            first = error.errors()[0]
-            # pydantic names the branch of a union too; those are no keys of the file
-            keys = tuple(k for k in first["loc"] if k not in ("str", "Option"))
-            keys += getattr(first.get("ctx", {}).get("error"), "keys", ())
-            field = ".".join(map(str, keys))
-            allowed = ", ".join(k for k in SolverSpec.model_fields if k != "name")
-            more = f" The keys of an entry are {allowed}." if first["type"] == "extra_forbidden" else ""
-            raise mistake(
-                f"solver {str(name)!r}: {field + ': ' if field else ''}{first['msg']}.{more}",
-                "solvers",
-                name,
-                *keys,
-            ) from None
-        except TypeError as error:
-            raise mistake(f"solver {str(name)!r}: {error}", "solvers", name) from None
-        wrong = [c for c in spec.classes if c not in known]
-        if wrong:
-            raise mistake(
-                f"solver {str(name)!r}: {wrong[0]!r} is no problem class; there are {', '.join(known)}.",
-                "solvers",
-                name,
-                "classes",
-                spec.classes.index(wrong[0]),
-            )
-        out[str(name)] = spec
+        out[str(name)] = _entry(sources, name)
     for name, spec in out.items():
         if spec.otherwise and spec.otherwise not in out:
-            raise mistake(
+            raise sources.mistake(
                 f"solver {name!r}: otherwise names {spec.otherwise!r}, which is no entry.",
                 "solvers",
                 name,
                 "otherwise",
             )
-    preferred = content.get("prefer") or list(out)
+    preferred = sources.content.get("prefer") or list(out)
     for k, name in enumerate(preferred):
         if name not in out:
-            raise mistake(f"prefer names {name!r}, which is no entry.", "prefer", k)
+            raise sources.mistake(f"prefer names {name!r}, which is no entry.", "prefer", k)
     out.prefer = tuple(preferred)
     return out
+
+
+def _entry(sources: _Sources, name: Any) -> SolverSpec:
+    """One entry, checked."""
+    entry = _inherited(sources.content["solvers"], name, sources.mistake)
+    try:
+        spec = SolverSpec(**(entry | {"name": str(name)}))
+    except ValidationError as error:
+        raise _refused(sources, name, error) from None
+    except TypeError as error:
+        raise sources.mistake(f"solver {str(name)!r}: {error}", "solvers", name) from None
+    known = sources.content.get("classes") or []
+    wrong = [c for c in spec.classes if c not in known]
+    if wrong:
+        raise sources.mistake(
+            f"solver {str(name)!r}: {wrong[0]!r} is no problem class; there are {', '.join(known)}.",
+            "solvers",
+            name,
+            "classes",
+            spec.classes.index(wrong[0]),
+        )
+    return spec
+
+
+def _refused(sources: _Sources, name: Any, error: ValidationError) -> InvalidSolverTable:
+    """The first mistake that the check of an entry found."""
+    first = error.errors()[0]
+    # pydantic names the branch of a union too; those are no keys of the file
+    keys = tuple(k for k in first["loc"] if k not in ("str", "Option"))
+    keys += getattr(first.get("ctx", {}).get("error"), "keys", ())
+    field = ".".join(map(str, keys))
+    allowed = ", ".join(k for k in SolverSpec.model_fields if k != "name")
+    more = f" The keys of an entry are {allowed}." if first["type"] == "extra_forbidden" else ""
+    return sources.mistake(
+        f"solver {str(name)!r}: {field + ': ' if field else ''}{first['msg']}.{more}", "solvers", name, *keys
+    )
 
 
 def _inherited(entries: dict[str, Any], name: Any, mistake: Any) -> dict[str, Any]:

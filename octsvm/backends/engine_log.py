@@ -5,17 +5,16 @@ from __future__ import annotations
 import collections
 import contextlib
 import logging
-import os
 import re
-import shutil
 import sys
 import threading
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import IO, Any
 
 from ..solvers import SolverSpec
 
 KEPT = 400  # lines
+TAIL = 6  # lines that an error quotes
 LONGEST = 1 << 16  # bytes of a line; what is longer is cut into several
 
 
@@ -61,7 +60,7 @@ class EngineLog:
         ]
         self._lock = threading.Lock()
 
-    def drain(self, stream: BinaryIO) -> None:
+    def drain(self, stream: IO[bytes]) -> None:
         """Read ``stream`` to its end; an engine whose pipe is not read would stand still."""
         try:
             for raw in iter(lambda: stream.readline(LONGEST), b""):
@@ -120,6 +119,11 @@ class EngineLog:
         with self._lock:
             return [line.strip() for line in self._lines if line.strip()][-count:]
 
+    def ending(self) -> str:
+        """The last lines as the end of an error's text; empty where there are none."""
+        lines = self.tail(TAIL)
+        return ". The end of its log: " + " / ".join(lines) if lines else ""
+
     def close(self) -> None:
         """Close the file."""
         with self._lock:
@@ -127,8 +131,3 @@ class EngineLog:
                 with contextlib.suppress(OSError):
                     self._file.close()
                 self._file = None
-
-
-def discard(folder: str | os.PathLike[str]) -> None:
-    """Remove a folder of temporary files, whatever is in it."""
-    shutil.rmtree(folder, ignore_errors=True)

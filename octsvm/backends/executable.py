@@ -11,12 +11,7 @@ import contextlib
 import math
 import os
 import re
-import signal
-import subprocess
-import sys
-import tempfile
-import threading
-import time
+from dataclasses import dataclass, replace
 from pathlib import Path
 from string import Formatter
 from typing import Any
@@ -25,28 +20,26 @@ import numpy as np
 
 from ..errors import EngineFailed, InvalidParameter, InvalidSolutionFile, OutputNotWritable
 from ..solvers import SolverSpec, expand
-from .child import GRACE, PATIENCE, TAIL, death, own_limit, settings
-from .engine_log import EngineLog, discard
-from .matrix_program import SEEDS, Array, Limits, LinearProgram, Outcome, Watch, claimed_bound
+from .child import settings
+from .engine_log import EngineLog
+from .matrix_program import SEEDS, Array, Limits, LinearProgram, Outcome, Request, Watch
 from .mps import write_model
 from .solution_formats import SolutionFile, read
+from .supervisor import Supervisor, bound_to_this_process, death
 
 ASL_STOPS = ((100, "optimal"), (200, "numeric"), (300, "infeasible"), (400, "unbounded"), (500, "time_limit"))
 ASL_INTERRUPTED = 422
-# Runs a program that is killed when this process dies (Linux): its group is its own, so that nothing else would reach it.
-LAUNCHER = """
-import ctypes, os, signal, sys
-signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-ctypes.CDLL(None).prctl(1, signal.SIGKILL)
-if os.getppid() != int(sys.argv[1]):
-    os._exit(3)
-try:
-    os.execv(sys.argv[2], sys.argv[2:])
-except OSError as error:
-    print(f"{sys.argv[2]} could not be started: {error.strerror}", flush=True)
-    os._exit(127)
-"""
 LIMITS = ("time_limit", "node_limit", "error")
+
+
+@dataclass(frozen=True)
+class _Call:
+    """How the program is called: where it writes its solution, the options that it has, what became of the start."""
+
+    argv: list[str]
+    solution: str
+    options: dict[str, Any]
+    start: str
 
 
 def solve(
@@ -68,102 +61,146 @@ def solve(
     EngineFailed
         The program could not be started.
     """
-    began = time.monotonic()
-    scale = program.cost_scale(limits.size) if nl is None else nl.scale
+    request = Request(program, spec, limits, nl)
+    supervisor = Supervisor(limits.seconds, watch)
     own = dict(limits.options)
     if own and spec.option_file is None and not spec.own_option:
         raise InvalidParameter(
             f"{spec.title} has no way to take options of your own here ({', '.join(own)})."
         )
     log = EngineLog(spec, limits.log)
-    folder = None
     try:
-        folder = Path(tempfile.mkdtemp(prefix="octsvm-"))
-        model = _model_file(program, spec, scale, folder, nl)
-        used = settings(spec, limits, own)
-        start_state = ""
-        start_file = None
-        if start is not None:
-            start_state = "unsupported" if spec.start.passes == "none" else ""
-            if spec.start.passes != "none" and program.integer.any():
-                start_file = _start_file(program, spec, start, folder)
-        left = max(0.1, limits.seconds - (time.monotonic() - began))
-        values = _values(spec, limits, model, folder, start_file, left)
-        argv = _arguments(spec, values, own)
-        if spec.option_file is not None:
-            _option_file(spec, used, min(left, own_limit(limits, spec.native("time_limit") or "")), folder)
-        code, killed, pressed, asked = _run(spec, argv, folder, limits, began, log, watch)
-        late = time.monotonic() > began + limits.seconds
-        found, trouble = _answer(spec, values["solution"])
-        if own:
-            _check_refused(spec, own, log, found is None and not (killed or pressed or asked))
+        with contextlib.closing(log), supervisor:
+            call = _prepare(request, start, supervisor)
+            code = _run(spec, call.argv, log, supervisor)
+            found, trouble = _answer(spec, call.solution)
+            if own:
+                stopped = supervisor.ended or supervisor.called_off
+                _check_refused(spec, own, log, found is None and not stopped)
     except OSError as error:
         raise OutputNotWritable(
             f"A file for {spec.title} cannot be written: {error.strerror or error}. TMPDIR names another folder for "
             "temporary files."
         ) from None
-    finally:
-        log.close()
-        if folder is not None:
-            discard(folder)
-    x = None
-    stop, native = "error", ""
-    if found is not None:
-        stop, native = _stop(spec, found, log.stop)
-        if found.has_point and stop not in ("infeasible", "unbounded", "inf_or_unbd"):
-            x = _point(program, found, nl)
-    bound = -np.inf
-    if log.bound is not None:
-        bound = log.bound / scale + (program.offset if nl is None else 0.0)
-    if stop in ("optimal", "gap_limit") and x is not None and found is not None:
-        # Its log names the bound now and then only; what it says at the end is that the gap is closed.
-        claimed = program.objective(x)
-        if found.objective is not None and nl is None:
-            claimed = found.objective / scale + program.offset
-        if abs(claimed - program.objective(x)) <= 1e-6 * max(1.0, abs(claimed)):
-            bound = max(bound, claimed_bound(claimed, limits, spec.native("gap")))
-    failure = ""
     if found is None:
-        if killed or pressed or asked:
-            stop = "time_limit" if late and not (asked or pressed) else "interrupted"
-            failure = f"{spec.title} did not stop when told to, and was ended" if killed else ""
-        else:
-            said = trouble or "it wrote no solution file"
-            failure = f"{spec.title} broke down: {said}, and {death(code)}"
-            lines = log.tail(TAIL)
-            if lines:
-                failure += ". The end of its log: " + " / ".join(lines)
-    elif stop == "interrupted" and late and not (asked or pressed):
-        stop = "time_limit"
-    elif (asked or pressed) and stop in LIMITS:
+        said = f"{trouble or 'it wrote no solution file'}, and {death(code)}"
+        return _unanswered(request, call, said, log, supervisor)
+    return _answered(request, call, found, log, supervisor)
+
+
+def _prepare(request: Request, start: Array | None, supervisor: Supervisor) -> _Call:
+    """Write what the program reads."""
+    program, spec, limits = request.program, request.spec, request.limits
+    own = dict(limits.options)
+    folder = supervisor.make_folder()
+    model = _model_file(request, folder)
+    used = settings(spec, limits, own)
+    start_state, start_file = "", None
+    if start is not None:
+        if spec.start.passes == "none":
+            start_state = "unsupported"
+        elif program.integer.any():
+            start_file = _start_file(program, spec, start, folder)
+    left = max(0.1, supervisor.left())
+    values = _values(spec, limits, model, start_file, left)
+    if spec.option_file is not None:
+        _option_file(spec, used, min(left, request.seconds), folder)
+    return _Call(_arguments(spec, values, own), values["solution"], used, start_state)
+
+
+def _run(spec: SolverSpec, argv: list[str], log: EngineLog, supervisor: Supervisor) -> int | None:
+    """Run the program to its end; its exit code."""
+    env = os.environ | {key: expand(value) for key, value in spec.env.items()}
+    try:
+        supervisor.start(bound_to_this_process(argv), env, output=log.drain)
+    except OSError as error:
+        raise EngineFailed(
+            f"{spec.title} could not be started: {error.strerror or error}. See whether it runs by itself, or get it anew: "
+            f"{spec.install}."
+        ) from None
+
+    def finished() -> bool:
+        ended = supervisor.poll(0.05)
+        supervisor.ask(-np.inf, log.nodes)
+        return ended
+
+    supervisor.wait(finished, supervisor.interrupt)
+    return supervisor.end()
+
+
+def _answered(
+    request: Request, call: _Call, found: SolutionFile, log: EngineLog, supervisor: Supervisor
+) -> Outcome:
+    """The outcome of a program that wrote a solution file."""
+    stop, native = _stop(request.spec, found, log.stop)
+    x = None
+    if found.has_point and stop not in ("infeasible", "unbounded", "inf_or_unbd"):
+        x = _point(request, found)
+    bound = _logged_bound(request, log)
+    if stop in ("optimal", "gap_limit") and x is not None:
+        bound = max(bound, _claimed_bound(request, found, x))
+    if stop == "interrupted":
+        stop = supervisor.reason
+    elif supervisor.called_off and stop in LIMITS:
         stop = "interrupted"  # a program has few words for why it ended early
     if stop == "infeasible":
         bound = np.inf
     elif stop in ("unbounded", "inf_or_unbd"):
         bound = -np.inf
-    failure = "; ".join(text for text in (failure, log.trouble) if text)
-    return Outcome(
-        stop,
-        x,
-        np.inf if x is None else program.objective(x),
-        bound,
-        log.nodes,
-        start=start_state or log.start,
-        native=native,
-        failure=failure,
-        version=log.version,
-        options=used,
+    return _outcome(
+        request, call, log, Outcome(stop, x, request.objective(x), bound, log.nodes, native=native)
     )
 
 
-def _model_file(program: LinearProgram, spec: SolverSpec, scale: float, folder: Path, nl: Any) -> Path:
-    if nl is not None:
+def _unanswered(request: Request, call: _Call, said: str, log: EngineLog, supervisor: Supervisor) -> Outcome:
+    """The outcome of a program without a solution file, which broke down or was ended."""
+    title = request.spec.title
+    if supervisor.ended or supervisor.called_off:
+        stop = supervisor.reason
+        failure = f"{title} did not stop when told to, and was ended" if supervisor.ended else ""
+    else:
+        stop, failure = "error", f"{title} broke down: {said}{log.ending()}"
+    bound = _logged_bound(request, log)
+    return _outcome(request, call, log, Outcome(stop, None, np.inf, bound, log.nodes, failure=failure))
+
+
+def _outcome(request: Request, call: _Call, log: EngineLog, outcome: Outcome) -> Outcome:
+    """The outcome with what is told of every run."""
+    return replace(
+        outcome,
+        start=call.start or log.start,
+        failure="; ".join(text for text in (outcome.failure, log.trouble) if text),
+        version=log.version,
+        options=call.options,
+    )
+
+
+def _logged_bound(request: Request, log: EngineLog) -> float:
+    """The last bound of the log, which leaves out the objective's constant where the file has none."""
+    if log.bound is None:
+        return -np.inf
+    return log.bound / request.scale + (request.program.offset if request.nl is None else 0.0)
+
+
+def _claimed_bound(request: Request, found: SolutionFile, x: Array) -> float:
+    """What the program claims at its end, where its objective is the point's: the gap is closed."""
+    # Its log names the bound now and then only.
+    objective = claimed = request.program.objective(x)
+    if found.objective is not None and request.nl is None:
+        claimed = found.objective / request.scale + request.program.offset
+    if abs(claimed - objective) > 1e-6 * max(1.0, abs(claimed)):
+        return -np.inf
+    return request.claimed_bound(claimed)
+
+
+def _model_file(request: Request, folder: Path) -> Path:
+    if request.nl is not None:
         # Into its own folder: an AMPL solver writes its solution next to the model.
         path = folder / "model.nl"
-        path.write_bytes(Path(nl.path).read_bytes())
+        path.write_bytes(Path(request.nl.path).read_bytes())
         return path
-    path = folder / f"model.{spec.format}"
-    write_model(program, path, scale)
+    path = folder / f"model.{request.spec.format}"
+    write_model(request.program, path, request.scale)
     return path
 
 
@@ -181,9 +218,10 @@ def _start_file(program: LinearProgram, spec: SolverSpec, start: Array, folder: 
 
 
 def _values(
-    spec: SolverSpec, limits: Limits, model: Path, folder: Path, start: Path | None, seconds: float
+    spec: SolverSpec, limits: Limits, model: Path, start: Path | None, seconds: float
 ) -> dict[str, Any]:
     """What the placeholders of the arguments stand for; None where a thing is not there."""
+    folder = model.parent
     solution = model.with_suffix(".sol") if spec.answer == "asl" else folder / "solution.txt"
     return {
         "model": str(model),
@@ -233,75 +271,6 @@ def _option_file(spec: SolverSpec, used: dict[str, Any], seconds: float, folder:
     (folder / spec.option_file.name).write_text(text, encoding="utf-8")
 
 
-def _run(
-    spec: SolverSpec,
-    argv: list[str],
-    folder: Path,
-    limits: Limits,
-    began: float,
-    log: EngineLog,
-    watch: Watch | None,
-) -> tuple[int | None, bool, bool, bool]:
-    """Run it to its end: exit code; whether it was killed; whether Ctrl-C, or ``watch``, asked it to stop."""
-    env = os.environ | {key: expand(value) for key, value in spec.env.items()}
-    if sys.platform == "linux":
-        argv = [sys.executable, "-I", "-S", "-c", LAUNCHER, str(os.getpid()), *argv]
-    try:
-        process = subprocess.Popen(
-            argv,
-            cwd=folder,
-            env=env,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-    except OSError as error:
-        raise EngineFailed(
-            f"{spec.title} could not be started: {error.strerror or error}. See whether it runs by itself, or get it anew: "
-            f"{spec.install}."
-        ) from None
-    reader = threading.Thread(target=log.drain, args=(process.stdout,), daemon=True)
-    reader.start()
-
-    def signalled(number: int) -> None:
-        with contextlib.suppress(OSError):
-            if hasattr(os, "killpg"):
-                os.killpg(process.pid, number)
-            else:
-                process.send_signal(number)
-
-    killed = pressed = asked = False
-    stop_at, kill_at = began + limits.seconds + PATIENCE, np.inf
-    try:
-        while process.poll() is None:
-            try:
-                now = time.monotonic()
-                if (asked or pressed or now > stop_at) and kill_at == np.inf:
-                    signalled(signal.SIGINT)
-                    kill_at = now + GRACE
-                if now > kill_at:
-                    killed = True
-                    break
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    process.wait(0.05)
-                if watch is not None and not asked and watch(-np.inf, log.nodes, None):
-                    asked = True
-            except KeyboardInterrupt:  # may arrive at any line
-                pressed = True
-    finally:
-        code = process.poll()
-        signalled(signal.SIGKILL)  # whatever it started ends with it
-        with contextlib.suppress(OSError):
-            process.kill()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(5)
-        reader.join(2)
-        with contextlib.suppress(OSError, ValueError):
-            process.stdout.close()  # type: ignore[union-attr]
-    return code, killed, pressed, asked
-
-
 def _check_refused(spec: SolverSpec, own: dict[str, Any], log: EngineLog, died: bool) -> None:
     """Whether the log refuses an option of the caller's: in the entry's words, or by name where there is no answer.
 
@@ -345,17 +314,12 @@ def _stop(spec: SolverSpec, found: SolutionFile, logged: str) -> tuple[str, str]
     return logged or ("optimal" if found.has_point else "error"), words
 
 
-def _point(program: LinearProgram, found: SolutionFile, nl: Any) -> Array | None:
-    x = np.clip(np.zeros(program.n), program.low, program.high)
+def _point(request: Request, found: SolutionFile) -> Array | None:
     if found.ordered is not None:
-        columns = np.arange(program.n) if nl is None else nl.columns
-        if len(found.ordered) != len(columns):
-            return None
-        x[columns] = found.ordered
-    else:
-        assert found.values is not None
-        x[:] = 0.0
-        for name, value in found.values.items():
-            if name[0] == "c" and name[1:].isdigit() and int(name[1:]) < program.n:
-                x[int(name[1:])] = value
+        return request.point(found.ordered)
+    assert found.values is not None
+    x = np.zeros(request.program.n)
+    for name, value in found.values.items():
+        if name[0] == "c" and name[1:].isdigit() and int(name[1:]) < len(x):
+            x[int(name[1:])] = value
     return x if np.isfinite(x).all() else None

@@ -7,9 +7,10 @@ deadline work while the solver holds the processor), and checks that each option
 from __future__ import annotations
 
 import atexit
+import contextlib
 import threading
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import highspy
@@ -18,9 +19,12 @@ import numpy as np
 from ..errors import EngineFailed, InvalidParameter
 from ..solvers import SolverSpec
 from .engine_log import EngineLog
-from .matrix_program import SEEDS, Array, Limits, LinearProgram, Outcome, Row, Watch
+from .matrix_program import SEEDS, Array, Limits, LinearProgram, Outcome, Request, Row, Watch
+from .supervisor import Supervisor
 
-GRACE = 1.0  # seconds past the limit after which a solve is told to stop; twice that, and it is left behind
+PATIENCE = (
+    1.0  # seconds past the limit after which a solve is told to stop; what does not stop then is left behind
+)
 
 _STOPS = {
     highspy.HighsModelStatus.kOptimal: "optimal",
@@ -41,7 +45,7 @@ _left_behind: list[threading.Event] = []  # solves that did not stop when told t
 
 
 @atexit.register
-def _await_those_left_behind() -> None:
+def _wait_for_left_behind() -> None:
     # A solver thread that still runs when the process ends would abort it.
     for done in _left_behind:
         done.wait(30)
@@ -97,16 +101,56 @@ def _native(program: LinearProgram, spec: SolverSpec, limits: Limits, scale: flo
     return h
 
 
-def _run(h: Any, seconds: float, stop: threading.Event, tick: Callable[[], None]) -> tuple[bool, bool]:
-    """Run in a thread of its own: whether it finished (or was left behind), and whether Ctrl-C was pressed.
+class _Progress:
+    """What the callbacks of a running engine tell, and ask.
 
-    Ctrl-C, and an exception of ``tick``, set ``stop`` and wait for the end.
+    It must not hold the native model: the model holds its methods, and would never be freed.
+    """
 
-    ``tick`` is called about ten times a second meanwhile: HiGHS itself may be silent for long.
+    def __init__(self, request: Request, supervisor: Supervisor) -> None:
+        self._request, self._supervisor = request, supervisor
+        self.best: Array | None = None
+        self.bound, self.nodes = -np.inf, 0
+
+    def subscribe(self, h: Any) -> None:
+        """Be called by the engine from now on."""
+        if self._request.program.integer.any():
+            h.cbMipImprovingSolution.subscribe(self._on_incumbent)
+            h.cbMipLogging.subscribe(self._on_bound)
+            h.cbMipInterrupt.subscribe(self._on_interrupt_check)
+        h.cbSimplexInterrupt.subscribe(self._on_interrupt_check)
+
+    def ask(self, point: Array | None = None) -> None:
+        """Tell the callback what is known, until the solve is to stop."""
+        if not self._supervisor.stopping:
+            self._supervisor.ask(self.bound, self.nodes, point)
+
+    def _on_bound(self, event: Any, point: Array | None = None) -> None:
+        out = event.data_out
+        self.nodes = max(self.nodes, int(out.mip_node_count))
+        self.bound = float(out.mip_dual_bound) / self._request.scale
+        self._supervisor.guarded(lambda: self.ask(point))
+
+    def _on_incumbent(self, event: Any) -> None:
+        self.best = np.array(event.data_out.mip_solution, dtype=float)
+        self._on_bound(event, self.best)
+
+    def _on_interrupt_check(self, event: Any) -> None:
+        if self._supervisor.stopping:
+            event.interrupt()
+
+
+def _run(h: Any, progress: _Progress, supervisor: Supervisor) -> bool:
+    """Run in a thread of its own; whether it ended, rather than being left behind.
+
+    Raises
+    ------
+    EngineFailed
     """
     if all(done.is_set() for done in _left_behind):
         highspy.Highs.resetGlobalScheduler(True)  # otherwise a second thread count is refused
     failure: list[BaseException] = []
+    done = threading.Event()
 
     def work() -> None:
         try:
@@ -116,46 +160,22 @@ def _run(h: Any, seconds: float, stop: threading.Event, tick: Callable[[], None]
         finally:
             done.set()
 
-    # Not Thread.join: interrupted by Ctrl-C, it takes the thread for finished while it still runs.
-    done = threading.Event()
-    thread = threading.Thread(target=work, daemon=True)
-    deadline = time.monotonic() + seconds
-    asked = [0.0]
+    def finished() -> bool:
+        # Not Thread.join: interrupted by Ctrl-C, it takes the thread for finished while it still runs.
+        if done.wait(0.1):
+            return True
+        supervisor.guarded(progress.ask)  # HiGHS itself may be silent for long
+        return False
 
-    def wait() -> bool:
-        while not done.wait(0.1):
-            tick()
-            now = time.monotonic()
-            if now > deadline + GRACE:
-                stop.set()
-            if stop.is_set():
-                asked[0] = asked[0] or now
-                if now > asked[0] + GRACE:
-                    _left_behind.append(done)
-                    return False
-        return True
-
-    thread.start()
-    pressed, broken = False, None
-    while True:
-        try:
-            finished = wait()
-            break
-        except KeyboardInterrupt:  # it may arrive at any line of the wait
-            pressed = True
-            stop.set()
-        except (
-            BaseException
-        ) as error:  # of the caller's callback: the solver must have ended before it goes on
-            broken = broken or error
-            stop.set()
-    if broken is not None:
-        raise broken
-    if not finished:
-        return False, pressed
-    if failure:
+    threading.Thread(target=work, daemon=True).start()
+    ended = supervisor.wait(finished)
+    if not ended:
+        _left_behind.append(done)
+    if supervisor.error is not None:
+        raise supervisor.error
+    if ended and failure:
         raise EngineFailed(f"HiGHS broke down: {failure[0]}") from None
-    return True, pressed
+    return ended
 
 
 def solve(
@@ -171,14 +191,9 @@ def solve(
     ------
     EngineFailed
     """
-    scale = program.cost_scale(limits.size)
-    h = _native(program, spec, limits, scale, relax=False)
-    _set(h, spec.native("gap"), float(limits.gap))
-    _set(h, spec.native("gap_abs"), 1e-9)
-    if limits.nodes is not None:
-        _set(h, spec.native("node_limit"), int(limits.nodes))
-    for name, value in limits.options.items():
-        _set(h, name, value)
+    request = Request(program, spec, limits)
+    h = _native(program, spec, limits, request.scale, relax=False)
+    _set_limits(h, spec, limits)
     log = EngineLog(spec, limits.log)
     _set(h, "output_flag", True)
     h.cbLogging.subscribe(lambda event: log.text(event.message))
@@ -186,103 +201,71 @@ def solve(
         solution = highspy.HighsSolution()
         solution.col_value = np.asarray(start, dtype=float)
         h.setSolution(solution)
+    supervisor = Supervisor(limits.seconds, watch, patience=PATIENCE)
+    progress = _Progress(request, supervisor)
+    progress.subscribe(h)
+    with contextlib.closing(log), supervisor:
+        ended = _run(h, progress, supervisor)
+    outcome = _answered(h, request, progress, supervisor) if ended else _left(request, progress, supervisor)
+    return replace(outcome, start=log.start, version=version(), failure=outcome.failure or log.trouble)
 
-    stop = threading.Event()
-    asked: list[bool] = []
-    best: list[Array] = []
-    nodes, known = [0], [-np.inf]
-    one_at_a_time = threading.Lock()
 
-    broken: list[BaseException] = []
+def _set_limits(h: Any, spec: SolverSpec, limits: Limits) -> None:
+    _set(h, spec.native("gap"), float(limits.gap))
+    _set(h, spec.native("gap_abs"), 1e-9)
+    if limits.nodes is not None:
+        _set(h, spec.native("node_limit"), int(limits.nodes))
+    for name, value in limits.options.items():
+        _set(h, name, value)
 
-    def tell(point: Array | None) -> None:
-        if watch is not None and not stop.is_set():
-            with one_at_a_time:
-                if watch(known[0], nodes[0], point):
-                    asked.append(True)
-                    stop.set()
 
-    def tell_from_engine(point: Array | None) -> None:
-        try:
-            tell(point)
-        except BaseException as error:  # must not unwind through the engine
-            broken.append(error)
-            stop.set()
+def _left(request: Request, progress: _Progress, supervisor: Supervisor) -> Outcome:
+    """The outcome of a solve that did not stop: what it had found until then."""
+    return Outcome(
+        supervisor.reason,
+        progress.best,
+        request.objective(progress.best),
+        progress.bound,
+        progress.nodes,
+        failure=f"{request.spec.title} did not stop when told to, and was left behind",
+    )
 
-    def look(event: Any, point: Array | None) -> None:
-        out = event.data_out
-        nodes[0] = max(nodes[0], int(out.mip_node_count))
-        known[0] = float(out.mip_dual_bound) / scale
-        tell_from_engine(point)
 
-    def improved(event: Any) -> None:
-        point = np.array(event.data_out.mip_solution, dtype=float)
-        best[:] = [point]
-        look(event, point)
+def _status(h: Any, supervisor: Supervisor) -> str:
+    """Our reason for the end."""
+    stop = _STOPS.get(h.getModelStatus(), "error")
+    if supervisor.stopping and stop in ("interrupted", "error"):
+        stop = supervisor.reason  # stopped early on, HiGHS leaves its status unset
+    if supervisor.pressed and stop != "infeasible":
+        stop = "interrupted"
+    return stop
 
-    def interrupt(event: Any) -> None:
-        if stop.is_set():
-            event.interrupt()
 
-    mixed = bool(program.integer.any())
-    if mixed:
-        h.cbMipImprovingSolution.subscribe(improved)
-        h.cbMipLogging.subscribe(lambda event: look(event, None))
-        h.cbMipInterrupt.subscribe(interrupt)
-    h.cbSimplexInterrupt.subscribe(interrupt)
-
-    began = time.monotonic()
-    try:
-        finished, pressed = _run(h, limits.seconds, stop, lambda: tell(None))
-    finally:
-        log.close()
-    if broken:
-        raise broken[0]
-    late = time.monotonic() - began > limits.seconds
-    if not finished:
-        x = best[0] if best else None
-        reason = "time_limit" if late and not pressed else "interrupted"
-        return Outcome(
-            reason,
-            x,
-            np.inf if x is None else program.objective(x),
-            known[0],
-            nodes[0],
-            start=log.start,
-            version=version(),
-            failure=f"{spec.title} did not stop when told to, and was left behind",
-        )
-
-    status = _STOPS.get(h.getModelStatus(), "error")
-    if stop.is_set() and status in (
-        "interrupted",
-        "error",
-    ):  # stopped early on, HiGHS leaves its status unset
-        status = "time_limit" if late and not asked and not pressed else "interrupted"
-    if pressed and status != "infeasible":
-        status = "interrupted"
-    info = h.getInfo()
+def _answered(h: Any, request: Request, progress: _Progress, supervisor: Supervisor) -> Outcome:
+    """The outcome of a solve that ended."""
+    stop, info = _status(h, supervisor), h.getInfo()
+    mixed = bool(request.program.integer.any())
     x = None
     if int(info.primal_solution_status) == 2:
         x = np.array(h.getSolution().col_value, dtype=float)
-    elif best and status not in ("infeasible", "inf_or_unbd"):
-        x = best[0]
-    objective = np.inf if x is None else program.objective(x)
-    bound = float(info.mip_dual_bound) / scale if mixed else (objective if status == "optimal" else -np.inf)
-    if status == "infeasible":
+    elif progress.best is not None and stop not in ("infeasible", "inf_or_unbd"):
+        x = progress.best
+    objective = request.objective(x)
+    if stop == "infeasible":
         bound = np.inf
-    if abs(bound) >= 1e19 and status != "infeasible":
-        bound = -np.inf
+    else:
+        bound = objective if stop == "optimal" else -np.inf
+        if mixed:
+            bound = float(info.mip_dual_bound) / request.scale
+        if abs(bound) >= 1e19:
+            bound = -np.inf
     return Outcome(
-        status,
+        stop,
         x,
         objective,
         bound,
-        max(nodes[0], int(info.mip_node_count) if mixed else 0),
-        start=log.start,
+        max(progress.nodes, int(info.mip_node_count) if mixed else 0),
         native=h.modelStatusToString(h.getModelStatus()),
-        version=version(),
-        failure=log.trouble,
     )
 
 

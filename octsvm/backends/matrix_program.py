@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from pyomo.common.errors import InfeasibleConstraintException
 from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler
 
 from ..formulations.blocks.rows import uncollected
+from ..solvers import SolverSpec
 
 Array = NDArray[np.float64]
 SEEDS = 2_000_000_000  # larger ones are refused by some engines; ours are taken modulo this
@@ -294,6 +296,56 @@ class Outcome:
     version: str = ""
     startup: float = 0.0  # seconds that a process of the engine's own took to start and to load it
     options: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Request:
+    """One solve, as a backend is handed it.
+
+    Attributes
+    ----------
+    program : LinearProgram
+    spec : SolverSpec
+        The solver's entry in the table.
+    limits : Limits
+    nl : ModelFile or None
+        The .nl file that stands in for the program's arrays, with the program's column behind each of its variables.
+    """
+
+    program: LinearProgram
+    spec: SolverSpec
+    limits: Limits
+    nl: Any = None
+
+    @cached_property
+    def scale(self) -> float:
+        """What the objective is multiplied by for the engine."""
+        return self.program.cost_scale(self.limits.size) if self.nl is None else float(self.nl.scale)
+
+    @property
+    def seconds(self) -> float:
+        """The seconds of the limits, or fewer where the caller's own options ask for fewer by the solver's name."""
+        own = self.limits.options.get(self.spec.native("time_limit") or "")
+        return min(self.limits.seconds, float(own)) if isinstance(own, (int, float)) else self.limits.seconds
+
+    def point(self, values: Any) -> Array | None:
+        """What the engine says of its variables, as a point of the program; None for what cannot be one."""
+        width = self.program.n if self.nl is None else len(self.nl.columns)
+        if not isinstance(values, np.ndarray) or values.shape != (width,) or not np.isfinite(values).all():
+            return None
+        if self.nl is None:
+            return values
+        out = np.clip(np.zeros(self.program.n), self.program.low, self.program.high)
+        out[self.nl.columns] = values
+        return out
+
+    def objective(self, x: Array | None) -> float:
+        """The program's objective at a point; infinite without one."""
+        return np.inf if x is None else self.program.objective(x)
+
+    def claimed_bound(self, objective: float) -> float:
+        """The bound that the engine claims by saying that it is done; see :func:`claimed_bound`."""
+        return claimed_bound(objective, self.limits, self.spec.native("gap"))
 
 
 Watch = Callable[[float, int, Array | None], bool]

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import difflib
 import os
-import tempfile
 import time
 import xmlrpc.client
 from dataclasses import replace
@@ -29,10 +28,11 @@ from ..errors import (
     UnknownSolver,
 )
 from ..solvers import REMOTE, SolverSpec, neos_email
-from .engine_log import EngineLog, discard
+from .engine_log import EngineLog
 from .executable import ASL_INTERRUPTED, ASL_STOPS
-from .matrix_program import Array, Limits, LinearProgram, Outcome, Watch, claimed_bound
+from .matrix_program import Array, Limits, LinearProgram, Outcome, Request, Watch, claimed_bound
 from .solution_formats import SolutionFile, read
+from .supervisor import Supervisor
 
 SERVER = "OCTSVM_NEOS"  # address of another server that speaks its protocol
 CONNECT_SECONDS = 5.0
@@ -118,6 +118,88 @@ def address() -> str:
     return os.environ.get(SERVER) or f"{NEOS.scheme}://{NEOS.host}:{NEOS.port}"
 
 
+class _Job:
+    """A job on the server: sent, asked about while it runs, and fetched or ended.
+
+    Attributes
+    ----------
+    status : str
+        The server's word for it.
+    startup : float
+        Seconds until it was sent.
+    """
+
+    def __init__(self, request: Request, log: EngineLog, supervisor: Supervisor) -> None:
+        self._request, self._log, self._supervisor = request, log, supervisor
+        self._client: _Client | None = None
+        self._at_server: tuple[int, str] | None = None
+        self._pause, self._next = POLL_SECONDS[0], 0.0
+        self.status, self.startup = "not sent", 0.0
+
+    def run(self) -> tuple[SolutionFile | None, str]:
+        """Send it, wait for its end or for the limit, and fetch the answer: the solution file, or why there is none."""
+        supervisor = self._supervisor
+        stub = supervisor.make_folder() / "model"
+        stub.with_suffix(".nl").write_bytes(Path(self._request.nl.path).read_bytes())
+        client = self._client = _connected(self._request.spec, dict(self._request.limits.options))
+        self._send(client, stub)
+        finished = supervisor.wait(lambda: self._poll(client))
+        if not finished and not supervisor.called_off:
+            finished = self._ask_server(client)  # it may have ended since the last question
+        if not finished:
+            return None, ""
+        answer = _answer(client, self._number, stub, self.status)
+        self._at_server = None
+        return answer
+
+    @property
+    def _number(self) -> tuple[int, str]:
+        assert self._at_server is not None
+        return self._at_server
+
+    def _send(self, client: _Client, stub: Path) -> None:
+        try:
+            self._at_server = client.submit(client.formXML(str(stub)))
+        except (OSError, xmlrpc.client.Error, RuntimeError) as error:
+            raise EngineFailed(
+                f"The NEOS server does not take the job: {' '.join(str(error).split())}. Try again later, or another "
+                "solver."
+            ) from None
+        self.status, self.startup = "Waiting", time.monotonic() - self._supervisor.began
+        self._next = time.monotonic() + self._pause
+        self._log.text(f"job {self._number[0]} sent to {client.address}")
+
+    def _poll(self, client: _Client) -> bool:
+        """Wait a short while, and ask the server where it is time to; whether the job has ended."""
+        left = min(self._next - time.monotonic(), self._supervisor.left())
+        time.sleep(max(0.0, min(0.05, left)))
+        self._supervisor.ask(-np.inf, 0)
+        if self._supervisor.asked or time.monotonic() < self._next:
+            return False
+        ended = self._ask_server(client)
+        self._pause = min(2 * self._pause, POLL_SECONDS[1])
+        self._next = time.monotonic() + self._pause
+        return ended
+
+    def _ask_server(self, client: _Client) -> bool:
+        before, self.status = self.status, _status(client, self._number, self.status)
+        if self.status != before:
+            self._log.text(f"job {self._number[0]}: {self.status}")
+        return self.status not in RUNNING
+
+    def close(self) -> None:
+        """End it on the server where it still runs, and the connection."""
+        if self._client is None:
+            return
+        if self._at_server is not None:  # whoever waits behind us in the queue is glad
+            with contextlib.suppress(Exception, KeyboardInterrupt):
+                self._client.limit(KILL_SECONDS)
+                self._client.kill(*self._at_server)
+                self._log.text(f"job {self._at_server[0]} ended from here")
+        with contextlib.suppress(Exception):
+            self._client.transport.close()
+
+
 def solve(
     program: LinearProgram,
     spec: SolverSpec,
@@ -138,66 +220,29 @@ def solve(
         It does not take the job.
     OutputNotWritable
     """
-    own = dict(limits.options)
-    began = time.monotonic()
-    deadline = began + limits.seconds
+    request = Request(program, spec, limits, nl)
+    supervisor = Supervisor(limits.seconds, watch, patience=0.0, grace=0.0)
     log = EngineLog(spec, limits.log)
-    folder = Path(tempfile.mkdtemp(prefix="octsvm-"))
-    client: _Client | None = None
-    job: tuple[int, str] | None = None
-    status, pressed, asked = "not sent", False, False
+    job = _Job(request, log, supervisor)
     found: SolutionFile | None = None
     trouble = ""
-    startup = 0.0
     try:
-        stub = folder / "model"
-        stub.with_suffix(".nl").write_bytes(Path(nl.path).read_bytes())
-        client = _connected(spec, own)
-        try:
-            job = client.submit(client.formXML(str(stub)))
-        except (OSError, xmlrpc.client.Error, RuntimeError) as error:
-            raise EngineFailed(
-                f"The NEOS server does not take the job: {' '.join(str(error).split())}. Try again later, or another "
-                "solver."
-            ) from None
-        startup = time.monotonic() - began
-        log.text(f"job {job[0]} sent to {client.address}")
-        pause, status = POLL_SECONDS[0], "Waiting"
-        while status in RUNNING and not asked:
-            until = min(time.monotonic() + pause, deadline)
-            while time.monotonic() < until and not asked:
-                time.sleep(max(0.0, min(0.05, until - time.monotonic())))
-                asked = watch is not None and watch(-np.inf, 0, None)
-            if asked:
-                break
-            before, status = status, _status(client, job, status)
-            if status != before:
-                log.text(f"job {job[0]}: {status}")
-            if status in RUNNING and time.monotonic() >= deadline:
-                break
-            pause = min(2 * pause, POLL_SECONDS[1])
-        if status not in RUNNING:
-            found, trouble = _answer(client, job, stub, status)
-            job = None
+        with contextlib.closing(log), supervisor, contextlib.closing(job):
+            found, trouble = job.run()
     except KeyboardInterrupt:
-        pressed = True
+        supervisor.pressed = True
     except OSError as error:
         raise OutputNotWritable(
             f"The model's file for {spec.title} cannot be written: {error.strerror or error}. TMPDIR names another folder for "
             "temporary files."
         ) from None
-    finally:
-        if client is not None:
-            if job is not None:  # whoever waits behind us in the queue is glad
-                with contextlib.suppress(Exception, KeyboardInterrupt):
-                    client.limit(KILL_SECONDS)
-                    client.kill(*job)
-                    log.text(f"job {job[0]} ended from here")
-            with contextlib.suppress(Exception):
-                client.transport.close()
-        log.close()
-        discard(folder)
-    return _outcome(program, spec, limits, nl, found, trouble, status, pressed or asked, startup)
+    if found is not None:
+        outcome = _answered(request, found)
+    elif trouble:
+        outcome = _nothing("error", f"{spec.title} gave no answer: {trouble}")
+    else:
+        outcome = _cut_short(job.status, supervisor)
+    return replace(outcome, startup=job.startup)
 
 
 def _connected(spec: SolverSpec, own: dict[str, Any]) -> _Client:
@@ -239,41 +284,30 @@ def _answer(
         return None, f"no solution came back, but: {said or 'nothing'}"
 
 
-def _outcome(
-    program: LinearProgram,
-    spec: SolverSpec,
-    limits: Limits,
-    nl: Any,
-    found: SolutionFile | None,
-    trouble: str,
-    status: str,
-    ended: bool,
-    startup: float,
-) -> Outcome:
-    if found is None:
-        if trouble:
-            stop, failure = "error", f"{spec.title} gave no answer: {trouble}"
-        elif ended:
-            stop, failure = (
-                "interrupted",
-                f"the job on NEOS was ended from here while it was {status.lower()}",
-            )
-        else:
-            stop = "time_limit"
-            failure = (
-                "the job on NEOS was still waiting in the queue at the limit, and was ended; a longer time_limit lets it begin"
-                if status == "Waiting"
-                else "the job on NEOS was still running at the limit, and was ended; nothing comes back from such a job"
-            )
-        return Outcome(stop, None, np.inf, -np.inf, 0, failure=failure, startup=startup)
+def _nothing(stop: str, failure: str) -> Outcome:
+    return Outcome(stop, None, np.inf, -np.inf, 0, failure=failure)
+
+
+def _cut_short(status: str, supervisor: Supervisor) -> Outcome:
+    """The outcome of a job that was ended from here while it waited or ran."""
+    if supervisor.called_off:
+        return _nothing("interrupted", f"the job on NEOS was ended from here while it was {status.lower()}")
+    return _nothing(
+        "time_limit",
+        "the job on NEOS was still waiting in the queue at the limit, and was ended; a longer time_limit lets it begin"
+        if status == "Waiting"
+        else "the job on NEOS was still running at the limit, and was ended; nothing comes back from such a job",
+    )
+
+
+def _answered(request: Request, found: SolutionFile) -> Outcome:
+    """The outcome of a job whose solution file came back."""
+    spec, limits = request.spec, request.limits
     stop = _stop(found.code)
     x = None
-    whole = found.ordered is not None and len(found.ordered) == len(nl.columns)
-    if found.has_point and whole and stop not in ("infeasible", "unbounded"):
-        x = np.clip(np.zeros(program.n), program.low, program.high)
-        x[nl.columns] = found.ordered
-        x = x if np.isfinite(x).all() else None
-    objective = np.inf if x is None else program.objective(x)
+    if found.has_point and stop not in ("infeasible", "unbounded"):
+        x = request.point(found.ordered)
+    objective = request.objective(x)
     bound = -np.inf
     if stop == "infeasible":
         bound = np.inf
@@ -288,7 +322,6 @@ def _outcome(
         0,
         start="unsupported",
         native=" ".join(found.status.split()),
-        startup=startup,
         options=dict(limits.options),
     )
 

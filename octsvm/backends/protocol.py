@@ -6,7 +6,7 @@ import pickle
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -124,14 +124,14 @@ class Reporter:
             stopper()
 
 
-def write_message(stream: BinaryIO, content: Any) -> None:
+def write_message(stream: IO[bytes], content: Any) -> None:
     """One message, with its length before it."""
     body = pickle.dumps(content, protocol=pickle.HIGHEST_PROTOCOL)
     stream.write(_SIZE.pack(len(body)) + body)
     stream.flush()
 
 
-def read_message(stream: BinaryIO) -> Any:
+def read_message(stream: IO[bytes]) -> Any:
     """The next message.
 
     Raises

@@ -16,17 +16,10 @@ import threading
 import time
 from typing import Any
 
+from .launcher import die_with
 from .protocol import Refused, Reporter, read_message, write_message
 
 LAST_SECONDS = 3.0  # after which a process whose parent is gone ends itself
-
-
-def _die_with_the_parent(parent: int) -> None:
-    # An engine may hold Python's lock for long, so that no thread of ours notices the parent's end. Linux only.
-    with contextlib.suppress(Exception):
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL)
-        if parent and os.getppid() != parent:
-            os._exit(3)
 
 
 def _flush_what_engines_print() -> None:
@@ -59,13 +52,13 @@ def main() -> int:
                 os._exit(3)  # nobody listens any more
 
     name, parent = sys.argv[1], int(sys.argv[2])
-    _die_with_the_parent(parent)
+    die_with(parent)
     reporter = Reporter(send)
 
     def listen() -> None:
-        told = commands.read(1)
+        command = commands.read(1)
         reporter.stop()
-        if not told:
+        if not command:
             time.sleep(LAST_SECONDS)
             os._exit(3)
 

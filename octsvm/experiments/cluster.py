@@ -112,7 +112,7 @@ def _client(scheduler: str, jobs: int) -> Iterator[Any]:
 
 @contextlib.contextmanager
 def _ignore_interrupts() -> Iterator[None]:
-    """Processes that begin meanwhile never hear of Ctrl-C: stopping them is for this one."""
+    """Processes that start meanwhile ignore Ctrl-C: stopping them is for this one."""
     try:
         before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     except ValueError:  # signals belong to the main thread, and this is another one

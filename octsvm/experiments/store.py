@@ -163,7 +163,7 @@ def _host() -> str:
     return hashlib.sha256(" ".join(words or [platform.node(), str(uuid.getnode())]).encode()).hexdigest()[:16]
 
 
-def _born(pid: int) -> str:
+def _process_start_time(pid: int) -> str:
     """When a process of this system began, in a form to compare; "" where that cannot be told, "dead" if it is none."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
@@ -444,7 +444,7 @@ class Store:
         with self._change() as db:
             done = db.execute(
                 "INSERT INTO runs (host, pid, born, began, heartbeat, machine) VALUES (?, ?, ?, ?, ?, ?)",
-                (_host(), os.getpid(), _born(os.getpid()), now, now, json.dumps(machine())),
+                (_host(), os.getpid(), _process_start_time(os.getpid()), now, now, json.dumps(machine())),
             )
             return int(done.lastrowid or 0)
 
@@ -479,7 +479,7 @@ class Store:
         if ended is not None:
             return False
         if host == _host():
-            now = _born(pid)
+            now = _process_start_time(pid)
             if now == "dead" or (now and born and now != born):
                 return False
             if now and born:

@@ -54,13 +54,38 @@ def solve(job: Job, reporter: Reporter) -> Answer:
 
 def _solve(job: Job, reporter: Reporter) -> Answer:
     model = gp.Model()
-    infinity = GRB.INFINITY
     x = model.addMVar(
         job.n,
-        lb=np.maximum(job.low, -infinity),
-        ub=np.minimum(job.high, infinity),
+        lb=np.maximum(job.low, -GRB.INFINITY),
+        ub=np.minimum(job.high, GRB.INFINITY),
         vtype=np.where(job.integer, GRB.INTEGER, GRB.CONTINUOUS),
     )
+    _add_rows(job, model, x)
+    model.update()
+    variables = x.tolist()
+    _add_quadratics(job, model, variables)
+    for name, setting in job.settings.items():
+        try:
+            model.setParam(name, setting)
+        except (gp.GurobiError, TypeError, ValueError) as error:
+            raise Refused("option", f"{name} = {setting!r} ({error})") from None
+    if job.start is not None:
+        x.setAttr("Start", job.start)
+
+    def report(model: Any, where: int) -> None:
+        if where == GRB.Callback.MIPSOL:
+            reporter.point(model.cbGetSolution(variables))
+        elif where == GRB.Callback.MIP:
+            reporter.bound(model.cbGet(GRB.Callback.MIP_OBJBND), int(model.cbGet(GRB.Callback.MIP_NODCNT)))
+
+    reporter.on_stop(model.terminate)
+    model.setParam(job.time_option, max(0.0, job.deadline - time.monotonic()))
+    reporter.ready()
+    model.optimize(report)
+    return _answer(job, model, x)
+
+
+def _add_rows(job: Job, model: Any, x: Any) -> None:
     indptr, indices, data = job.matrix
     A = sp.csr_matrix((data, indices, indptr), shape=(job.m, job.n))
     has_low, has_high = np.isfinite(job.row_low), np.isfinite(job.row_high)
@@ -73,8 +98,10 @@ def _solve(job: Job, reporter: Reporter) -> Answer:
         rows = np.flatnonzero(chosen)
         if len(rows):
             model.addMConstr(A[rows], x, sense, side[rows])
-    model.update()
-    variables = x.tolist()
+
+
+def _add_quadratics(job: Job, model: Any, variables: list[Any]) -> None:
+    """The objective, and the quadratic rows."""
 
     def quadratic(first: Any, second: Any, coef: Any) -> Any:
         out = gp.QuadExpr()
@@ -91,30 +118,15 @@ def _solve(job: Job, reporter: Reporter) -> Answer:
             model.addQConstr(body >= lowest)
         if np.isfinite(highest):
             model.addQConstr(body <= highest)
-    for name, setting in job.settings.items():
-        try:
-            model.setParam(name, setting)
-        except (gp.GurobiError, TypeError, ValueError) as error:
-            raise Refused("option", f"{name} = {setting!r} ({error})") from None
-    if job.start is not None:
-        x.setAttr("Start", job.start)
-    mixed = bool(job.integer.any())
 
-    def watch(model: Any, where: int) -> None:
-        if where == GRB.Callback.MIPSOL:
-            reporter.point(model.cbGetSolution(variables))
-        elif where == GRB.Callback.MIP:
-            reporter.bound(model.cbGet(GRB.Callback.MIP_OBJBND), int(model.cbGet(GRB.Callback.MIP_NODCNT)))
 
-    reporter.on_stop(model.terminate)
-    model.setParam(job.time_option, max(0.0, job.deadline - time.monotonic()))
-    reporter.ready()
-    model.optimize(watch)
+def _answer(job: Job, model: Any, x: Any) -> Answer:
     status = int(model.Status)
     found: Any = None
     if model.SolCount > 0 and status not in (GRB.UNBOUNDED, GRB.INF_OR_UNBD):
         found = np.asarray(x.X, dtype=float)
     stop = _STOPS.get(status, "error")
+    mixed = bool(job.integer.any())
     try:
         bound: float = float(model.ObjBound) if mixed or stop != "optimal" else float(model.ObjVal)
     except (gp.GurobiError, AttributeError):

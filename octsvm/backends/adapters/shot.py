@@ -50,18 +50,18 @@ def solve(job: Job, reporter: Reporter) -> Answer:
     if not solver.setProblem(job.nl):
         raise RuntimeError("SHOT could not read the model")
 
-    told = [time.monotonic(), -np.inf]
+    reported = [time.monotonic(), -np.inf]
 
-    def look(context: Any) -> None:
+    def report_bound(context: Any) -> None:
         if reporter.stopping:
             context.terminate()
-        if context.globalDualBound > told[1] and time.monotonic() > told[0] + 0.05:
-            told[:] = [time.monotonic(), context.globalDualBound]
+        if context.globalDualBound > reported[1] and time.monotonic() > reported[0] + 0.05:
+            reported[:] = [time.monotonic(), context.globalDualBound]
             reporter.bound(context.globalDualBound, 0)
 
     places = SHOTpy.CallbackLocation
     solver.registerCallback(places.NewPrimalSolution, lambda context: reporter.point(context.point))
-    solver.registerCallback(places.TerminationCheck, look)
+    solver.registerCallback(places.TerminationCheck, report_bound)
     reporter.ready()
     solver.solveProblem()
     native = f"{solver.getModelReturnStatus().name}/{solver.getTerminationReason().name}"

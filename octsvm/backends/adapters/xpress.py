@@ -45,7 +45,24 @@ def _solve(job: Job, reporter: Reporter) -> Answer:
     write_mps(job, "model.mps")
     model = xp.problem()
     model.readProb("model.mps")
-    variables = model.getVariable()
+    _add_quadratics(job, model, model.getVariable())
+    for name, setting in job.settings.items():
+        try:
+            model.setControl(name, setting)
+        except Exception as error:
+            raise Refused("option", f"{name} = {setting!r} ({' '.join(str(error).split())})") from None
+    if job.integer.any():
+        if job.start is not None:
+            model.addMipSol(job.start.tolist(), list(range(job.n)), "start")
+        _report_progress(model, reporter)
+    reporter.on_stop(lambda: model.interrupt(xp.StopType.USER))
+    model.setControl(job.time_option, max(1e-3, job.deadline - time.monotonic()))
+    reporter.ready()
+    model.optimize()
+    return _answer(job, model)
+
+
+def _add_quadratics(job: Job, model: Any, variables: list[Any]) -> None:
     if job.quadratic_cost is not None:
         first, second, coef = job.quadratic_cost
         # Xpress halves the matrix of its objective, and takes one triangle.
@@ -67,33 +84,27 @@ def _solve(job: Job, reporter: Reporter) -> Answer:
             model.addConstraint(body >= float(low))
         if np.isfinite(high):
             model.addConstraint(body <= float(high))
-    for name, setting in job.settings.items():
-        try:
-            model.setControl(name, setting)
-        except Exception as error:
-            raise Refused("option", f"{name} = {setting!r} ({' '.join(str(error).split())})") from None
-    mixed = bool(job.integer.any())
-    if job.start is not None and mixed:
-        model.addMipSol(job.start.tolist(), list(range(job.n)), "start")
 
-    def improved(problem: Any, _: Any) -> None:
-        reporter.point(problem.getCallbackSolution())
-        moved(problem, None)
 
-    told = [0.0]
+def _report_progress(model: Any, reporter: Reporter) -> None:
+    """Report points as they are found, and the bound at most ten times a second."""
+    last = 0.0
 
-    def moved(problem: Any, _: Any, *more: Any) -> None:
-        if time.monotonic() > told[0] + 0.1:
-            told[0] = time.monotonic()
+    def report_bound(problem: Any, _: Any, *more: Any) -> None:
+        nonlocal last
+        if time.monotonic() > last + 0.1:
+            last = time.monotonic()
             reporter.bound(problem.attributes.bestbound, int(problem.attributes.nodes))
 
-    if mixed:
-        model.addIntsolCallback(improved, None, 0)
-        model.addMiplogCallback(moved, None, 0)
-    reporter.on_stop(lambda: model.interrupt(xp.StopType.USER))
-    model.setControl(job.time_option, max(1e-3, job.deadline - time.monotonic()))
-    reporter.ready()
-    model.optimize()
+    def report_point(problem: Any, _: Any) -> None:
+        reporter.point(problem.getCallbackSolution())
+        report_bound(problem, None)
+
+    model.addIntsolCallback(report_point, None, 0)
+    model.addMiplogCallback(report_bound, None, 0)
+
+
+def _answer(job: Job, model: Any) -> Answer:
     a = model.attributes
     solved, found, stopped = int(a.solvestatus), int(a.solstatus), int(a.stopstatus)
     native = f"solve {a.solvestatus}, solution {a.solstatus}, stop {a.stopstatus}"
@@ -110,5 +121,6 @@ def _solve(job: Job, reporter: Reporter) -> Answer:
     x = None
     if found in (1, 2):
         x = np.asarray(model.getSolution(), dtype=float)
+    mixed = bool(job.integer.any())
     bound = float(a.bestbound) if mixed else (float(a.objval) if stop == "optimal" else -np.inf)
     return Answer(stop, x, bound if abs(bound) < 1e19 else -np.inf, int(a.nodes) if mixed else 0, native)
