@@ -11,6 +11,7 @@ import pytest
 
 import octsvm
 from octsvm.formulations.base import structure
+from octsvm.options import SolveOptions
 from octsvm.solving import certificate, dispatch
 
 X = [[0, 0], [0, 1], [1, 0], [1, 1]]
@@ -46,8 +47,7 @@ def test_a_block_added_after_building_is_the_users_whatever_its_name() -> None:
 
 @pytest.mark.parametrize(("built", "bound"), [(True, 0.0), (False, -math.inf)])
 def test_the_bound_starts_at_zero_with_a_block_of_the_formulations_own(built: bool, bound: float) -> None:
-    result = dispatch.solve_from(
-        one_sided(built), None, optional_start=False, solver="highs", time_limit=60, work_limit={"rounds": 1},
-        gap=1e-4, threads=1, seed=0, log=None, callback=None, on_mismatch="raise", neighbourhoods=True,
+    result = dispatch.solve_with(
+        one_sided(built), SolveOptions(work_limit={"rounds": 1}), neighbourhoods=True
     )  # fmt: skip
     assert result.bound == bound

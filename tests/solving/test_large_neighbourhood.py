@@ -9,6 +9,7 @@ import pytest
 
 import octsvm
 from octsvm.formulations.blocks.roles import subject
+from octsvm.options import SolveOptions
 from octsvm.solving import dispatch, large_neighbourhood
 
 
@@ -28,9 +29,8 @@ def searched(monkeypatch: pytest.MonkeyPatch, *, depth: int, rounds: int) -> tup
 
     monkeypatch.setattr(large_neighbourhood.Search, "restricted", look)
     constant = octsvm.fit("oct", X, y, depth=depth, alpha=1e3).tree
-    result = dispatch.solve_from(
-        model, constant, optional_start=False, solver="highs", time_limit=60, work_limit={"rounds": rounds},
-        gap=1e-4, threads=1, seed=0, log=None, callback=None, on_mismatch="raise", neighbourhoods=True,
+    result = dispatch.solve_with(
+        model, SolveOptions(start=constant, work_limit={"rounds": rounds}), neighbourhoods=True
     )  # fmt: skip
     return seen, result
 
