@@ -129,6 +129,12 @@ def test_what_is_refused(given: dict[str, Any], says: str) -> None:
     assert says in str(refused.value)
 
 
+def test_the_page_on_solvers_names_every_option() -> None:
+    page = (ROOT / "docs" / "solvers.md").read_text(encoding="utf-8")
+    table = page[page.index("## Limits") : page.index("At any limit you get")]
+    assert [name for name in options.declarations() if f"`{name}`" not in table] == []
+
+
 def test_an_unknown_option_is_refused_with_the_nearest() -> None:
     model = octsvm.build("oct", [[0.0], [1.0]], ["a", "b"], depth=1)
     with pytest.raises(

@@ -274,3 +274,26 @@ def test_help_imports_no_bridge() -> None:
     code += "print([m for m in sys.modules if m.startswith('octsvm.bridges')])"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert out.splitlines()[-1] == "[]"
+
+
+# ------------------------------------------------------------------------------------------------ by name
+
+
+@pytest.mark.parametrize("solver", ["scip", "gurobi"])
+def test_a_named_bridge_is_used_where_the_solver_takes_the_model_as_it_stands(solver: str) -> None:
+    engines.skip_absent(engines.Entry(solver))
+    model = octsvm.build("octsvm", [[0.0], [1.0], [2.0], [3.0]], ["a", "b", "a", "b"], depth=0, c1=3, c2=4)
+    direct = octsvm.solve(model, solver=solver, gap=1e-6)
+    through = octsvm.solve(model, solver=solver, gap=1e-6, bridge="outer_approximation")
+    assert (direct.engine["as_it_stands"], through.engine["as_it_stands"]) == (True, False)
+    assert direct.status == through.status == "optimal"
+    assert through.objective == pytest.approx(direct.objective, rel=1e-5)
+    assert "outer_approximation" in through.notes[0]
+
+
+def test_a_bridge_that_leads_nowhere_is_refused() -> None:
+    linear = octsvm.build("oct", [[0.0], [1.0]], ["a", "b"], depth=1)
+    with pytest.raises(octsvm.UnsupportedProblem, match="outer_approximation"):
+        octsvm.solve(linear, bridge="outer_approximation")
+    with pytest.raises(octsvm.InvalidParameter, match="Did you mean 'outer_approximation'"):
+        octsvm.solve(linear, bridge="outer-approximation")
