@@ -22,9 +22,8 @@ from .engine_log import EngineLog
 from .matrix_program import SEEDS, Array, Limits, LinearProgram, Outcome, Request, Row, Watch
 from .supervisor import Supervisor
 
-PATIENCE = (
-    1.0  # seconds past the limit after which a solve is told to stop; what does not stop then is left behind
-)
+# Seconds past the limit after which a solve is told to stop; what does not stop in its grace is left behind.
+PATIENCE = 1.0
 
 _STOPS = {
     highspy.HighsModelStatus.kOptimal: "optimal",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyomo.environ as pyo
@@ -15,7 +15,9 @@ from pyomo.common.errors import InfeasibleConstraintException
 from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler
 
 from ..formulations.blocks.rows import uncollected
-from ..solvers import SolverSpec
+
+if TYPE_CHECKING:
+    from ..solvers import SolverSpec
 
 Array = NDArray[np.float64]
 SEEDS = 2_000_000_000  # larger ones are refused by some engines; ours are taken modulo this

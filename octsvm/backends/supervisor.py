@@ -116,10 +116,11 @@ class Supervisor:
 
     def ask(self, bound: float, nodes: int, point: Array | None = None) -> None:
         """Tell the callback what is known, and ask it whether to stop; never again once it has said so."""
-        if self._watch is not None and not self.asked:
-            with self._one_at_a_time:
-                if self._watch(bound, nodes, point):
-                    self.asked = True
+        if self._watch is None:
+            return
+        with self._one_at_a_time:  # an engine's thread may ask meanwhile
+            if not self.asked and self._watch(bound, nodes, point):
+                self.asked = True
 
     def guarded(self, step: Callable[[], None]) -> None:
         """Take a step whose exception must wait until the engine has stopped: it is kept as ``error``."""
