@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
@@ -13,9 +13,6 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from .base import FloatArray, Scaling
 from .errors import InvalidData
 from .params import MAX_DEPTH
-
-if TYPE_CHECKING:
-    from .trees import Tree
 
 SCHEMA = "octsvm.tree"
 VERSION = 1
@@ -82,8 +79,8 @@ def _own_fields(kind: str) -> list[str]:
     return [name for name in _SAVED[kind].model_fields if name not in _Saved.model_fields]
 
 
-def to_dict(tree: Tree) -> dict[str, Any]:
-    """``tree`` as plain Python data, fit for JSON."""
+def to_dict(tree: Any) -> dict[str, Any]:
+    """A fitted ``tree`` as plain Python data, fit for JSON."""
 
     def plain(values: Any) -> list[Any]:
         return values.tolist() if isinstance(values, np.ndarray) else [list(record) for record in values]
@@ -132,7 +129,7 @@ def from_dict(data: Any) -> tuple[str, dict[str, Any]]:
     return kind, values
 
 
-def to_json(tree: Tree) -> str:
+def to_json(tree: Any) -> str:
     """``tree`` as JSON text."""
     return json.dumps(tree.to_dict(), indent=1, allow_nan=False)
 
