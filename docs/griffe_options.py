@@ -20,7 +20,7 @@ class SolveOptions(griffe.Extension):
         """Complete an object whose docstring has a line ``{options}``."""
         if obj.docstring is None or "{options}" not in obj.docstring.value.split():
             return
-        who = options.ESTIMATOR
+        who, own = options.ESTIMATOR, set()
         if isinstance(obj, griffe.Class):
             signature = inspect.signature(getattr(octsvm, obj.name).__init__)
             initialiser = griffe.Function("__init__", parameters=_parameters(signature.parameters.values()))
@@ -30,11 +30,12 @@ class SolveOptions(griffe.Extension):
             decorator = next((d for d in said if d.startswith("takes_options(")), None)
             if decorator is None:
                 return
+            own = {p.name for p in obj.parameters}
             who = getattr(options, decorator.removeprefix("takes_options(").removesuffix(")"))
             module = importlib.import_module(obj.module.path)
             signature = inspect.signature(getattr(module, obj.name))
             obj.parameters = _parameters(signature.parameters.values())
-        obj.docstring.value = options.with_options(obj.docstring.value, who)
+        obj.docstring.value = options.with_options(obj.docstring.value, who, own)
 
 
 def _parameters(found: Iterable[inspect.Parameter]) -> griffe.Parameters:

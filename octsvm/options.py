@@ -15,7 +15,7 @@ import os
 import re
 import textwrap
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import Any, Literal, NamedTuple, get_args
@@ -344,8 +344,9 @@ class SolveOptions:
     )
     bridge: str | None = option(
         None,
-        """The rewrite that the solver is reached through, by its name (``octsvm.bridges.names()``), even where the solver
-        takes the model as it stands; by default the first that is needed.""",
+        """The rewrite that the solver is reached through, one of ``octsvm.bridges.names()``, even where the solver takes the
+        model as it stands: a bridge to linear models, or the form in which cones are written for a solver that reads
+        .nl files. By default the first that is needed.""",
         kind="str, optional",
         help="Reach the solver through this rewrite of the model, e.g. outer_approximation.",
         metavar="NAME",
@@ -408,11 +409,12 @@ def parameters(who: str) -> list[inspect.Parameter]:
     ]
 
 
-def documentation(who: str) -> str:
-    """The paragraphs of a numpydoc "Parameters" section on the options of ``who``."""
+def documentation(who: str, but: Collection[str] = ()) -> str:
+    """The paragraphs of a numpydoc "Parameters" section on the options of ``who``, but for some."""
     return "\n".join(
         f"{name} : {d.kind or SolveOptions.__dataclass_fields__[name].type}\n{textwrap.indent(textwrap.fill(d.doc, 110), '    ')}"
         for name, d in declarations(who).items()
+        if name not in but
     )
 
 
@@ -450,17 +452,17 @@ def takes_options(who: str) -> Callable[[Callable[..., Any]], Callable[..., Any]
         there = {p.name for p in rest}
         added = [p for p in parameters(who) if p.name not in there]
         function.__signature__ = own.replace(parameters=[*rest, *added, *open_ended])  # type: ignore[attr-defined]
-        function.__doc__ = with_options(function.__doc__ or "", who)
+        function.__doc__ = with_options(function.__doc__ or "", who, there)
         return function
 
     return complete
 
 
-def with_options(doc: str, who: str) -> str:
-    """A docstring whose line ``{options}`` is replaced by the paragraphs of the options of ``who``."""
+def with_options(doc: str, who: str, but: Collection[str] = ()) -> str:
+    """A docstring whose line ``{options}`` is replaced by the paragraphs of the options of ``who``, but for some."""
     return re.sub(
         r"^([ \t]*)\{options\}$",
-        lambda match: textwrap.indent(documentation(who), match[1]),
+        lambda match: textwrap.indent(documentation(who, but), match[1]),
         doc,
         flags=re.MULTILINE,
     )

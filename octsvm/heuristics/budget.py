@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+from ..options import Clock
 
 
 class Budget:
@@ -22,7 +22,7 @@ class Budget:
     """
 
     def __init__(self, seconds: float, steps: int | None = None) -> None:
-        self._until = time.monotonic() + seconds
+        self._clock = Clock(seconds)
         self._steps = steps
         self.ended_by = ""
 
@@ -32,7 +32,7 @@ class Budget:
             self._steps -= 1
             if self._steps < 0:
                 self.ended_by = "work_limit"
-        if not self.ended_by and time.monotonic() > self._until:
+        if not self.ended_by and self._clock.late():
             self.ended_by = "time_limit"
         return bool(self.ended_by)
 
@@ -40,7 +40,7 @@ class Budget:
 
     def late(self) -> bool:
         """True once nothing is left, or no time; without counting a step."""
-        return bool(self.ended_by) or time.monotonic() > self._until
+        return bool(self.ended_by) or self._clock.late()
 
     def stop(self) -> None:
         """End the budget, whatever is left."""
@@ -48,6 +48,6 @@ class Budget:
 
     def part(self, share: float, steps: int) -> Budget:
         """A budget of a share of the seconds that are left and at most ``steps``, for a part of a heuristic."""
-        left = max(0.0, self._until - time.monotonic())
+        left = max(0.0, self._clock.limit - self._clock.seconds())
         most = steps if self._steps is None else min(steps, max(0, self._steps))
         return Budget(left * share, most)

@@ -11,6 +11,7 @@ import pyomo.environ as pyo
 from .. import bridges, solvers
 from ..bridges import LINEAR, leading_to
 from ..errors import LicenseTooSmall, SolverUnavailable, UnsupportedProblem
+from ..options import PLAN, SolveOptions, require_known, takes_options
 from ..problem_class import CLASSES, ProblemClass, classify
 from ..solvers import INTERFACES, SolverSpec
 from . import licences
@@ -127,7 +128,8 @@ STARTS = {
 }
 
 
-def plan(model: pyo.ConcreteModel, solver: str = solvers.AUTO, bridge: str | None = None) -> Plan:
+@takes_options(PLAN)
+def plan(model: pyo.ConcreteModel, solver: str = solvers.AUTO, **options: Any) -> Plan:
     """How ``model`` would be solved by ``solver``; nothing is solved or changed.
 
     Parameters
@@ -137,9 +139,7 @@ def plan(model: pyo.ConcreteModel, solver: str = solvers.AUTO, bridge: str | Non
     solver : str
         A name of the solver table, or "auto": the first of the table's preferences that is installed, proves this class
         of problem, and whose licence takes the model's size.
-    bridge : str or None
-        One of :func:`octsvm.bridges.names`, through which the model is then handed over also where the solver takes it as
-        it stands: a bridge to linear models, or the form in which cones are written for a solver that reads .nl files.
+    {options}
 
     Returns
     -------
@@ -153,7 +153,9 @@ def plan(model: pyo.ConcreteModel, solver: str = solvers.AUTO, bridge: str | Non
     InvalidParameter
         Where no bridge is called ``bridge``.
     """
-    return next(candidates(model, classify(model), solver, bridge))
+    require_known(PLAN, options)
+    asked = SolveOptions(solver=solver, **options)
+    return next(candidates(model, classify(model), asked.solver, asked.bridge))
 
 
 def candidates(
