@@ -7,17 +7,14 @@ take their options from :class:`SolveOptions`. A new option is a new field here;
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import functools
 import inspect
 import math
 import os
 import re
-import textwrap
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from numbers import Integral, Real
 from typing import Any, Literal, NamedTuple, get_args
 
 from .formulations.errors import InvalidParameter, OutputNotWritable
@@ -89,11 +86,18 @@ class WorkLimits(NamedTuple):
 # -- checks -------------------------------------------------------------------------------------------------------
 
 
+# Modules that only some calls need are imported there: the command line shows its help sooner.
+
+
 def _number(value: Any) -> bool:
+    from numbers import Real
+
     return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _whole(value: Any, least: int) -> bool:
+    from numbers import Integral
+
     return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
 
 
@@ -223,7 +227,7 @@ def option(
     return field(default=default, metadata={"declared": declared})
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SolveOptions:
     """What a solve is asked for, checked, and the clock that began with it.
 
@@ -411,6 +415,8 @@ def parameters(who: str) -> list[inspect.Parameter]:
 
 def documentation(who: str, but: Collection[str] = ()) -> str:
     """The paragraphs of a numpydoc "Parameters" section on the options of ``who``, but for some."""
+    import textwrap
+
     return "\n".join(
         f"{name} : {d.kind or SolveOptions.__dataclass_fields__[name].type}\n{textwrap.indent(textwrap.fill(d.doc, 110), '    ')}"
         for name, d in declarations(who).items()
@@ -426,6 +432,8 @@ def require_known(who: str, given: Mapping[str, Any], own: tuple[str, ...] = ())
     InvalidParameter
         With the nearest name.
     """
+    import difflib
+
     known = (*declarations(who), *own)
     for name in given:
         if name not in known:
@@ -460,6 +468,8 @@ def takes_options(who: str) -> Callable[[Callable[..., Any]], Callable[..., Any]
 
 def with_options(doc: str, who: str, but: Collection[str] = ()) -> str:
     """A docstring whose line ``{options}`` is replaced by the paragraphs of the options of ``who``, but for some."""
+    import textwrap
+
     return re.sub(
         r"^([ \t]*)\{options\}$",
         lambda match: textwrap.indent(documentation(who, but), match[1]),

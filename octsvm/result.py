@@ -58,11 +58,11 @@ class TracePoint(NamedTuple):
 
 
 def relative_gap(objective: float, bound: float, size: float = 1.0) -> float:
-    """(objective - bound)/|objective|: 0 where they meet, infinite without an objective.
+    """(objective - bound)/|objective|: 0 where they meet, infinite without an objective or a bound.
 
     They meet within 2e-9 of ``size``, about how large objectives are (1 at most).
     """
-    if not math.isfinite(objective):
+    if not math.isfinite(objective) or bound == -math.inf:
         return math.inf
     difference = max(0.0, objective - bound)
     if difference <= 2e-9 * min(1.0, size):

@@ -53,12 +53,13 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
         super().__init_subclass__(**more)
         if "formulation" not in vars(cls):
             return
-        cls.__init__ = _initialiser(cls.formulation)  # type: ignore[method-assign]
+        if "__init__" not in vars(cls):
+            cls.__init__ = _initialiser(cls)  # type: ignore[method-assign]
         cls.__doc__ = with_options(cls.__doc__ or "", ESTIMATOR)
         for option in parameters(ESTIMATOR):
-            setattr(
-                cls, option.name, option.default
-            )  # for classifiers that were pickled before there was the option
+            if option.name not in vars(cls):
+                # For classifiers that were pickled before there was the option.
+                setattr(cls, option.name, option.default)
 
     # -- fitting --------------------------------------------------------------------------------------------
 
@@ -274,8 +275,8 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
         return _saving.read(cls, source)
 
 
-def _initialiser(formulation: str) -> Callable[..., None]:
-    """An ``__init__`` that keeps its arguments, as scikit-learn wants it, with the signature of a formulation's classifier."""
+def _initialiser(cls: type[TreeClassifier]) -> Callable[..., None]:
+    """An ``__init__`` that keeps its arguments, as scikit-learn wants it: the parameters of the formulation, and the options."""
     ours = {theirs: name for name, theirs in NAMES.items()}
     keyword = inspect.Parameter.KEYWORD_ONLY
     known = [
@@ -285,7 +286,7 @@ def _initialiser(formulation: str) -> Callable[..., None]:
             default=None if name in OPTIONAL else field.default,
             annotation=field.annotation,
         )
-        for name, field in find_formulation(formulation).Params.model_fields.items()
+        for name, field in find_formulation(cls.formulation).Params.model_fields.items()
     ]
     known += parameters(ESTIMATOR)
     known += [
@@ -295,14 +296,18 @@ def _initialiser(formulation: str) -> Callable[..., None]:
         [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD), *known]
     )
 
-    def initialise(self: Any, **given: Any) -> None:
-        bound = signature.bind(self, **given)
+    def initialise(self: Any, *misplaced: Any, **given: Any) -> None:
+        try:
+            bound = signature.bind(self, *misplaced, **given)
+        except TypeError as error:
+            raise TypeError(f"{type(self).__name__}: {error}") from None
         bound.apply_defaults()
         for name, value in bound.arguments.items():
             if name != "self":
                 setattr(self, name, value)
 
     initialise.__signature__ = signature  # type: ignore[attr-defined]
+    initialise.__name__, initialise.__qualname__ = "__init__", f"{cls.__qualname__}.__init__"
     return initialise
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 from pyomo.core.expr import LinearExpression, MonomialTermExpression
+from pyomo.core.expr.visitor import identify_variables
 
 from ..errors import TreeNotAdmitted, UnsupportedProblem
 from ..formulations.base import FEASIBILITY, BoolArray, Evaluation, Formulation, ModelInfo, structure
@@ -129,6 +130,21 @@ def broken_row(model: pyo.ConcreteModel, tolerance: float = 1e-6) -> str | None:
                 f"{var.name} = {var.value:.6g} is outside [{low}, {high}]",
             )
     return text
+
+
+def without_value(model: pyo.ConcreteModel) -> list[Any]:
+    """Variables of an active row or the objective that have no value, which only the user's own can be."""
+    if all(var.value is not None for var in model.component_data_objects(pyo.Var, descend_into=True)):
+        return []
+    rows = model.component_data_objects(pyo.Constraint, active=True, descend_into=True)
+    expressions = [row.body for row in rows]
+    found = {
+        id(var): var
+        for expression in (*expressions, active_objective(model).expr)
+        for var in identify_variables(expression, include_fixed=True)
+        if var.value is None
+    }
+    return list(found.values())
 
 
 def moved(fixed: list[tuple[Any, float | None]]) -> str | None:

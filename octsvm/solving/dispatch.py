@@ -336,11 +336,14 @@ class _Call:
         contest.load()
         best = outcome.best = contest.best
         if best is None:
+            outcome.limit_bound(checks.is_own(self.model), rebuild_note(form, info))
             return
         if best.source != "answer" and certificate is not None and not certificate.mismatch:
             outcome.notes.append(
                 f"the {best.source} tree is better than what the engine found, and is returned"
             )
+        if not contest.loaded:
+            outcome.notes.append("the model holds the engine's answer, not the returned tree")
         outcome.found = (best.source == "answer" and attempt.rounds.own) or self.start is not None
         outcome.limit_bound(checks.is_own(self.model), rebuild_note(form, info))
         if best.tree is not None and not best.tree.splits.any():

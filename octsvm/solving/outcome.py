@@ -45,9 +45,12 @@ class Contest:
     ----------
     best : Candidate or None
         None while no tree is known.
+    loaded : bool
+        Whether the model holds the best tree.
     """
 
     def __init__(self, model: pyo.ConcreteModel, form: Formulation, info: ModelInfo) -> None:
+        self.loaded = True
         self._model, self._form, self._info = model, form, info
         self._own = checks.is_own(model)
         self._values = self._present()
@@ -59,7 +62,7 @@ class Contest:
         self.best = Candidate(certificate.tree, certificate.evaluation, certificate.objective, "answer")
 
     def enter(self, tree: Tree, source: str) -> None:
-        """Enter a tree if the model admits it."""
+        """Enter a tree if the model admits it; one for which variables of the user's own have no value is not known to be."""
         data, params = self._info.data, self._info.params
         if self._own and self.best is not None:
             cost = self._form.evaluate(tree, data.X_original, data.y, params, data.weights).objective
@@ -70,13 +73,16 @@ class Contest:
         except OctsvmError:
             self.load()
             return
+        if not self._own and checks.without_value(self._model):
+            self.load()
+            return
         marks = None
         if isinstance(embedded, MarginTree) and not self._own:
             marks = checks.relabelling(embedded, data.n)
         evaluation = self._form.evaluate(embedded, data.X_original, data.y, params, data.weights, marks)
         cost = evaluation.objective + (0.0 if self._own else checks.user_terms(self._model))
         if self._wins(cost):
-            self.best = Candidate(embedded, evaluation, cost, source)
+            self.best, self.loaded = Candidate(embedded, evaluation, cost, source), True
             self._values = self._present()
         self.load()
 
@@ -94,6 +100,7 @@ class Contest:
             checks.embed(self._model, self._form, tree)
             self._values = self._present()
         except OctsvmError:
+            self.loaded = False
             self.load()
 
     def load(self) -> None:
@@ -122,8 +129,8 @@ class Outcome:
         None where no tree is known. With ``stop`` "infeasible" that means that there is none.
     bound : float
         No tree of the model costs less.
-    asked_gap : float
-        Relative gap at which a tree counts as optimal.
+    asked_gap : float or None
+        Relative gap at which a tree counts as optimal; None where no proof was asked for.
     found : bool
         Whether ``best`` was found or given, rather than being the tree to fall back on.
     mismatch : str
@@ -143,7 +150,7 @@ class Outcome:
     stop: str
     best: Candidate | None = None
     bound: float = 0.0
-    asked_gap: float = 0.0
+    asked_gap: float | None = 0.0
     found: bool = True
     mismatch: str = ""
     size: float = 1.0
@@ -158,11 +165,10 @@ class Outcome:
         ``own`` says whether the model is as it was built, ``rebuild`` what to do where big-M excludes trees.
         """
         assert self.info is not None
-        assert self.best is not None
-        objective = self.best.objective
+        objective = math.inf if self.best is None else self.best.objective
         if own:
             self.bound = max(self.bound, self.info.least)  # the engine may not have come that far
-        if objective > self.info.upper_bound * (1 + 1e-6):
+        if math.isfinite(self.info.upper_bound) and objective > self.info.upper_bound * (1 + 1e-6):
             # The model holds the trees up to UB only, and the best may lie above.
             self.bound = min(self.bound, self.info.upper_bound)
             self.notes.append(rebuild)
@@ -171,7 +177,11 @@ class Outcome:
             self.notes.append(
                 "big_m is below the proved value: the engine's bound is no bound on all trees, and is dropped"
             )
-        if not self.mismatch and self.bound > objective + REFUTED * max(self.size, abs(objective)):
+        if (
+            self.best is not None
+            and not self.mismatch
+            and self.bound > objective + REFUTED * max(self.size, abs(objective))
+        ):
             self.notes.append(
                 f"the engine's bound {self.bound:.8g} lies above this tree's objective and is thereby refuted; it is dropped"
             )
@@ -180,10 +190,13 @@ class Outcome:
     def verdict(self) -> tuple[str, str]:
         """Status and stop: what is held, and why the call ended."""
         if self.best is None:
-            return ("infeasible" if self.stop == "infeasible" else "no_tree"), self.stop
+            if self.stop == "infeasible":
+                return "infeasible", self.stop
+            return ("fallback" if self.info is None else "no_tree"), self.stop
         if self.info is None:
             return "unverified", self.stop
-        proved = relative_gap(self.best.objective, self.bound, self.size) <= self.asked_gap
+        distance = relative_gap(self.best.objective, self.bound, self.size)
+        proved = self.asked_gap is not None and distance <= self.asked_gap
         stop = self.stop
         if stop == "optimal" and (self.mismatch or not proved):
             stop = "numeric"
@@ -270,6 +283,7 @@ def unmodelled(
         info,
         stop,
         Candidate(held, evaluation, evaluation.objective, "constant" if tree is None else "heuristic"),
+        asked_gap=None,
         found=tree is not None,
         notes=[note],
         how={"solver": solver, "solver_version": "not called", "trace": tuple(trace)},

@@ -491,7 +491,7 @@ def test_the_log_goes_to_a_file_to_logging_and_to_the_console(
     assert capfd.readouterr() == ("", "")
     lines = [line for line in log.read_text().splitlines() if line.strip()]
     assert len(lines) >= 3
-    heard = [r.getMessage() for r in caplog.records if r.name == f"octsvm.solving.engine.{entry.spec.name}"]
+    heard = [r.getMessage() for r in caplog.records if r.name == f"octsvm.engine.{entry.spec.name}"]
     assert [line for line in heard if line.strip()] == lines
     solve(entry, model, log=True)
     shown = capfd.readouterr()

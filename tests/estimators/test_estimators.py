@@ -31,6 +31,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import octsvm
 from octsvm import OCTClassifier, OCTHClassifier, OCTSVMClassifier, RESVMClassifier
 from octsvm.formulations.registry import formulation
+from octsvm.options import ESTIMATOR, declarations
 
 ALL = [OCTClassifier, OCTHClassifier, RESVMClassifier, OCTSVMClassifier]
 MARGIN = [RESVMClassifier, OCTSVMClassifier]
@@ -38,10 +39,7 @@ LEAFY = [OCTClassifier, OCTHClassifier]
 SHORT: dict[str, Any] = {"work_limit": {"nodes": 1, "rounds": 1}}
 # Work and gap end these, not the clock: what a fit finds must not depend on how busy the machine is.
 SHORTEST: dict[str, Any] = SHORT | {"gap": 0.99, "time_limit": 300}
-OWN = {
-    "strategy", "solver", "time_limit", "work_limit", "gap", "threads", "random_state", "warm_start", "verbose",
-    "class_weight",
-}  # fmt: skip
+OWN = {*declarations(ESTIMATOR), "random_state", "warm_start", "verbose", "class_weight"}
 
 # No check is left out, and none is expected to fail.
 CHECKED = [
@@ -78,6 +76,27 @@ def table(n: int = 12, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 # -- parameters ---------------------------------------------------------------------------------------------
 
 
+def test_a_subclass_keeps_its_own_initialiser_and_defaults() -> None:
+    class Mine(OCTClassifier):
+        formulation = "oct"
+        time_limit = 5
+
+        def __init__(self, *, max_depth: int = 3) -> None:
+            super().__init__(max_depth=max_depth)
+            self.mine = 1
+
+    class Plain(OCTClassifier):
+        pass
+
+    assert (Mine().max_depth, Mine().mine, Mine.time_limit) == (3, 1, 5)
+    assert Mine().get_params() == {"max_depth": 3}
+    assert Plain(max_depth=1, alpha=0.1).fit([[0], [1]], ["a", "b"]).predict([[2]]).tolist() == ["b"]
+    with pytest.raises(TypeError, match="OCTClassifier: got an unexpected keyword argument 'dept'"):
+        OCTClassifier(dept=3)
+    with pytest.raises(TypeError, match="OCTClassifier: too many positional arguments"):
+        OCTClassifier(3)
+
+
 @pytest.mark.parametrize("cls", ALL)
 def test_every_parameter_of_the_model_is_there_with_its_default(cls: Any) -> None:
     names = {"depth": "max_depth", "n_min": "min_samples_leaf"}
@@ -89,13 +108,13 @@ def test_every_parameter_of_the_model_is_there_with_its_default(cls: Any) -> Non
         if name != "mu_svm":  # None there, as the printed rows tell whether it was given
             assert params[name].default == default
     defaults = inspect.signature(octsvm.fit).parameters
-    for name in ("strategy", "solver", "time_limit", "work_limit", "gap", "threads"):
+    for name in declarations(ESTIMATOR):
         assert params[name].default == defaults[name].default
     lines = inspect.getdoc(cls).splitlines()  # type: ignore[union-attr]
     told = {
         name
         for line in lines
-        if " : " in line or "strategy, " in line
+        if " : " in line or "random_state, " in line
         for name in line.split(" : ")[0].split(", ")
     }
     assert told >= set(params)

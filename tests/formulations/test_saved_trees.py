@@ -51,7 +51,11 @@ def test_files_of_every_version_predict_as_they_did(name: str) -> None:
     assert set(found) == {"ja", "nein"}
     if PRESENT[name.split("_")[0]] == 1 and name.startswith(("tree", "estimator")):
         again = json.loads(thing.to_json()) | {"result": None}
-        assert again == json.loads(path.read_text(encoding="utf-8")) | {"result": None}
+        before = json.loads(path.read_text(encoding="utf-8")) | {"result": None}
+        if "params" in before:  # a classifier may have got parameters since, at their defaults
+            defaults = type(thing)().get_params()
+            before["params"] = {name: defaults[name] for name in again["params"]} | before["params"]
+        assert again == before
 
 
 @pytest.mark.parametrize("name", sorted(n for n in EXPECTED if not n.startswith("result")))

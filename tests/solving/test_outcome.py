@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,30 @@ def test_no_tree_is_known_is_not_there_is_none() -> None:
     model.more = pyo.Constraint(expr=model.split.d[1] <= 0)
     none = octsvm.solve(model)
     assert (none.status, none.stop, none.tree, none.bound) == ("infeasible", "infeasible", None, math.inf)
+
+
+def test_variables_of_the_users_own_without_values_leave_no_tree() -> None:
+    model = octsvm.build("oct", X, Y, depth=1)
+    model.w = pyo.Var(bounds=(0, 0.6))
+    model.needs = pyo.Constraint(expr=model.w >= model.cost - 1)  # no tree is so cheap
+    model.objective.set_value(model.cost + 0.5 * model.w)
+    result = octsvm.solve(model, time_limit=1e-6)
+    assert (result.status, result.tree) == ("no_tree", None)
+    assert math.isinf(result.gap)
+
+
+def test_the_bound_of_no_tree_holds_for_all_trees() -> None:
+    """Where big-M was built from 8 the model says nothing of trees that cost more, nor one with a small big_m anything."""
+    data = np.random.default_rng(0).random((14, 2)), ["a", "b"] * 7
+    for more in ({"upper_bound": 8.0}, {"big_m": 1.0}):
+        with pytest.warns(UserWarning, match="proved") if "big_m" in more else nullcontext():
+            model = octsvm.build("octsvm", *data, depth=1, norm="l1", **more)  # type: ignore[arg-type]
+        model.dear = pyo.Constraint(expr=model.cost >= 10)
+        model.splits = pyo.Constraint(expr=model.pruning.d[1] >= 1)
+        result = octsvm.solve(model, time_limit=30, callback=lambda p: p.bound > 0)
+        if result.status == "no_tree":
+            assert result.bound <= (8.0 if "upper_bound" in more else 0.0)
+            assert any("big" in note for note in result.notes)
 
 
 def info_of(model: pyo.ConcreteModel) -> ModelInfo:
