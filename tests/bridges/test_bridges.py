@@ -217,7 +217,7 @@ def test_a_plan_goes_through_the_bridge_that_is_named() -> None:
     assert (plan.native, plan.bridge) == (False, "outer_approximation")
     assert "(outer approximation)" in plan.rewritten[0]
     assert plan.reasons == ("you asked for scip", "you asked for the bridge outer_approximation")
-    unnamed, named = octsvm.plan(model, "highs"), octsvm.plan(model, "highs", "outer_approximation")
+    unnamed, named = octsvm.plan(model, "highs"), octsvm.plan(model, "highs", bridge="outer_approximation")
     assert unnamed.bridge == named.bridge == "outer_approximation"
     assert unnamed.rewritten == named.rewritten
     auto = octsvm.plan(model, bridge="outer_approximation")
@@ -225,9 +225,9 @@ def test_a_plan_goes_through_the_bridge_that_is_named() -> None:
     with pytest.raises(
         octsvm.UnsupportedProblem, match="scip cannot take this model through the bridge norm"
     ):
-        octsvm.plan(model, "scip", "norm")
+        octsvm.plan(model, "scip", bridge="norm")
     with pytest.raises(octsvm.InvalidParameter, match=r"'nrom' is not a bridge\. Did you mean 'norm'"):
-        octsvm.plan(model, "scip", "nrom")
+        octsvm.plan(model, "scip", bridge="nrom")
     with pytest.raises(octsvm.UnsupportedProblem, match="takes models with marked cones"):
         octsvm.plan(engines.tree_model(1, 5, 1, norm="l1"), bridge="norm")
 
