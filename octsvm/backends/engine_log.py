@@ -41,7 +41,7 @@ class EngineLog:
         self.nodes = 0
         self.start = self.stop = self.trouble = self.version = ""
         self._spec, self._lines = spec, collections.deque[str](maxlen=KEPT)
-        self._console = target is True
+        self._console: Any = sys.stdout if target is True else None  # as it is at the call
         self._file: Any = None
         if target is not None and not isinstance(target, bool):
             self._file = Path(target).open("a", encoding="utf-8")  # noqa: SIM115
@@ -90,12 +90,18 @@ class EngineLog:
                 except OSError as error:  # a full disk costs the log, not the solve
                     self.trouble = f"the log is not complete: {error.strerror or error}"
                     self._file = None
-            if self._console:
-                try:
-                    print(text, file=sys.__stdout__ or sys.stdout, flush=True)
-                except (OSError, ValueError):  # the console is gone
-                    self._console = False
+            if self._console is not None:
+                self._show(text)
         self._logger.debug("%s", text)
+
+    def _show(self, text: str) -> None:
+        try:
+            try:
+                print(text, file=self._console, flush=True)
+            except UnicodeEncodeError:
+                print(ascii(text)[1:-1], file=self._console, flush=True)
+        except Exception:  # the console is gone, or a stream of the user's own fails: neither costs the solve
+            self._console = None
 
     def _note(self, kind: str, found: re.Match[str]) -> None:
         if kind in ("accepted", "rejected"):

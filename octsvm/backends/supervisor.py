@@ -69,7 +69,7 @@ class Supervisor:
         self.deadline = self.began + seconds
         self.asked = self.pressed = self.told = self.ended = False
         self.error: BaseException | None = None
-        self._watch, self._one_at_a_time = watch, threading.Lock()
+        self._watch = watch
         self._stop_at, self._grace, self._end_at = self.deadline + patience, grace, np.inf
         self._stopped_at = np.inf
         self._folder: Path | None = None
@@ -115,12 +115,12 @@ class Supervisor:
         return max(0.0, self.deadline - time.monotonic())
 
     def ask(self, bound: float, nodes: int, point: Array | None = None) -> None:
-        """Tell the callback what is known, and ask it whether to stop; never again once it has said so."""
-        if self._watch is None:
-            return
-        with self._one_at_a_time:  # an engine's thread may ask meanwhile
-            if not self.asked and self._watch(bound, nodes, point):
-                self.asked = True
+        """Tell the callback what is known, and ask it whether to stop; never again once it has said so.
+
+        For the caller's thread alone: what the callback uses may belong to it.
+        """
+        if self._watch is not None and not self.asked and self._watch(bound, nodes, point):
+            self.asked = True
 
     def guarded(self, step: Callable[[], None]) -> None:
         """Take a step whose exception must wait until the engine has stopped: it is kept as ``error``."""

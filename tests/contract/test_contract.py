@@ -18,7 +18,7 @@ import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
@@ -52,25 +52,6 @@ def point(*numbers: int) -> Callable[[Any], Any]:
     for number in numbers:
         POINTS[number] = ENTRIES
     return pytest.mark.parametrize("entry", ENTRIES, ids=str)
-
-
-@pytest.fixture(scope="module")
-def stand_ins(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return engines.make_stand_ins(tmp_path_factory.mktemp("programs"))
-
-
-@pytest.fixture(autouse=True)
-def _there(request: pytest.FixtureRequest, stand_ins: Path) -> Iterator[None]:
-    entry = request.node.callspec.params.get("entry") if hasattr(request.node, "callspec") else None
-    if entry is None:
-        yield
-        return
-    engines.skip_absent(entry)
-    if entry.stand_in:
-        with engines.on_path(stand_ins):
-            yield
-    else:
-        yield
 
 
 def test_no_entry_of_the_table_is_left_out() -> None:
