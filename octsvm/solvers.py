@@ -87,6 +87,16 @@ class OptionFile(_Strict):
     name: str
     line: str = "{key} {value}"
 
+    @model_validator(mode="after")
+    def _in_its_folder(self) -> OptionFile:
+        taken = ("model", "start.", "solution.", "linear.")
+        if not re.fullmatch(r"[\w+-][\w.+-]*", self.name) or self.name.lower().startswith(taken):
+            raise _At(
+                f"{self.name!r} should be the plain name of a file in the folder of the solve, and none of its other files",
+                "name",
+            )
+        return self
+
 
 class Ceiling(_Strict):
     """The largest model that a free licence takes."""
@@ -161,6 +171,7 @@ class SolverSpec(_Strict):
     executable: tuple[str, ...] = ()
     argv: tuple[str | tuple[str, ...], ...] = ()
     own_option: tuple[str, ...] = ()
+    own: dict[str, Literal["whole", "number", "text"] | tuple[str, ...]] = {}
     env: dict[str, str] = {}
     format: Literal["", "any", "nl", "mps", "lp"] = ""
     answer: str = ""
@@ -187,6 +198,8 @@ class SolverSpec(_Strict):
     def _consistent(self) -> SolverSpec:
         if self.backend == "child" and not self.adapter:
             raise ValueError("backend: child needs an adapter")
+        if self.adapter and not self.adapter.isidentifier():
+            raise _At(f"{self.adapter!r} is no name of a module", "adapter")
         if self.backend in ("child", "highs") and self.requires is None:
             raise ValueError(f"backend: {self.backend} needs requires")
         if self.backend == "executable":
@@ -202,8 +215,10 @@ class SolverSpec(_Strict):
 
     def with_own(self, options: Mapping[str, Any] | None) -> SolverSpec:
         """The entry under options of the caller's: some of them take away what its "optimal" proves."""
+        # Options and words of solvers are read without regard to case.
+        given = {name.lower(): str(value).lower() for name, value in (options or {}).items()}
         for name, values in self.proves_nothing_with.items():
-            if options and str(options.get(name)) in values:
+            if given.get(name.lower()) in [value.lower() for value in values]:
                 return self.model_copy(update={"claim": "none"})
         return self
 
@@ -544,6 +559,7 @@ def remote(name: str) -> SolverSpec:
         claim=below.claim if below else "none",
         least_gap=1e-4,
         options={k: v for k, v in below.options.items() if k == "gap"} if below else {},
+        own=below.own if below else {},
         unsupported=tuple(k for k in NEUTRAL if k != "log"),
         tested=False,
         install="set the environment variable NEOS_EMAIL to your address; needs the network",

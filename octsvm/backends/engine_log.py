@@ -32,6 +32,8 @@ class EngineLog:
         The reason that the log names, else empty.
     version : str
         The program's, where the log names it.
+    refused : str
+        The first line that refuses an option, else empty.
     trouble : str
         Why it could not be passed on to the end, for a user; else empty.
     """
@@ -39,7 +41,7 @@ class EngineLog:
     def __init__(self, spec: SolverSpec, target: Any) -> None:
         self.bound: float | None = None
         self.nodes = 0
-        self.start = self.stop = self.trouble = self.version = ""
+        self.start = self.stop = self.trouble = self.version = self.refused = ""
         self._spec, self._lines = spec, collections.deque[str](maxlen=KEPT)
         self._console: Any = sys.stdout if target is True else None  # as it is at the call
         self._file: Any = None
@@ -54,6 +56,7 @@ class EngineLog:
                 ("nodes", spec.log.nodes),
                 ("accepted", spec.log.accepted),
                 ("rejected", spec.log.rejected),
+                ("refused", spec.log.refused),
                 *spec.log.stop.items(),
             ]
             if pattern
@@ -108,6 +111,8 @@ class EngineLog:
             self.start = kind
         elif kind == "version":
             self.version = self.version or found[1 if found.re.groups else 0]
+        elif kind == "refused":
+            self.refused = self.refused or found.string.strip()
         elif kind in ("bound", "nodes"):
             try:
                 value = float(found[1])

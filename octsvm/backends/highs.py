@@ -21,6 +21,7 @@ from ..errors import EngineFailed, InvalidParameter
 from ..solvers import SolverSpec
 from .engine_log import EngineLog
 from .matrix_program import SEEDS, Array, Limits, LinearProgram, Outcome, Request, Row, Watch
+from .protocol import fitting
 from .supervisor import Supervisor
 
 # Seconds past the limit after which a solve is told to stop; what does not stop in its grace is left behind.
@@ -64,10 +65,21 @@ def version() -> str:
     return str(_Silent().version())
 
 
+_KINDS = {"kBool": bool, "kInt": int, "kDouble": float, "kString": str}
+
+
 def _set(h: Any, name: str | None, value: Any) -> None:
-    if h.setOptionValue(name, value) != highspy.HighsStatus.kOk:
+    why = ""
+    known, kind = h.getOptionType(name)
+    try:
+        if known == highspy.HighsStatus.kOk:
+            value = fitting(value, _KINDS.get(kind.name))
+            known = h.setOptionValue(name, value)
+    except ValueError as error:
+        known, why = highspy.HighsStatus.kError, f" ({error})"
+    if known != highspy.HighsStatus.kOk:
         raise InvalidParameter(
-            f"HiGHS does not take the option {name} = {value!r}. See https://ergo-code.github.io/HiGHS for its options."
+            f"HiGHS does not take the option {name} = {value!r}{why}. See https://ergo-code.github.io/HiGHS for its options."
         )
 
 

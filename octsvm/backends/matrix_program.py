@@ -327,8 +327,9 @@ class Request:
     @property
     def seconds(self) -> float:
         """The seconds of the limits, or fewer where the caller's own options ask for fewer by the solver's name."""
-        own = self.limits.options.get(self.spec.native("time_limit") or "")
-        return min(self.limits.seconds, float(own)) if isinstance(own, (int, float)) else self.limits.seconds
+        name = (self.spec.native("time_limit") or "").lower()
+        own = [value for key, value in self.limits.options.items() if key.lower() == name]
+        return min([self.limits.seconds, *(float(v) for v in own if isinstance(v, (int, float)))])
 
     def point(self, values: Any) -> Array | None:
         """What the engine says of its variables, as a point of the program; None for what cannot be one."""
