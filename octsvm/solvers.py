@@ -90,7 +90,7 @@ class OptionFile(_Strict):
     @model_validator(mode="after")
     def _in_its_folder(self) -> OptionFile:
         taken = ("model", "start.", "solution.", "linear.")
-        if not re.fullmatch(r"[\w+-][\w.+-]*", self.name) or self.name.lower().startswith(taken):
+        if not re.fullmatch(r"[\w+][\w.+-]*", self.name) or self.name.lower().startswith(taken):
             raise _At(
                 f"{self.name!r} should be the plain name of a file in the folder of the solve, and none of its other files",
                 "name",
@@ -181,6 +181,7 @@ class SolverSpec(_Strict):
     cone_form: Literal["quadratic", "perspective", "norm", "none"] = "none"
     claim: Literal["global", "convex", "none"] = "global"
     proves_nothing_with: dict[str, tuple[str, ...]] = {}
+    set_with: dict[str, dict[str, dict[str, Any]]] = {}
     licence: Licence | None = None
     options: dict[str, str | Option] = {}
     fixed: dict[str, Any] = {}
@@ -215,12 +216,24 @@ class SolverSpec(_Strict):
 
     def with_own(self, options: Mapping[str, Any] | None) -> SolverSpec:
         """The entry under options of the caller's: some of them take away what its "optimal" proves."""
-        # Options and words of solvers are read without regard to case.
-        given = {name.lower(): str(value).lower() for name, value in (options or {}).items()}
         for name, values in self.proves_nothing_with.items():
-            if given.get(name.lower()) in [value.lower() for value in values]:
+            if any(self._has(options, name, value) for value in values):
                 return self.model_copy(update={"claim": "none"})
         return self
+
+    def fixed_with(self, options: Mapping[str, Any] | None) -> dict[str, Any]:
+        """The options that are always set, and those that are set with some of the caller's."""
+        out = dict(self.fixed)
+        for name, values in self.set_with.items():
+            for value, more in values.items():
+                out |= more if self._has(options, name, value) else {}
+        return out
+
+    @staticmethod
+    def _has(options: Mapping[str, Any] | None, name: str, value: str) -> bool:
+        """Whether an option has a value; solvers read the words of both without regard to case."""
+        given = {own.lower(): str(said).lower() for own, said in (options or {}).items()}
+        return given.get(name.lower()) == value.lower()
 
     def native(self, neutral: str) -> str | None:
         """The solver's own name of a neutral option, None where it has none."""

@@ -31,7 +31,7 @@ LAST_SECONDS = 0.2  # for a worker to end by itself after its last message
 
 def settings(spec: SolverSpec, limits: Limits, own: dict[str, Any]) -> dict[str, Any]:
     """The solver's own options for these limits, without the time limit."""
-    out = dict(spec.fixed)
+    out = spec.fixed_with(own)
     values: dict[str, Any] = {
         "gap": float(limits.gap),
         "gap_abs": 1e-9,

@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -23,6 +21,7 @@ import numpy as np
 
 from . import launcher
 from .matrix_program import Array, Watch
+from .scratch import Scratch
 
 PATIENCE = 0.4  # seconds past the limit after which a solve is told to stop
 GRACE = 1.0  # seconds that it then has before it is ended
@@ -72,7 +71,7 @@ class Supervisor:
         self._watch = watch
         self._stop_at, self._grace, self._end_at = self.deadline + patience, grace, np.inf
         self._stopped_at = np.inf
-        self._folder: Path | None = None
+        self._scratch: Scratch | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._readers: list[tuple[threading.Thread, IO[bytes]]] = []
 
@@ -85,8 +84,8 @@ class Supervisor:
         try:
             self.end()
         finally:
-            if self._folder is not None:
-                shutil.rmtree(self._folder, ignore_errors=True)
+            if self._scratch is not None:
+                self._scratch.remove()
 
     # -- the time, the callback and Ctrl-C ------------------------------------------------------------------------
 
@@ -167,14 +166,14 @@ class Supervisor:
     # -- the folder and the process -------------------------------------------------------------------------------
 
     def make_folder(self) -> Path:
-        """A folder for temporary files, in which the process runs; removed at the end.
+        """A folder for temporary files, in which the process runs; removed at the end, also of this process.
 
         Raises
         ------
         OSError
         """
-        self._folder = Path(tempfile.mkdtemp(prefix="octsvm-"))
-        return self._folder
+        self._scratch = Scratch()
+        return self._scratch.path
 
     def start(
         self,
@@ -195,7 +194,7 @@ class Supervisor:
         split = errors is not None
         process = self._process = subprocess.Popen(
             argv,
-            cwd=self._folder,
+            cwd=None if self._scratch is None else self._scratch.path,
             env=env,
             stdin=subprocess.PIPE if split else subprocess.DEVNULL,
             stdout=subprocess.PIPE,
