@@ -339,7 +339,8 @@ class Request:
         if self.nl is None:
             return values
         out = np.clip(np.zeros(self.program.n), self.program.low, self.program.high)
-        out[self.nl.columns] = values
+        here = self.nl.columns >= 0
+        out[self.nl.columns[here]] = values[here]
         return out
 
     def objective(self, x: Array | None) -> float:

@@ -26,7 +26,8 @@ EMBEDDED = "highs"  # polishes every engine's answer
 
 @dataclass(frozen=True)
 class ModelFile:
-    """An .nl file of the model, where its variables stand among the engine's columns, and its objective's scale."""
+    """An .nl file of the model, where its variables stand among the engine's columns (-1: nowhere, as one that its bounds fix
+    and that has coefficients 0 only), and its objective's scale."""
 
     path: Path
     columns: NDArray[np.int64]
