@@ -24,7 +24,7 @@ from .engine_log import EngineLog
 from .matrix_program import SEEDS, Array, Limits, LinearProgram, Outcome, QuadraticForm, Request, Watch
 from .own_options import not_taken, own_options
 from .protocol import Answer, Job, read_message, write_message
-from .supervisor import Supervisor, death
+from .supervisor import Supervisor, death, environment
 
 LAST_SECONDS = 0.2  # for a worker to end by itself after its last message
 
@@ -105,7 +105,7 @@ class _Worker:
             supervisor.make_folder()
             self._process = supervisor.start(
                 [sys.executable, "-m", f"{__package__}.worker", spec.adapter, str(os.getpid())],
-                os.environ | {"PYTHONPATH": path},
+                environment({"PYTHONPATH": path, "PYTHONWARNINGS": "ignore"}),
                 output=self._read,
                 errors=log.drain,
             )

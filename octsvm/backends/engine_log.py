@@ -67,9 +67,7 @@ class EngineLog:
         """Read ``stream`` to its end; an engine whose pipe is not read would stand still."""
         try:
             for raw in iter(lambda: stream.readline(LONGEST), b""):
-                text = raw.decode("utf-8", errors="replace").rstrip("\r\n")
-                with contextlib.suppress(Exception):  # a logging handler of the user's own may raise anything
-                    self.line(text)
+                self.line(raw.decode("utf-8", errors="replace").rstrip("\r\n"))
         except (OSError, ValueError):
             pass
 
@@ -95,7 +93,8 @@ class EngineLog:
                     self._file = None
             if self._console is not None:
                 self._show(text)
-        self._logger.debug("%s", text)
+        with contextlib.suppress(Exception):  # a logging handler of the user's own may raise anything
+            self._logger.debug("%s", text)
 
     def _show(self, text: str) -> None:
         try:

@@ -26,7 +26,7 @@ from .matrix_program import SEEDS, Array, Limits, LinearProgram, Outcome, Reques
 from .mps import write_model
 from .own_options import not_taken, own_options
 from .solution_formats import SolutionFile, read
-from .supervisor import Supervisor, bound_to_this_process, death
+from .supervisor import Supervisor, bound_to_this_process, death, environment
 
 ASL_STOPS = ((100, "optimal"), (200, "numeric"), (300, "infeasible"), (400, "unbounded"), (500, "time_limit"))
 ASL_INTERRUPTED = 422
@@ -109,7 +109,7 @@ def _prepare(request: Request, start: Array | None, supervisor: Supervisor) -> _
 def _run(request: Request, argv: list[str], log: EngineLog, supervisor: Supervisor) -> int | None:
     """Run the program to its end, or until it refuses an option of the caller's; its exit code."""
     spec, own = request.spec, request.limits.options
-    env = os.environ | {key: expand(value) for key, value in spec.env.items()}
+    env = environment({key: expand(value) for key, value in spec.env.items()})
     try:
         supervisor.start(bound_to_this_process(argv), env, output=log.drain)
     except OSError as error:

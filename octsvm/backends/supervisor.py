@@ -256,6 +256,14 @@ class Supervisor:
         return process.poll()
 
 
+def environment(more: Mapping[str, str]) -> dict[str, str]:
+    """This process's environment for another one, whose numbers and messages must not depend on the user's language."""
+    out = {key: value for key, value in os.environ.items() if key not in ("LC_ALL", "LANGUAGE")}
+    if os.environ.get("LC_ALL"):
+        out["LC_CTYPE"] = os.environ["LC_ALL"]  # names of files
+    return out | {"LC_NUMERIC": "C", "LC_MESSAGES": "C"} | dict(more)
+
+
 def bound_to_this_process(argv: Sequence[str]) -> list[str]:
     """What to start so that ``argv`` is killed when this process dies, where the system can do so (Linux)."""
     if sys.platform != "linux":

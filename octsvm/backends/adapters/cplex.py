@@ -107,7 +107,8 @@ def _solve(job: Job, reporter: Reporter) -> Answer:
             parameter.set(option(name, setting, parameter.type()))
         except (CplexError, AttributeError, TypeError, ValueError) as error:
             raise Refused("option", f"{name} = {setting!r} ({error})") from None
-    mixed = bool(job.integer.any())
+    # A quadratic model whose integers are all fixed is none with integers for CPLEX.
+    mixed = str(model.problem_type[model.get_problem_type()]).startswith(("MI", "fixed_MI"))
     if job.start is not None and mixed:
         model.MIP_starts.add(
             cplex.SparsePair(list(range(job.n)), job.start.tolist()), model.MIP_starts.effort_level.auto
