@@ -87,6 +87,16 @@ class OptionFile(_Strict):
     name: str
     line: str = "{key} {value}"
 
+    @model_validator(mode="after")
+    def _in_its_folder(self) -> OptionFile:
+        taken = ("model", "start.", "solution.", "linear.")
+        if not re.fullmatch(r"[\w+][\w.+-]*", self.name) or self.name.lower().startswith(taken):
+            raise _At(
+                f"{self.name!r} should be the plain name of a file in the folder of the solve, and none of its other files",
+                "name",
+            )
+        return self
+
 
 class Ceiling(_Strict):
     """The largest model that a free licence takes."""
@@ -161,6 +171,7 @@ class SolverSpec(_Strict):
     executable: tuple[str, ...] = ()
     argv: tuple[str | tuple[str, ...], ...] = ()
     own_option: tuple[str, ...] = ()
+    own: dict[str, Literal["whole", "number", "text"] | tuple[str, ...]] = {}
     env: dict[str, str] = {}
     format: Literal["", "any", "nl", "mps", "lp"] = ""
     answer: str = ""
@@ -170,6 +181,7 @@ class SolverSpec(_Strict):
     cone_form: Literal["quadratic", "perspective", "norm", "none"] = "none"
     claim: Literal["global", "convex", "none"] = "global"
     proves_nothing_with: dict[str, tuple[str, ...]] = {}
+    set_with: dict[str, dict[str, dict[str, Any]]] = {}
     licence: Licence | None = None
     options: dict[str, str | Option] = {}
     fixed: dict[str, Any] = {}
@@ -187,6 +199,8 @@ class SolverSpec(_Strict):
     def _consistent(self) -> SolverSpec:
         if self.backend == "child" and not self.adapter:
             raise ValueError("backend: child needs an adapter")
+        if self.adapter and not self.adapter.isidentifier():
+            raise _At(f"{self.adapter!r} is no name of a module", "adapter")
         if self.backend in ("child", "highs") and self.requires is None:
             raise ValueError(f"backend: {self.backend} needs requires")
         if self.backend == "executable":
@@ -203,9 +217,23 @@ class SolverSpec(_Strict):
     def with_own(self, options: Mapping[str, Any] | None) -> SolverSpec:
         """The entry under options of the caller's: some of them take away what its "optimal" proves."""
         for name, values in self.proves_nothing_with.items():
-            if options and str(options.get(name)) in values:
+            if any(self._has(options, name, value) for value in values):
                 return self.model_copy(update={"claim": "none"})
         return self
+
+    def fixed_with(self, options: Mapping[str, Any] | None) -> dict[str, Any]:
+        """The options that are always set, and those that are set with some of the caller's."""
+        out = dict(self.fixed)
+        for name, values in self.set_with.items():
+            for value, more in values.items():
+                out |= more if self._has(options, name, value) else {}
+        return out
+
+    @staticmethod
+    def _has(options: Mapping[str, Any] | None, name: str, value: str) -> bool:
+        """Whether an option has a value; solvers read the words of both without regard to case."""
+        given = {own.lower(): str(said).lower() for own, said in (options or {}).items()}
+        return given.get(name.lower()) == value.lower()
 
     def native(self, neutral: str) -> str | None:
         """The solver's own name of a neutral option, None where it has none."""
@@ -544,6 +572,7 @@ def remote(name: str) -> SolverSpec:
         claim=below.claim if below else "none",
         least_gap=1e-4,
         options={k: v for k, v in below.options.items() if k == "gap"} if below else {},
+        own=below.own if below else {},
         unsupported=tuple(k for k in NEUTRAL if k != "log"),
         tested=False,
         install="set the environment variable NEOS_EMAIL to your address; needs the network",

@@ -18,19 +18,20 @@ from typing import IO, Any
 
 import numpy as np
 
-from ..errors import EngineFailed, InvalidParameter, LicenseTooSmall, OctsvmError, UnsupportedProblem
+from ..errors import EngineFailed, LicenseTooSmall, OctsvmError, UnsupportedProblem
 from ..solvers import Option, SolverSpec
 from .engine_log import EngineLog
 from .matrix_program import SEEDS, Array, Limits, LinearProgram, Outcome, QuadraticForm, Request, Watch
+from .own_options import not_taken, own_options
 from .protocol import Answer, Job, read_message, write_message
-from .supervisor import Supervisor, death
+from .supervisor import Supervisor, death, environment
 
 LAST_SECONDS = 0.2  # for a worker to end by itself after its last message
 
 
 def settings(spec: SolverSpec, limits: Limits, own: dict[str, Any]) -> dict[str, Any]:
     """The solver's own options for these limits, without the time limit."""
-    out = dict(spec.fixed)
+    out = spec.fixed_with(own)
     values: dict[str, Any] = {
         "gap": float(limits.gap),
         "gap_abs": 1e-9,
@@ -104,7 +105,7 @@ class _Worker:
             supervisor.make_folder()
             self._process = supervisor.start(
                 [sys.executable, "-m", f"{__package__}.worker", spec.adapter, str(os.getpid())],
-                os.environ | {"PYTHONPATH": path},
+                environment({"PYTHONPATH": path, "PYTHONWARNINGS": "ignore"}),
                 output=self._read,
                 errors=log.drain,
             )
@@ -218,6 +219,7 @@ def solve(
     EngineFailed
         No process could be started.
     """
+    limits = replace(limits, options=own_options(spec, limits.options))
     request = Request(program, spec, limits, nl)
     supervisor = Supervisor(limits.seconds, watch)
     log = EngineLog(spec, limits.log)
@@ -307,7 +309,5 @@ def _refused(spec: SolverSpec, kind: str, text: str) -> OctsvmError:
             f"licence: {spec.install}."
         )
     if kind == "option":
-        return InvalidParameter(
-            f"{spec.title} does not take an option: {text}. See its manual for names and values."
-        )
+        return not_taken(spec, text)
     return UnsupportedProblem(f"{spec.title} refuses this model: {text}")

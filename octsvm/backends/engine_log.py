@@ -32,6 +32,8 @@ class EngineLog:
         The reason that the log names, else empty.
     version : str
         The program's, where the log names it.
+    refused : str
+        The first line that refuses an option, else empty.
     trouble : str
         Why it could not be passed on to the end, for a user; else empty.
     """
@@ -39,9 +41,9 @@ class EngineLog:
     def __init__(self, spec: SolverSpec, target: Any) -> None:
         self.bound: float | None = None
         self.nodes = 0
-        self.start = self.stop = self.trouble = self.version = ""
+        self.start = self.stop = self.trouble = self.version = self.refused = ""
         self._spec, self._lines = spec, collections.deque[str](maxlen=KEPT)
-        self._console = target is True
+        self._console: Any = sys.stdout if target is True else None  # as it is at the call
         self._file: Any = None
         if target is not None and not isinstance(target, bool):
             self._file = Path(target).open("a", encoding="utf-8")  # noqa: SIM115
@@ -54,6 +56,7 @@ class EngineLog:
                 ("nodes", spec.log.nodes),
                 ("accepted", spec.log.accepted),
                 ("rejected", spec.log.rejected),
+                ("refused", spec.log.refused),
                 *spec.log.stop.items(),
             ]
             if pattern
@@ -64,9 +67,7 @@ class EngineLog:
         """Read ``stream`` to its end; an engine whose pipe is not read would stand still."""
         try:
             for raw in iter(lambda: stream.readline(LONGEST), b""):
-                text = raw.decode("utf-8", errors="replace").rstrip("\r\n")
-                with contextlib.suppress(Exception):  # a logging handler of the user's own may raise anything
-                    self.line(text)
+                self.line(raw.decode("utf-8", errors="replace").rstrip("\r\n"))
         except (OSError, ValueError):
             pass
 
@@ -90,18 +91,27 @@ class EngineLog:
                 except OSError as error:  # a full disk costs the log, not the solve
                     self.trouble = f"the log is not complete: {error.strerror or error}"
                     self._file = None
-            if self._console:
-                try:
-                    print(text, file=sys.__stdout__ or sys.stdout, flush=True)
-                except (OSError, ValueError):  # the console is gone
-                    self._console = False
-        self._logger.debug("%s", text)
+            if self._console is not None:
+                self._show(text)
+        with contextlib.suppress(Exception):  # a logging handler of the user's own may raise anything
+            self._logger.debug("%s", text)
+
+    def _show(self, text: str) -> None:
+        try:
+            try:
+                print(text, file=self._console, flush=True)
+            except UnicodeEncodeError:
+                print(ascii(text)[1:-1], file=self._console, flush=True)
+        except Exception:  # the console is gone, or a stream of the user's own fails: neither costs the solve
+            self._console = None
 
     def _note(self, kind: str, found: re.Match[str]) -> None:
         if kind in ("accepted", "rejected"):
             self.start = kind
         elif kind == "version":
             self.version = self.version or found[1 if found.re.groups else 0]
+        elif kind == "refused":
+            self.refused = self.refused or found.string.strip()
         elif kind in ("bound", "nodes"):
             try:
                 value = float(found[1])

@@ -18,14 +18,15 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import EngineFailed, InvalidParameter, InvalidSolutionFile, OutputNotWritable
+from ..errors import EngineFailed, InvalidSolutionFile, OutputNotWritable
 from ..solvers import SolverSpec, expand
 from .child import settings
 from .engine_log import EngineLog
 from .matrix_program import SEEDS, Array, Limits, LinearProgram, Outcome, Request, Watch
 from .mps import write_model
+from .own_options import not_taken, own_options
 from .solution_formats import SolutionFile, read
-from .supervisor import Supervisor, bound_to_this_process, death
+from .supervisor import Supervisor, bound_to_this_process, death, environment
 
 ASL_STOPS = ((100, "optimal"), (200, "numeric"), (300, "infeasible"), (400, "unbounded"), (500, "time_limit"))
 ASL_INTERRUPTED = 422
@@ -61,18 +62,15 @@ def solve(
     EngineFailed
         The program could not be started.
     """
+    own = own_options(spec, limits.options)
+    limits = replace(limits, options=own)
     request = Request(program, spec, limits, nl)
     supervisor = Supervisor(limits.seconds, watch)
-    own = dict(limits.options)
-    if own and spec.option_file is None and not spec.own_option:
-        raise InvalidParameter(
-            f"{spec.title} has no way to take options of your own here ({', '.join(own)})."
-        )
     log = EngineLog(spec, limits.log)
     try:
         with contextlib.closing(log), supervisor:
             call = _prepare(request, start, supervisor)
-            code = _run(spec, call.argv, log, supervisor)
+            code = _run(request, call.argv, log, supervisor)
             found, trouble = _answer(spec, call.solution)
             if own:
                 stopped = supervisor.ended or supervisor.called_off
@@ -108,9 +106,10 @@ def _prepare(request: Request, start: Array | None, supervisor: Supervisor) -> _
     return _Call(_arguments(spec, values, own), values["solution"], used, start_state)
 
 
-def _run(spec: SolverSpec, argv: list[str], log: EngineLog, supervisor: Supervisor) -> int | None:
-    """Run the program to its end; its exit code."""
-    env = os.environ | {key: expand(value) for key, value in spec.env.items()}
+def _run(request: Request, argv: list[str], log: EngineLog, supervisor: Supervisor) -> int | None:
+    """Run the program to its end, or until it refuses an option of the caller's; its exit code."""
+    spec, own = request.spec, request.limits.options
+    env = environment({key: expand(value) for key, value in spec.env.items()})
     try:
         supervisor.start(bound_to_this_process(argv), env, output=log.drain)
     except OSError as error:
@@ -122,7 +121,7 @@ def _run(spec: SolverSpec, argv: list[str], log: EngineLog, supervisor: Supervis
     def finished() -> bool:
         ended = supervisor.poll(0.05)
         supervisor.ask(-np.inf, log.nodes)
-        return ended
+        return ended or bool(own and log.refused)
 
     supervisor.wait(finished, supervisor.interrupt)
     return supervisor.end()
@@ -278,13 +277,11 @@ def _check_refused(spec: SolverSpec, own: dict[str, Any], log: EngineLog, died: 
     ------
     InvalidParameter
     """
-    for line in log.tail(10**6):
-        if (spec.log.refused and re.search(spec.log.refused, line)) or (
-            died and any(name in line for name in own)
-        ):
-            raise InvalidParameter(
-                f"{spec.title} does not take an option: {line}. See its manual for names and values."
-            )
+    named = [line for line in log.tail(10**6) if died and any(name in line for name in own)]
+    for line in [log.refused, *named]:
+        if line:
+            asked = "" if any(name in line for name in own) else f" ({', '.join(own)})"
+            raise not_taken(spec, line + asked)
 
 
 def _answer(spec: SolverSpec, path: str) -> tuple[SolutionFile | None, str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import queue
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
@@ -20,6 +21,7 @@ from ..errors import EngineFailed, InvalidParameter
 from ..solvers import SolverSpec
 from .engine_log import EngineLog
 from .matrix_program import SEEDS, Array, Limits, LinearProgram, Outcome, Request, Row, Watch
+from .protocol import fitting
 from .supervisor import Supervisor
 
 # Seconds past the limit after which a solve is told to stop; what does not stop in its grace is left behind.
@@ -63,10 +65,21 @@ def version() -> str:
     return str(_Silent().version())
 
 
+_KINDS = {"kBool": bool, "kInt": int, "kDouble": float, "kString": str}
+
+
 def _set(h: Any, name: str | None, value: Any) -> None:
-    if h.setOptionValue(name, value) != highspy.HighsStatus.kOk:
+    why = ""
+    known, kind = h.getOptionType(name)
+    try:
+        if known == highspy.HighsStatus.kOk:
+            value = fitting(value, _KINDS.get(kind.name))
+            known = h.setOptionValue(name, value)
+    except ValueError as error:
+        known, why = highspy.HighsStatus.kError, f" ({error})"
+    if known != highspy.HighsStatus.kOk:
         raise InvalidParameter(
-            f"HiGHS does not take the option {name} = {value!r}. See https://ergo-code.github.io/HiGHS for its options."
+            f"HiGHS does not take the option {name} = {value!r}{why}. See https://ergo-code.github.io/HiGHS for its options."
         )
 
 
@@ -101,13 +114,14 @@ def _native(program: LinearProgram, spec: SolverSpec, limits: Limits, scale: flo
 
 
 class _Progress:
-    """What the callbacks of a running engine tell, and ask.
+    """What the callbacks of a running engine tell, on its threads; it is passed on in the thread that waits for the engine.
 
     It must not hold the native model: the model holds its methods, and would never be freed.
     """
 
     def __init__(self, request: Request, supervisor: Supervisor) -> None:
         self._request, self._supervisor = request, supervisor
+        self._news = queue.SimpleQueue[tuple[float, int, Array | None]]()
         self.best: Array | None = None
         self.bound, self.nodes = -np.inf, 0
 
@@ -119,16 +133,27 @@ class _Progress:
             h.cbMipInterrupt.subscribe(self._on_interrupt_check)
         h.cbSimplexInterrupt.subscribe(self._on_interrupt_check)
 
-    def ask(self, point: Array | None = None) -> None:
-        """Tell the callback what is known, until the solve is to stop."""
-        if not self._supervisor.stopping:
-            self._supervisor.ask(self.bound, self.nodes, point)
+    def wake(self) -> None:
+        """Let who waits in :meth:`pass_on` go on."""
+        self._news.put((self.bound, self.nodes, None))
+
+    def pass_on(self, seconds: float) -> None:
+        """Tell the callback what came, or what is known where nothing comes within ``seconds``, until the solve is to stop."""
+        news = []
+        with contextlib.suppress(queue.Empty):
+            news.append(self._news.get(timeout=seconds))
+            while True:
+                news.append(self._news.get_nowait())
+        points = [entry for entry in news[:-1] if entry[2] is not None]
+        for known in [*points, *(news[-1:] or [(self.bound, self.nodes, None)])]:
+            if not self._supervisor.stopping:
+                self._supervisor.ask(*known)
 
     def _on_bound(self, event: Any, point: Array | None = None) -> None:
         out = event.data_out
         self.nodes = max(self.nodes, int(out.mip_node_count))
         self.bound = float(out.mip_dual_bound) / self._request.scale
-        self._supervisor.guarded(lambda: self.ask(point))
+        self._news.put((self.bound, self.nodes, point))
 
     def _on_incumbent(self, event: Any) -> None:
         self.best = np.array(event.data_out.mip_solution, dtype=float)
@@ -158,13 +183,13 @@ def _run(h: Any, progress: _Progress, supervisor: Supervisor) -> bool:
             failure.append(error)
         finally:
             done.set()
+            progress.wake()
 
     def finished() -> bool:
         # Not Thread.join: interrupted by Ctrl-C, it takes the thread for finished while it still runs.
-        if done.wait(0.1):
-            return True
-        supervisor.guarded(progress.ask)  # HiGHS itself may be silent for long
-        return False
+        ended = done.is_set()
+        supervisor.guarded(lambda: progress.pass_on(0.0 if ended else 0.1))
+        return ended
 
     threading.Thread(target=work, daemon=True).start()
     ended = supervisor.wait(finished)

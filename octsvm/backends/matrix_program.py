@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,7 +12,13 @@ import numpy as np
 import pyomo.environ as pyo
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from pyomo.common.errors import InfeasibleConstraintException
+from pyomo.common.errors import (
+    InfeasibleConstraintException,
+    InvalidConstraintError,
+    InvalidExpressionError,
+)
+from pyomo.core.expr.visitor import identify_variables
+from pyomo.repn import generate_standard_repn
 from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler
 
 from ..formulations.blocks.rows import uncollected
@@ -91,7 +98,7 @@ class LinearProgram:
         """Translate a model without nonlinear terms; a maximisation is turned around."""
         objective = next(model.component_data_objects(pyo.Objective, active=True, descend_into=True))
         try:
-            info = LinearStandardFormCompiler().write(model, mixed_form=True, set_sense=None)
+            info = _standard_form(model)
         except InfeasibleConstraintException:  # a row of constants alone, e.g. of fixed variables
             none = np.zeros(0)
             return cls(
@@ -245,6 +252,38 @@ class LinearProgram:
         return float(2.0 ** np.round(np.log2(100.0 / size)))
 
 
+def _standard_form(model: pyo.ConcreteModel) -> Any:
+    try:
+        return LinearStandardFormCompiler().write(model, mixed_form=True, set_sense=None)
+    except (InvalidExpressionError, InvalidConstraintError):
+        with _without_zero_terms(model):
+            return LinearStandardFormCompiler().write(model, mixed_form=True, set_sense=None)
+
+
+@contextmanager
+def _without_zero_terms(model: pyo.ConcreteModel) -> Iterator[None]:
+    """Leave out nonlinear terms whose coefficient is 0: they make no model nonlinear, and Pyomo's compiler stops at them."""
+    kept = []
+    try:
+        for part in model.component_data_objects(
+            (pyo.Constraint, pyo.Objective), active=True, descend_into=True
+        ):
+            row = part.ctype is pyo.Constraint
+            body = part.body if row else part.expr
+            repn = generate_standard_repn(body, quadratic=True, compute_values=True)
+            free = next(identify_variables(body, include_fixed=False), None)
+            if free is None or not repn.is_linear():
+                continue
+            terms = zip(repn.linear_coefs, repn.linear_vars, strict=True)
+            linear = sum((c * v for c, v in terms), 0.0 * free) + repn.constant
+            kept.append((part, part.expr))
+            part.set_value((part.lb, linear, part.ub) if row else linear)
+        yield
+    finally:
+        for part, expression in kept:
+            part.set_value(expression)
+
+
 @dataclass(frozen=True)
 class Limits:
     """What a single solve may use. ``gap`` is relative; seconds from now."""
@@ -327,8 +366,9 @@ class Request:
     @property
     def seconds(self) -> float:
         """The seconds of the limits, or fewer where the caller's own options ask for fewer by the solver's name."""
-        own = self.limits.options.get(self.spec.native("time_limit") or "")
-        return min(self.limits.seconds, float(own)) if isinstance(own, (int, float)) else self.limits.seconds
+        name = (self.spec.native("time_limit") or "").lower()
+        own = [value for key, value in self.limits.options.items() if key.lower() == name]
+        return min([self.limits.seconds, *(float(v) for v in own if isinstance(v, (int, float)))])
 
     def point(self, values: Any) -> Array | None:
         """What the engine says of its variables, as a point of the program; None for what cannot be one."""
@@ -338,7 +378,8 @@ class Request:
         if self.nl is None:
             return values
         out = np.clip(np.zeros(self.program.n), self.program.low, self.program.high)
-        out[self.nl.columns] = values
+        here = self.nl.columns >= 0
+        out[self.nl.columns[here]] = values[here]
         return out
 
     def objective(self, x: Array | None) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import locale
 from pathlib import Path
 from typing import Any
 
@@ -59,3 +60,7 @@ def _write(part: Any, cost: Any, offset: float, matrix: tuple[Any, Any, Any], pa
     h.passModel(lp)
     if h.writeModel(str(path)) == highspy.HighsStatus.kError or not Path(path).is_file():
         raise OSError(f"the model could not be written to {path}")
+    point = locale.localeconv()["decimal_point"]
+    if point != ".":  # the writer follows the user's locale; no name of ours has a comma
+        text = Path(path).read_bytes().replace(str(point).encode(), b".")
+        Path(path).write_bytes(text)

@@ -31,6 +31,7 @@ from ..solvers import REMOTE, SolverSpec, neos_email
 from .engine_log import EngineLog
 from .executable import ASL_INTERRUPTED, ASL_STOPS
 from .matrix_program import Array, Limits, LinearProgram, Outcome, Request, Watch, claimed_bound
+from .own_options import own_options
 from .solution_formats import SolutionFile, read
 from .supervisor import Supervisor
 
@@ -218,8 +219,11 @@ def solve(
         It has no such solver for .nl files.
     EngineFailed
         It does not take the job.
+    InvalidParameter
+        An option of the caller's of the wrong kind.
     OutputNotWritable
     """
+    limits = replace(limits, options=own_options(spec, limits.options))
     request = Request(program, spec, limits, nl)
     supervisor = Supervisor(limits.seconds, watch, patience=0.0, grace=0.0)
     log = EngineLog(spec, limits.log)

@@ -83,6 +83,67 @@ class Refused(Exception):
         self.kind = kind
 
 
+_SWITCHES = {
+    **dict.fromkeys(("true", "yes", "on", "1"), True),
+    **dict.fromkeys(("false", "no", "off", "0"), False),
+}
+
+
+def fitting(value: Any, kind: type | None) -> Any:
+    """The value of an option as one of this kind (bool, int, float, str; None: whatever it is), where it is one.
+
+    A text that reads as what is wanted is taken for it: the command line and files know texts only.
+
+    Raises
+    ------
+    ValueError
+        It is of another kind, with what it should be.
+    """
+    value = value.item() if isinstance(value, np.generic) else value
+    text = isinstance(value, str)
+    if not isinstance(value, (bool, int, float, str)) or (isinstance(value, float) and value != value):
+        raise ValueError("should be a number, a text, True or False")
+    if kind is None:
+        return value
+    if kind is str:
+        if not text:
+            raise ValueError("should be a text")
+    elif kind is bool:
+        if not isinstance(value, bool):
+            value = _SWITCHES.get(str(value).lower())
+        if value is None:
+            raise ValueError("should be True or False")
+    else:
+        value = _number(value, kind)
+    return value
+
+
+def _number(value: Any, kind: type) -> Any:
+    wanted = "a whole number" if kind is int else "a number"
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        number = float("nan")
+    whole = number.is_integer()
+    if number != number or (kind is int and not whole) or (kind is float and isinstance(value, bool)):
+        raise ValueError(f"should be {wanted}")
+    return int(value if isinstance(value, int) else number) if kind is int else number
+
+
+def option(name: str, value: Any, kind: type | None) -> Any:
+    """The same for one option of a job.
+
+    Raises
+    ------
+    Refused
+        Naming the option.
+    """
+    try:
+        return fitting(value, kind)
+    except ValueError as error:
+        raise Refused("option", f"{name} = {value!r} ({error})") from None
+
+
 @dataclass
 class Reporter:
     """An adapter's line to the parent.

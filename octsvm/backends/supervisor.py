@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -23,6 +21,7 @@ import numpy as np
 
 from . import launcher
 from .matrix_program import Array, Watch
+from .scratch import Scratch
 
 PATIENCE = 0.4  # seconds past the limit after which a solve is told to stop
 GRACE = 1.0  # seconds that it then has before it is ended
@@ -69,10 +68,10 @@ class Supervisor:
         self.deadline = self.began + seconds
         self.asked = self.pressed = self.told = self.ended = False
         self.error: BaseException | None = None
-        self._watch, self._one_at_a_time = watch, threading.Lock()
+        self._watch = watch
         self._stop_at, self._grace, self._end_at = self.deadline + patience, grace, np.inf
         self._stopped_at = np.inf
-        self._folder: Path | None = None
+        self._scratch: Scratch | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._readers: list[tuple[threading.Thread, IO[bytes]]] = []
 
@@ -85,8 +84,8 @@ class Supervisor:
         try:
             self.end()
         finally:
-            if self._folder is not None:
-                shutil.rmtree(self._folder, ignore_errors=True)
+            if self._scratch is not None:
+                self._scratch.remove()
 
     # -- the time, the callback and Ctrl-C ------------------------------------------------------------------------
 
@@ -115,12 +114,12 @@ class Supervisor:
         return max(0.0, self.deadline - time.monotonic())
 
     def ask(self, bound: float, nodes: int, point: Array | None = None) -> None:
-        """Tell the callback what is known, and ask it whether to stop; never again once it has said so."""
-        if self._watch is None:
-            return
-        with self._one_at_a_time:  # an engine's thread may ask meanwhile
-            if not self.asked and self._watch(bound, nodes, point):
-                self.asked = True
+        """Tell the callback what is known, and ask it whether to stop; never again once it has said so.
+
+        For the caller's thread alone: what the callback uses may belong to it.
+        """
+        if self._watch is not None and not self.asked and self._watch(bound, nodes, point):
+            self.asked = True
 
     def guarded(self, step: Callable[[], None]) -> None:
         """Take a step whose exception must wait until the engine has stopped: it is kept as ``error``."""
@@ -167,14 +166,14 @@ class Supervisor:
     # -- the folder and the process -------------------------------------------------------------------------------
 
     def make_folder(self) -> Path:
-        """A folder for temporary files, in which the process runs; removed at the end.
+        """A folder for temporary files, in which the process runs; removed at the end, also of this process.
 
         Raises
         ------
         OSError
         """
-        self._folder = Path(tempfile.mkdtemp(prefix="octsvm-"))
-        return self._folder
+        self._scratch = Scratch()
+        return self._scratch.path
 
     def start(
         self,
@@ -195,7 +194,7 @@ class Supervisor:
         split = errors is not None
         process = self._process = subprocess.Popen(
             argv,
-            cwd=self._folder,
+            cwd=None if self._scratch is None else self._scratch.path,
             env=env,
             stdin=subprocess.PIPE if split else subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -255,6 +254,14 @@ class Supervisor:
                     stream.close()
         self._process, self._stopped_at = None, time.monotonic()
         return process.poll()
+
+
+def environment(more: Mapping[str, str]) -> dict[str, str]:
+    """This process's environment for another one, whose numbers and messages must not depend on the user's language."""
+    out = {key: value for key, value in os.environ.items() if key not in ("LC_ALL", "LANGUAGE")}
+    if os.environ.get("LC_ALL"):
+        out["LC_CTYPE"] = os.environ["LC_ALL"]  # names of files
+    return out | {"LC_NUMERIC": "C", "LC_MESSAGES": "C"} | dict(more)
 
 
 def bound_to_this_process(argv: Sequence[str]) -> list[str]:

@@ -115,7 +115,7 @@ def _scaled(objective: Any, scale: float) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Written:
-    """An .nl file and where its variables stand among a program's columns."""
+    """An .nl file and where its variables stand among a program's columns; -1 where a variable has none."""
 
     path: Path
     columns: NDArray[np.int64]
@@ -145,7 +145,7 @@ def write_nl(
         info = NLWriter().write(
             model, out, linear_presolve=False, scale_model=False, export_defined_variables=False
         )
-    return Written(path, np.array([program.position[id(v)] for v in info.variables], dtype=np.int64))
+    return Written(path, np.array([program.position.get(id(v), -1) for v in info.variables], dtype=np.int64))
 
 
 def start_point(program: LinearProgram, bridge: Bridge | None) -> Array:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import shutil
-import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +14,7 @@ from numpy.typing import NDArray
 from .. import solvers
 from ..backends.matrix_program import Array, Limits, LinearProgram, Outcome, Watch, claimed_bound
 from ..backends.nl_text import write_linear_nl
+from ..backends.scratch import Scratch
 from ..bridges import Bridge
 from ..errors import OutputNotWritable
 from ..problem_class import ProblemClass
@@ -27,7 +26,8 @@ EMBEDDED = "highs"  # polishes every engine's answer
 
 @dataclass(frozen=True)
 class ModelFile:
-    """An .nl file of the model, where its variables stand among the engine's columns, and its objective's scale."""
+    """An .nl file of the model, where its variables stand among the engine's columns (-1: nowhere, as one that its bounds fix
+    and that has coefficients 0 only), and its objective's scale."""
 
     path: Path
     columns: NDArray[np.int64]
@@ -49,7 +49,7 @@ class Engine:
         self._lifted, self._bridge = program, bridge
         self._backend = importlib.import_module(f"octsvm.backends.{spec.backend}")
         self._file: ModelFile | None = None
-        self._folder: str | None = None
+        self._scratch: Scratch | None = None
         self._program, self._keep = program, np.arange(program.n)
         if native and bridge is not None and not program.infeasible:
             self._program, self._keep = bridge.native(program)
@@ -75,9 +75,9 @@ class Engine:
         self._file = ModelFile(written.path, written.columns, scale)
 
     def _place(self) -> Path:
-        if self._folder is None:
-            self._folder = tempfile.mkdtemp(prefix="octsvm-")
-        return Path(self._folder)
+        if self._scratch is None:
+            self._scratch = Scratch()
+        return self._scratch.path
 
     def _unwritable(self, error: OSError) -> OutputNotWritable:
         return OutputNotWritable(
@@ -98,9 +98,9 @@ class Engine:
 
     def close(self) -> None:
         """Remove what was written."""
-        if self._folder is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)
-            self._folder = None
+        if self._scratch is not None:
+            self._scratch.remove()
+            self._scratch = None
 
     def solve(self, limits: Limits, start: Array | None = None, watch: Watch | None = None) -> Outcome:
         """Solve the program as it is now, rows that were added included.

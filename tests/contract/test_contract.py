@@ -18,7 +18,7 @@ import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
@@ -33,6 +33,7 @@ from places import ROOT
 
 import octsvm
 from octsvm import solvers
+from octsvm.backends.child import settings
 from octsvm.backends.matrix_program import Limits
 from octsvm.bridges import leading_to
 from octsvm.problem_class import classify
@@ -52,25 +53,6 @@ def point(*numbers: int) -> Callable[[Any], Any]:
     for number in numbers:
         POINTS[number] = ENTRIES
     return pytest.mark.parametrize("entry", ENTRIES, ids=str)
-
-
-@pytest.fixture(scope="module")
-def stand_ins(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return engines.make_stand_ins(tmp_path_factory.mktemp("programs"))
-
-
-@pytest.fixture(autouse=True)
-def _there(request: pytest.FixtureRequest, stand_ins: Path) -> Iterator[None]:
-    entry = request.node.callspec.params.get("entry") if hasattr(request.node, "callspec") else None
-    if entry is None:
-        yield
-        return
-    engines.skip_absent(entry)
-    if entry.stand_in:
-        with engines.on_path(stand_ins):
-            yield
-    else:
-        yield
 
 
 def test_no_entry_of_the_table_is_left_out() -> None:
@@ -609,19 +591,30 @@ def test_points_are_seen_while_the_engine_runs(name: str) -> None:
     assert result.trace[-1].incumbent == pytest.approx(optimum, rel=1e-4)
 
 
-def test_what_b_hyb_calls_optimal_is_not_taken_for_it() -> None:
+@pytest.mark.parametrize("algorithm", ["B-Hyb", "B-QG", "b-ecp"])
+def test_what_bonmins_linear_algorithms_call_optimal_is_not_taken_for_it(algorithm: str) -> None:
     names = [n for n in ("bonmin", "bonmin_casadi") if solvers.get(n).version is not None]
     if not names:
         pytest.skip("Bonmin is not installed")
     wrong = 0
-    for seed in range(8):
+    for seed in range(4):
         model, optimum = small("octsvm", seed)
         for name in names:
-            options = {"bonmin.algorithm": "B-Hyb"}
+            options = {"bonmin.algorithm": algorithm}
             wrong += engines.raw(solvers.require(name), model, optimum, options).objective > optimum * (
                 1 + 1e-3
             )
             result = octsvm.solve(model, solver=name, time_limit=30, options=options)
             assert result.bound <= optimum * (1 + 1e-6)
             assert result.status != "optimal" or result.objective == pytest.approx(optimum, rel=1e-4)
-    assert wrong, "B-Hyb is right on all of these: look at its entry again"
+            assert result.engine["options"]["bonmin.variable_selection"] == "osi-strong"
+    assert wrong, f"{algorithm} is right on all of these: look at its entry again"
+
+
+def test_an_option_that_comes_with_another_is_the_callers_where_he_has_it() -> None:
+    spec = solvers.get("bonmin")
+    own = {"bonmin.algorithm": "B-QG", "bonmin.variable_selection": "osi-simple"}
+    limits = Limits(1.0, 1e-4, None, 1, 0, 1e-6)
+    assert settings(spec, limits, own)["bonmin.variable_selection"] == "osi-simple"
+    assert "bonmin.variable_selection" not in settings(spec, limits, {"bonmin.algorithm": "B-OA"})
+    assert "bonmin.variable_selection" not in settings(spec, limits, {})

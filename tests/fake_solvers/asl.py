@@ -19,7 +19,7 @@ OPTIONS = {
     "couenne": ("time_limit", "allowable_fraction_gap", "allowable_gap", "node_limit", "feas_tolerance", "integer_tolerance"),
     "bonmin": (
         "bonmin.time_limit", "bonmin.allowable_fraction_gap", "bonmin.allowable_gap", "bonmin.node_limit",
-        "bonmin.integer_tolerance", "bonmin.algorithm",
+        "bonmin.integer_tolerance", "bonmin.algorithm", "bonmin.bb_log_level", "bonmin.variable_selection",
     ),
 }  # fmt: skip
 OURS = {

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import time
+from typing import Any
 
 import casadi
 import numpy as np
 
-from ..protocol import Answer, Job, Refused, Reporter
+from ..protocol import Answer, Job, Refused, Reporter, option
 
 PLUGIN = "bonmin"
+_KINDS = {"is_int": int, "is_double": float, "is_string": str, "is_bool": bool}
+_UNKNOWN = re.compile(r"No such BONMIN option|Unknown option")
+_REFUSES = re.compile(r"Invalid options were detected|type mismatch|Unknown option")
 _STOPS = {
     "SUCCESS": "optimal",
     "OPTIMAL": "optimal",
@@ -34,22 +39,24 @@ def solve(job: Job, reporter: Reporter) -> Answer:
     ------
     Refused
     """
+    settings = dict(job.settings)
+    for name in job.own_options:
+        settings[name] = option(name, settings[name], _kind(name))
     builder = casadi.NlpBuilder()
     builder.import_nl(job.nl)
-    settings = dict(job.settings)
     settings[job.time_option] = max(0.1, job.deadline - time.monotonic())
     options = {**settings, "discrete": list(builder.discrete), "print_time": False, "error_on_fail": False}
     problem = {"f": builder.f, "x": casadi.vertcat(*builder.x), "g": casadi.vertcat(*builder.g)}
     try:
         solver = casadi.nlpsol("engine", PLUGIN, problem, options)
+        reporter.ready()
+        out = solver(
+            x0=builder.x_init, lbx=builder.x_lb, ubx=builder.x_ub, lbg=builder.g_lb, ubg=builder.g_ub
+        )
     except RuntimeError as error:
-        lines = [line.strip() for line in str(error).splitlines() if "option" in line.lower()]
-        if lines:
-            named = [line for line in lines if any(name in line for name in job.own_options)]
-            raise Refused("option", (named or [f"{', '.join(job.own_options)} ({lines[0]})"])[0]) from None
+        if job.own_options and _REFUSES.search(str(error)):
+            raise Refused("option", ", ".join(f"{k} = {settings[k]!r}" for k in job.own_options)) from None
         raise
-    reporter.ready()
-    out = solver(x0=builder.x_init, lbx=builder.x_lb, ubx=builder.x_ub, lbg=builder.g_lb, ubg=builder.g_ub)
     stats = solver.stats()
     native = str(stats.get("return_status", ""))
     stop = _STOPS.get(native, "error")
@@ -64,6 +71,20 @@ def solve(job: Job, reporter: Reporter) -> Answer:
         found = None  # at a limit without a solution the point is whatever was last tried
     bound = objective if stop == "optimal" and not whole.any() else -np.inf
     return Answer(stop, found, bound, 0, native)
+
+
+def _kind(name: str) -> type | None:
+    """What the plugin takes for an option: it says so where it is given what is none, before it solves anything."""
+    x: Any = casadi.MX.sym("x")
+    given: Any = {name: {}, "discrete": [True], "print_time": False, "error_on_fail": False}
+    try:
+        casadi.nlpsol("kinds", PLUGIN, {"x": x, "f": x}, given)(x0=0, lbx=0, ubx=0)
+    except Exception as error:
+        unknown = _UNKNOWN.search(str(error))
+        if unknown:
+            raise Refused("option", f"{name} ({unknown[0]})") from None
+        return next((kind for word, kind in _KINDS.items() if f'"{word}()"' in str(error)), None)
+    return None
 
 
 def _violation(builder: casadi.NlpBuilder, out: dict[str, casadi.DM], x: np.ndarray) -> float:

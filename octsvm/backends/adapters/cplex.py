@@ -11,7 +11,7 @@ import numpy as np
 from cplex.exceptions import CplexError
 
 from ..mps import write_mps
-from ..protocol import Answer, Job, Refused, Reporter
+from ..protocol import Answer, Job, Refused, Reporter, option
 
 _TOO_LARGE = 1016
 _NOT_CONVEX = (5002, 5012)
@@ -52,7 +52,11 @@ class _Watch:
 def _parameter(model: Any, dotted: str) -> Any:
     at = model.parameters
     for part in dotted.split("."):
+        if part.startswith("_"):
+            raise AttributeError("no parameter")
         at = getattr(at, part)
+    if not callable(getattr(at, "type", None)):
+        raise AttributeError("a group of parameters, or none")
     return at
 
 
@@ -99,10 +103,12 @@ def _solve(job: Job, reporter: Reporter) -> Answer:
                 )
     for name, setting in job.settings.items():
         try:
-            _parameter(model, name).set(setting)
+            parameter = _parameter(model, name)
+            parameter.set(option(name, setting, parameter.type()))
         except (CplexError, AttributeError, TypeError, ValueError) as error:
             raise Refused("option", f"{name} = {setting!r} ({error})") from None
-    mixed = bool(job.integer.any())
+    # A quadratic model whose integers are all fixed is none with integers for CPLEX.
+    mixed = str(model.problem_type[model.get_problem_type()]).startswith(("MI", "fixed_MI"))
     if job.start is not None and mixed:
         model.MIP_starts.add(
             cplex.SparsePair(list(range(job.n)), job.start.tolist()), model.MIP_starts.effort_level.auto

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from gurobipy import GRB
 
-from ..protocol import Answer, Job, Refused, Reporter
+from ..protocol import Answer, Job, Refused, Reporter, option
 
 _STOPS = {
     GRB.OPTIMAL: "optimal",
@@ -65,8 +65,9 @@ def _solve(job: Job, reporter: Reporter) -> Answer:
     variables = x.tolist()
     _add_quadratics(job, model, variables)
     for name, setting in job.settings.items():
+        known = model.getParamInfo(name)
         try:
-            model.setParam(name, setting)
+            model.setParam(name, option(name, setting, known[1] if known else None))
         except (gp.GurobiError, TypeError, ValueError) as error:
             raise Refused("option", f"{name} = {setting!r} ({error})") from None
     if job.start is not None:

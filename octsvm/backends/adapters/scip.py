@@ -13,7 +13,7 @@ import numpy as np
 from pyscipopt import SCIP_EVENTTYPE, SCIP_PARAMSETTING, Eventhdlr, Model, quicksum
 
 from ..mps import write_mps
-from ..protocol import Answer, Job, Refused, Reporter
+from ..protocol import Answer, Job, Refused, Reporter, option
 
 INFINITE = 1e19
 _STOPS = {
@@ -109,7 +109,7 @@ def solve(job: Job, reporter: Reporter) -> Answer:
             if name in _EMPHASES:
                 getattr(model, _EMPHASES[name])(getattr(SCIP_PARAMSETTING, str(setting).upper()))
             else:
-                model.setParam(name, setting)
+                model.setParam(name, option(name, setting, type(model.getParam(name))))
         except (KeyError, ValueError, TypeError, LookupError, AttributeError) as error:
             raise Refused("option", f"{name} = {setting!r} ({error})") from None
     if job.start is not None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from typing import Any
 
 import numpy as np
 import SHOTpy
 
-from ..protocol import Answer, Job, Refused, Reporter
+from ..protocol import Answer, Job, Refused, Reporter, option
 
 _STOPS = {
     "AbsoluteGap": "gap_limit",
@@ -31,6 +32,14 @@ def version() -> str:
     return metadata.version("SHOTpy")
 
 
+def _kind(solver: Any, name: str) -> type | None:
+    for kind, getter in ((bool, "Bool"), (int, "Int"), (float, "Double"), (str, "String")):
+        with contextlib.suppress(RuntimeError):
+            getattr(solver, f"get{getter}Setting")(name)
+            return kind
+    return None
+
+
 def solve(job: Job, reporter: Reporter) -> Answer:
     """Solve one job.
 
@@ -41,7 +50,9 @@ def solve(job: Job, reporter: Reporter) -> Answer:
     solver = SHOTpy.Solver()
     for name, setting in job.settings.items():
         try:
-            done = solver.updateSetting(name, setting)
+            done = solver.updateSetting(name, option(name, setting, _kind(solver, name)))
+        except Refused:
+            raise
         except Exception as error:
             raise Refused("option", f"{name} = {setting!r} ({error})") from None
         if done is False:

@@ -14,7 +14,7 @@ warnings.simplefilter("ignore")  # its licence speaks at the import
 import xpress as xp  # noqa: E402
 
 from ..mps import write_mps  # noqa: E402
-from ..protocol import Answer, Job, Refused, Reporter  # noqa: E402
+from ..protocol import Answer, Job, Refused, Reporter, option  # noqa: E402
 
 _TOO_LARGE = re.compile(r"\?120 |maximum is \d+")
 _STOPPED = {1: "time_limit", 2: "interrupted", 3: "node_limit", 4: "node_limit", 5: "gap_limit", 6: "solution_limit",
@@ -48,7 +48,9 @@ def _solve(job: Job, reporter: Reporter) -> Answer:
     _add_quadratics(job, model, model.getVariable())
     for name, setting in job.settings.items():
         try:
-            model.setControl(name, setting)
+            model.setControl(name, option(name, setting, type(model.getControl(name))))
+        except Refused:
+            raise
         except Exception as error:
             raise Refused("option", f"{name} = {setting!r} ({' '.join(str(error).split())})") from None
     if job.integer.any():

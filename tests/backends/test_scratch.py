@@ -1,0 +1,115 @@
+"""The folders of solves: what is in them is the caller's data, and goes with the solve, or with the process."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+from places import ROOT
+
+import octsvm
+from octsvm import solvers
+from octsvm.backends.scratch import Scratch
+
+SECONDS = 20.0
+SOLVES = """
+import sys
+sys.path[:0] = ["tests"]
+import engines, octsvm
+model = engines.tree_model(0, 36, 4, c1=1.0, c2=1.0, c3=0.1)
+print("ready", flush=True)
+octsvm.solve(model, solver=sys.argv[1], time_limit=60)
+"""
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="there is no such signal, and no shell")
+
+
+def empty(folder: Path) -> bool:
+    return not any(entry.name.startswith("octsvm-") for entry in folder.iterdir())
+
+
+def wait_until_empty(folder: Path) -> bool:
+    until = time.monotonic() + SECONDS
+    while not empty(folder) and time.monotonic() < until:
+        time.sleep(0.05)
+    return empty(folder)
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL, signal.SIGHUP], ids=str)
+@pytest.mark.parametrize("solver", ["cbc", "scip", "bonmin"])
+def test_nothing_is_left_of_a_solve_that_a_signal_ends(
+    solver: str, how: signal.Signals, tmp_path: Path
+) -> None:
+    if solvers.installed(solver) is None:
+        pytest.skip(f"{solver} is not installed")
+    process = subprocess.Popen(
+        [sys.executable, "-c", SOLVES, solver],
+        cwd=ROOT,
+        env=os.environ | {"TMPDIR": str(tmp_path)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"ready\n"
+    until = time.monotonic() + SECONDS
+    while empty(tmp_path) and time.monotonic() < until:
+        time.sleep(0.02)
+    assert not empty(tmp_path)
+    time.sleep(0.5)
+    process.send_signal(how)
+    assert process.wait(SECONDS) == -how
+    process.stdout.close()
+    assert wait_until_empty(tmp_path)
+
+
+def test_a_folder_goes_at_once_and_leaves_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    scratch = Scratch()
+    keeper = scratch._keeper
+    assert keeper is not None
+    assert keeper.poll() is None
+    (scratch.path / "below").mkdir()
+    (scratch.path / "below" / "data").write_text("mine")
+    assert scratch.path.stat().st_mode & 0o077 == 0
+    scratch.remove()
+    scratch.remove()
+    assert not scratch.path.exists()
+    assert keeper.poll() == 0
+
+
+def test_without_a_shell_the_folder_goes_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr("octsvm.backends.scratch._SHELL", str(tmp_path / "none"))
+    scratch = Scratch()
+    scratch.remove()
+    assert empty(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["../../x", "/tmp/x", "..", ".", "", "below/x", "a\\b", "a b", "model.nl", "MODEL.SOL", "solution.txt", "-", "a\n"],
+)  # fmt: skip
+def test_an_option_file_stays_in_its_folder(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = tmp_path / "mine.yaml"
+    table.write_text(f"solvers:\n  bonmin:\n    option_file:\n      name: {name!r}\n".replace("'", '"'))
+    monkeypatch.setenv("OCTSVM_SOLVERS", str(table))
+    with pytest.raises(octsvm.InvalidSolverTable, match=r"mine.yaml, line \d: "):
+        solvers.get("bonmin")
+
+
+@pytest.mark.parametrize("name", ["../launcher", "..cli", "os.path", "a b"])
+def test_an_adapter_is_one_of_ours(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = tmp_path / "mine.yaml"
+    table.write_text(f"solvers:\n  scip:\n    adapter: '{name}'\n")
+    monkeypatch.setenv("OCTSVM_SOLVERS", str(table))
+    with pytest.raises(octsvm.InvalidSolverTable, match=r"line 3: .*is no name of a module"):
+        solvers.get("scip")

@@ -1,0 +1,161 @@
+"""An option by the solver's own name: a wrong name or value is refused before anything is solved, by every engine."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import engines
+import numpy as np
+import pytest
+from engines import ENTRIES, Entry, solve
+
+import octsvm
+from octsvm import solvers
+from octsvm.backends.own_options import own_options
+from octsvm.backends.protocol import fitting
+
+# of each engine: a number, a whole number, a word
+NAMES: dict[str, tuple[str, str, str]] = {
+    "highs": ("mip_rel_gap", "mip_max_nodes", "presolve"),
+    "gurobi": ("MIPGap", "MIPFocus", "LogFile"),
+    "cplex": ("mip.tolerances.mipgap", "mip.limits.cutpasses", "workdir"),
+    "xpress": ("miprelstop", "maxnode", "mpsrhsname"),
+    "scip": ("limits/gap", "limits/maxsol", "nodeselection/childsel"),
+    "bonmin": ("bonmin.allowable_fraction_gap", "bonmin.bb_log_level", "bonmin.algorithm"),
+    "bonmin_casadi": ("bonmin.allowable_fraction_gap", "bonmin.bb_log_level", "bonmin.algorithm"),
+    "couenne": ("allowable_fraction_gap", "node_limit", ""),
+    "shot": ("Termination.ObjectiveGap.Relative", "Dual.MIP.NumberOfThreads", ""),
+    "cbc": ("ratioGap", "maxNodes", "cuts"),
+    "glpk": ("mipgap", "seed", ""),
+}
+TEXTS = ("gurobi", "cplex", "xpress")  # whose third option is a file or a name
+
+
+def refused(entry: Entry, name: str, value: Any) -> None:
+    began = time.monotonic()
+    with pytest.raises(octsvm.InvalidParameter) as caught:
+        # it would take minutes to solve it
+        solve(
+            entry, engines.tree_model(0, 36, 4, c1=1.0, c2=1.0, c3=0.1), options={name: value}, time_limit=60
+        )
+    assert name.lower().removeprefix("bonmin.") in str(caught.value).lower()
+    assert time.monotonic() - began < 8
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=str)
+def test_a_value_of_the_wrong_type_is_refused_by_name(entry: Entry) -> None:
+    number, whole, word = NAMES[entry.name]
+    refused(entry, number, "abc")
+    refused(entry, number, float("nan"))
+    refused(entry, number, [0.1])
+    refused(entry, whole, 1.5)
+    refused(entry, whole, "many")
+    own_limit = entry.spec.native("time_limit")
+    if own_limit is not None:
+        refused(entry, own_limit, "soon")
+        refused(entry, own_limit, -1.0)
+    if word:
+        refused(entry, word, 3 if entry.name in TEXTS else "nosuch")
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=str)
+def test_a_value_that_reads_as_the_right_one_is_taken(entry: Entry) -> None:
+    number, whole, _ = NAMES[entry.name]
+    model = engines.tree_model(1, 5, 1)
+    optimum = solve(entry, model).objective
+    for options in ({number: "1e-5"}, {number: np.float64(1e-5)}, {whole: "1"}, {whole: 1.0}):
+        if options.get(whole) and "ode" in whole:
+            options = {whole: 1000 * int(options[whole])}
+        result = solve(entry, model, options=options)
+        assert not any("broke down" in note for note in result.notes)
+        assert result.objective == pytest.approx(optimum, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("engine", "options"),
+    [
+        ("cbc", {"ratioGap": -1}),
+        ("cbc", {"cuts": "maybe"}),
+        ("cbc", {"ratio": "x"}),
+        ("cbc", {"r": 1}),
+        ("glpk", {"mipgap": -1}),
+        ("glpk", {"nosuch": 1}),
+        ("gurobi", {"MIPGap": -1}),
+        ("gurobi", {"Thread*": 1}),
+        ("cplex", {"mip": 1}),
+        ("cplex", {"_cplex": 1}),
+        ("cplex", {"mip.strategy.search": 7}),
+        ("highs", {"mip_rel_gap": -1.0}),
+        ("highs", {"mip_allow_restart": "perhaps"}),
+        ("scip", {"lp/threads": 10**6}),
+        ("scip", {"heuristics/emphasis": "loud"}),
+        ("shot", {"Dual.MIP.Solver": 77}),
+        ("bonmin", {"bonmin.allowable_gap": "x"}),
+        ("gurobi", {"timelimit": -1.0}),
+        ("bonmin", {"bonmin.max_iter": 2.5}),
+        ("bonmin", {"algorithm": "B-OA"}),
+    ],
+    ids=str,
+)
+def test_what_an_engine_says_of_a_value_is_no_breakdown(engine: str, options: dict[str, Any]) -> None:
+    if solvers.installed(engine) is None:
+        pytest.skip(f"{engine} is not installed")
+    refused(Entry(engine), *next(iter(options.items())))
+
+
+@pytest.mark.parametrize(("engine", "name"), [("gurobi", "timelimit"), ("xpress", "TIMELIMIT")])
+def test_a_limit_by_a_name_in_another_case_counts(engine: str, name: str) -> None:
+    if solvers.installed(engine) is None:
+        pytest.skip(f"{engine} is not installed")
+    result = solve(
+        engine, engines.tree_model(0, 36, 4, c1=1.0, c2=1.0, c3=0.1), options={name: "1"}, time_limit=20
+    )
+    assert result.stop == "time_limit"
+    assert result.seconds < 8
+
+
+@pytest.mark.parametrize("name", ["bonmin", "couenne", "cbc", "glpk", "knitro"])
+def test_an_option_is_one_line(name: str) -> None:
+    spec = solvers.get(name)
+    for options in (
+        {"max_iter": "1\nbonmin.algorithm B-Hyb"},
+        {"a\nb": 1},
+        {" ": 1},
+        {"a": "\0"},
+        {"a": None},
+    ):
+        with pytest.raises(octsvm.InvalidParameter, match=r"does not take an option"):
+            own_options(spec, options)
+
+
+def test_what_proves_nothing_is_seen_in_any_spelling() -> None:
+    spec = solvers.get("bonmin")
+    assert spec.with_own({"bonmin.algorithm": "b-hyb"}).claim == "none"
+    assert spec.with_own({"algorithm": "B-Hyb"}).claim == "none"
+    assert spec.with_own({"bonmin.algorithm": "B-OA"}).claim == "convex"
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "taken"),
+    [
+        (1, float, 1.0), ("1e-3", float, 1e-3), (float("inf"), float, float("inf")), (2.0, int, 2), ("2", int, 2),
+        (10**20, int, 10**20), (True, int, 1), (1, bool, True), ("off", bool, False), (np.bool_(True), bool, True),
+        (np.int64(3), int, 3), ("a", str, "a"), (1.5, None, 1.5),
+    ],
+)  # fmt: skip
+def test_values_that_fit(value: Any, kind: Any, taken: Any) -> None:
+    found = fitting(value, kind)
+    assert (found, type(found)) == (taken, type(taken))
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [
+        ("abc", float), (True, float), ("nan", float), (None, float), ([1.0], float), (1.5, int), ("1.5", int),
+        (float("inf"), int), (2, bool), ("maybe", bool), (1, str), (None, None), ({}, None), (1j, float),
+    ],
+)  # fmt: skip
+def test_values_that_do_not(value: Any, kind: Any) -> None:
+    with pytest.raises(ValueError, match="should be"):
+        fitting(value, kind)

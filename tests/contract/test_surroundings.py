@@ -1,0 +1,242 @@
+"""Engines among what is the caller's: threads, streams, warnings, seeds, locale, logging."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import logging
+import math
+import os
+import random
+import shutil
+import sqlite3
+import subprocess
+import sys
+import threading
+import warnings
+from pathlib import Path
+from typing import Any
+
+import engines
+import numpy as np
+import pytest
+from engines import ENTRIES, Entry, solve
+from places import ROOT
+
+import octsvm
+
+every_entry = pytest.mark.parametrize("entry", ENTRIES, ids=str)
+
+
+def hard() -> Any:
+    """A model that takes minutes, below the ceilings of the free licences."""
+    return engines.tree_model(0, 36, 4, c1=1.0, c2=1.0, c3=0.1)
+
+
+@every_entry
+def test_the_callback_comes_on_the_callers_thread(entry: Entry) -> None:
+    told: list[octsvm.Progress] = []
+    threads: set[int] = set()
+
+    def run() -> None:
+        own = sqlite3.connect(":memory:")  # refuses every thread but the one that made it
+        own.execute("create table seen (bound real, incumbent real)")
+
+        def callback(progress: octsvm.Progress) -> bool:
+            told.append(progress)
+            threads.add(threading.get_ident())
+            own.execute("insert into seen values (?, ?)", (progress.bound, progress.incumbent))
+            return False
+
+        result = solve(entry, hard(), time_limit=1.5, callback=callback)
+        assert own.execute("select count(*) from seen").fetchone()[0] == len(told)
+        assert 0 <= result.bound <= result.objective < math.inf
+        threads.add(threading.get_ident())
+        done.append(True)
+
+    done: list[bool] = []
+    run()
+    assert len(threads) == 1
+    away = threading.Thread(target=run)  # a caller that is not the main thread
+    threads.clear()
+    told.clear()
+    away.start()
+    away.join(30)
+    assert done == [True, True]
+    assert len(told) > 1
+    assert len(threads) == 1
+
+
+@every_entry
+def test_an_exception_of_the_callback_reaches_the_caller_at_once(entry: Entry) -> None:
+    class MineError(Exception):
+        pass
+
+    calls: list[float] = []
+
+    def callback(progress: octsvm.Progress) -> bool:
+        calls.append(progress.seconds)
+        if progress.seconds > 0.7:
+            raise MineError("of my own")
+        return False
+
+    with pytest.raises(MineError, match="of my own"):
+        solve(entry, hard(), time_limit=60, callback=callback)
+    assert calls[-1] < 4
+
+
+@every_entry
+def test_the_log_goes_to_standard_output_as_it_is_at_the_call(
+    entry: Entry, capfd: pytest.CaptureFixture[str]
+) -> None:
+    cell = io.StringIO()
+    with contextlib.redirect_stdout(cell):
+        solve(entry, engines.tree_model(1, 5, 1), log=True)
+    assert len(cell.getvalue().splitlines()) >= 3
+    assert capfd.readouterr() == ("", "")
+
+
+class _Full(io.StringIO):
+    def write(self, text: str) -> int:
+        raise RuntimeError(f"no room for {text!r}")
+
+
+@every_entry
+@pytest.mark.parametrize(
+    "stream", [_Full(), io.TextIOWrapper(io.BytesIO(), "ascii"), None], ids=["fails", "ascii", "none"]
+)
+def test_a_stream_that_fails_costs_nothing(
+    entry: Entry, stream: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = engines.tree_model(1, 5, 1)
+    optimum = solve(entry, model).objective
+    monkeypatch.setattr(sys, "stdout", stream)
+    result = solve(entry, model, log=True)
+    monkeypatch.undo()
+    assert (result.status, result.objective) == ("optimal", pytest.approx(optimum, rel=1e-4))
+
+
+# ---------------------------------------------------------------------------------------------- set-ups of the user's
+
+
+@pytest.fixture
+def answer(entry: Entry) -> tuple[Any, float]:
+    """A model, and what comes of it in a process without set-ups."""
+    model = engines.tree_model(1, 5, 1)
+    return model, solve(entry, model).objective
+
+
+@every_entry
+def test_numpy_that_raises(entry: Entry, answer: tuple[Any, float]) -> None:
+    model, objective = answer
+    with np.errstate(all="raise"):
+        before = np.geterr()
+        result = solve(entry, model)
+        assert np.geterr() == before
+    assert (result.status, result.objective) == ("optimal", pytest.approx(objective, rel=1e-9))
+
+
+@every_entry
+def test_warnings_as_errors(entry: Entry, answer: tuple[Any, float], monkeypatch: pytest.MonkeyPatch) -> None:
+    model, objective = answer
+    monkeypatch.setenv("PYTHONWARNINGS", "error")  # what a process of the engine's own would inherit
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        before = list(warnings.filters)
+        result = solve(entry, model)
+        assert warnings.filters == before
+    assert (result.status, result.objective) == ("optimal", pytest.approx(objective, rel=1e-9))
+
+
+@every_entry
+def test_global_seeds_neither_count_nor_move(entry: Entry) -> None:
+    found = []
+    for seed in (1, 2):
+        random.seed(seed)
+        np.random.seed(seed)
+        before = random.getstate(), repr(np.random.get_state())
+        found.append(solve(entry, engines.tree_model(1, 5, 1)))
+        assert (random.getstate(), repr(np.random.get_state())) == before
+    one, two = found
+    assert one.tree.to_json() == two.tree.to_json()
+    assert (one.objective, one.nodes) == (two.objective, two.nodes)
+
+
+@every_entry
+def test_logging_is_left_as_it_was(
+    entry: Entry, answer: tuple[Any, float], caplog: pytest.LogCaptureFixture
+) -> None:
+    class Fails(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            raise RuntimeError(record.getMessage())
+
+    model, objective = answer
+    root, handler = logging.getLogger(), Fails()
+    root.addHandler(handler)
+    logger = logging.getLogger("octsvm")
+    logger.setLevel(logging.DEBUG)
+    try:
+        before = list(root.handlers), root.level, logger.level, logging.root.manager.disable
+        result = solve(entry, model)
+        assert (list(root.handlers), root.level, logger.level, logging.root.manager.disable) == before
+        assert len(caplog.records) >= 3
+    finally:
+        root.removeHandler(handler)
+        logger.setLevel(logging.NOTSET)
+    assert (result.status, result.objective) == ("optimal", pytest.approx(objective, rel=1e-9))
+
+
+LOCALE = """
+import json, locale, sys
+sys.path[:0] = ["tests"]
+import engines, octsvm
+locale.setlocale(locale.LC_ALL, "de_DE.UTF-8")
+assert locale.localeconv()["decimal_point"] == ","
+result = engines.solve(sys.argv[1], engines.tree_model(1, 5, 1), options=json.loads(sys.argv[2]))
+assert locale.setlocale(locale.LC_ALL) == "de_DE.UTF-8"
+print(json.dumps([result.status, result.objective, result.notes]))
+"""
+
+
+@pytest.fixture(scope="module")
+def german(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """An environment in which numbers have a decimal comma."""
+    folder = tmp_path_factory.mktemp("locales")
+    if shutil.which("localedef") is None:
+        pytest.skip("localedef, which makes a locale, is not here")
+    subprocess.run(["localedef", "-i", "de_DE", "-f", "UTF-8", folder / "de_DE.UTF-8"], check=True)
+    return os.environ | {"LOCPATH": str(folder), "LC_ALL": "de_DE.UTF-8", "LANG": "de_DE.UTF-8"}
+
+
+@every_entry
+def test_a_decimal_comma(entry: Entry, answer: tuple[Any, float], german: dict[str, str]) -> None:
+    env = german | {"PATH": os.environ["PATH"]}
+    own = {"highs": {"mip_rel_gap": "0.00001"}, "scip": {"limits/gap": "0.00001"}}.get(entry.name, {})
+    done = subprocess.run(
+        [sys.executable, "-c", LOCALE, entry.name, json.dumps(own)],
+        cwd=ROOT,
+        env=env,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    status, objective, notes = json.loads(done.stdout)
+    assert (status, objective) == ("optimal", pytest.approx(answer[1], rel=1e-4))
+    assert not any("broke down" in note for note in notes)
+
+
+def test_files_of_a_model_have_decimal_points(german: dict[str, str], tmp_path: Path) -> None:
+    code = (
+        "import locale, sys, numpy as np; from scipy.sparse import csr_array\n"
+        "from octsvm.backends.mps import write_model\n"
+        "from octsvm.backends.matrix_program import LinearProgram\n"
+        "locale.setlocale(locale.LC_ALL, 'de_DE.UTF-8'); one = np.array([1.25])\n"
+        "p = LinearProgram([0], one, 0.0, 0 * one, one, np.array([True]), csr_array([[0.3]]), one / 3, one)\n"
+        "for ending in ('mps', 'lp'): write_model(p, sys.argv[1] + '/m.' + ending, 1.0)\n"
+    )
+    subprocess.run([sys.executable, "-c", code, tmp_path], cwd=ROOT, env=german, check=True)
+    for ending in ("mps", "lp"):
+        text = (tmp_path / f"m.{ending}").read_text()
+        assert "1.25" in text
+        assert "," not in text
