@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 
-from .data import prepare, read_labels, read_weights
+from .data import prepare, read_labels, read_weights, require_same_rows
 from .errors import InvalidData, InvalidParameter
 from .formulations.base import Evaluation, Formulation, ModelInfo
 from .formulations.read_matrix import read_matrix
@@ -266,6 +266,7 @@ def evaluate(
             f"depth={depth} was given, and the tree has depth {tree.depth}. Leave depth out."
         )
     matrix, _ = read_matrix(X, tree.feature_names)
+    require_same_rows(X, y=y, weights=weights)
     classes, index = read_labels(y, len(matrix))
     known = {c: k for k, c in enumerate(tree.classes)}
     for c in classes:
