@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import locale
 from pathlib import Path
 from typing import Any
 
@@ -59,3 +60,7 @@ def _write(part: Any, cost: Any, offset: float, matrix: tuple[Any, Any, Any], pa
     h.passModel(lp)
     if h.writeModel(str(path)) == highspy.HighsStatus.kError or not Path(path).is_file():
         raise OSError(f"the model could not be written to {path}")
+    point = locale.localeconv()["decimal_point"]
+    if point != ".":  # HiGHS prints numbers in the locale of the process; no name here has such a sign
+        written = Path(path).read_text(encoding="utf-8")
+        Path(path).write_text(written.replace(str(point), "."), encoding="utf-8")
