@@ -316,7 +316,8 @@ def test_a_built_model_is_pickled_and_solved_alike_afterwards(
     assert octsvm.solve(copy).objective == octsvm.solve(model).objective
     again = pickle.loads(pickle.dumps(model))  # solved by now
     assert octsvm.extract(again).to_dict() == octsvm.extract(model).to_dict()
-    again.mine = pyo.Constraint(expr=again.cost >= 0)
+    again.own = pyo.Var(bounds=(0, 1))
+    again.row = pyo.Constraint(expr=again.own <= 1)
     assert octsvm.solve(pickle.loads(pickle.dumps(again))).objective == pytest.approx(
         octsvm.solve(model).objective
     )
