@@ -57,6 +57,15 @@ class Scaling:
         return np.ascontiguousarray(np.where(self.span > 0, (X - self.low) / safe, 0.0))
 
 
+def table_digest(matrix: FloatArray, classes: tuple[Any, ...], index: IntArray) -> str:
+    """A short hash of a table ``(n, p)`` and its labels, to know the table of a fit again whatever its weights."""
+    h = hashlib.sha256()
+    for part in (matrix + 0.0, index):  # -0.0 is 0.0
+        h.update(np.ascontiguousarray(part).tobytes())
+    h.update(repr(classes).encode())
+    return h.hexdigest()[:16]
+
+
 @dataclass(frozen=True, eq=False)
 class Data:
     """A checked training table.
@@ -133,6 +142,11 @@ class Data:
             h.update(np.ascontiguousarray(part).tobytes())
         h.update(repr(self.classes).encode())
         return h.hexdigest()[:16]
+
+    @property
+    def table_digest(self) -> str:
+        """A short hash of the table and its labels alone."""
+        return table_digest(self.X_original, self.classes, self.y)
 
 
 class Structure(NamedTuple):

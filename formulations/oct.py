@@ -67,7 +67,7 @@ from .blocks.flow import (
 )
 from .blocks.leaf_label import counted_leaf_labels_size, leaf_labels_size
 from .blocks.routing import axis_routing_size, leafwise_axis_routing_size, set_axis_routing
-from .blocks.rows import uncollected
+from .blocks.rows import model_builder
 from .blocks.sizes import BlockSize, Shape
 from .blocks.split import axis_splits_size, set_axis_splits
 from .blocks.topology import Topology
@@ -166,7 +166,7 @@ def _levels(data: Data, variant: str) -> _Levels:
     return _Levels(original, scaled, np.column_stack(position).astype(np.int64), step)
 
 
-@uncollected
+@model_builder
 def build(
     data: Data,
     params: OCTParams,

@@ -38,7 +38,7 @@ from .blocks import (
 from .blocks.assignment import leaf_assignment_size
 from .blocks.leaf_label import leaf_labels_size
 from .blocks.routing import oblique_routing_size, set_oblique_routing
-from .blocks.rows import uncollected
+from .blocks.rows import model_builder
 from .blocks.sizes import BlockSize, Shape
 from .blocks.split import oblique_splits_size, set_oblique_splits
 from .blocks.topology import Topology
@@ -81,7 +81,7 @@ class OCTHParams(_LeafSize):
     variant: Literal["bd"] | None = None
 
 
-@uncollected
+@model_builder
 def build(data: Data, params: OCTHParams, upper_bound: float = np.inf) -> pyo.ConcreteModel:
     """Build OCT-H on ``data`` (features in [0, 1]).
 

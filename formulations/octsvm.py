@@ -59,7 +59,7 @@ from .blocks.hinge import hinge_size, product_hinge_size
 from .blocks.margin import margin_size, set_margin
 from .blocks.relabelling import relabelling_size
 from .blocks.routing import set_side_routing, side_routing_size
-from .blocks.rows import linear, uncollected
+from .blocks.rows import linear, model_builder
 from .blocks.sizes import BlockSize, Shape
 from .blocks.split import hyperplanes_size, pruning_size, set_pruning
 from .blocks.topology import Topology
@@ -124,7 +124,7 @@ class OCTSVMParams(Params):
         return self.mu_svm
 
 
-@uncollected
+@model_builder
 def build(data: Data, params: OCTSVMParams, upper_bound: float = np.inf) -> pyo.ConcreteModel:
     """Build OCTSVM on ``data`` (features in [0, 1]); ``upper_bound`` is the objective of a known tree;
     infinite: that of the best constant tree.

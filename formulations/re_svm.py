@@ -30,7 +30,7 @@ from .blocks import (
 from .blocks.hinge import hinge_size, product_hinge_size
 from .blocks.margin import set_margin, squared_margin_size
 from .blocks.relabelling import relabelling_size
-from .blocks.rows import linear, uncollected
+from .blocks.rows import linear, model_builder
 from .blocks.sizes import BlockSize, Shape
 from .blocks.split import hyperplanes_size
 from .params import Norm, Params
@@ -69,7 +69,7 @@ class RESVMParams(Params):
 NODES = range(1, 2)
 
 
-@uncollected
+@model_builder
 def build(data: Data, params: RESVMParams, upper_bound: float = np.inf) -> pyo.ConcreteModel:
     """Build RE-SVM on ``data`` (features in [0, 1]); ``upper_bound`` is the objective of a known
     solution; infinite: that of the best constant classifier.

@@ -1,17 +1,74 @@
 """From whatever holds a table (array, list, DataFrame) to a finite float matrix, or a refusal that names the column.
 
-DataFrames are recognised by their attributes, so that this module needs numpy only.
+Tables with named columns (pandas, polars, Arrow, records of numpy) are recognised by their attributes, so that this
+module needs numpy only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .errors import InvalidData
+
+
+class MadeUpNames(tuple[str, ...]):
+    """x1, x2, ...: names of columns that came without any. Later tables are taken by position, whatever their names."""
+
+    @classmethod
+    def of(cls, p: int) -> MadeUpNames:
+        """Those of ``p`` columns."""
+        return cls(f"x{j + 1}" for j in range(p))
+
+
+class UndecidedNames(tuple[str, ...]):
+    """x1, x2, ... of a saved tree that does not say whether they are made up: a table where that matters is refused."""
+
+
+class Frame(NamedTuple):
+    """A table with named columns: their ``keys``, ``rows``, and ``column(j)``."""
+
+    keys: list[Any]
+    rows: int
+    column: Callable[[int], Any]
+
+
+def frame_of(X: Any) -> Frame | None:
+    """The named columns of ``X``; None for a table without names."""
+    if hasattr(X, "iloc") and hasattr(X, "columns"):
+        return Frame(list(X.columns), len(X), lambda j: X.iloc[:, j])
+    if isinstance(X, np.ndarray) and X.dtype.names is not None and X.ndim == 1:
+        return Frame(list(X.dtype.names), len(X), lambda j: X[X.dtype.names[j]])
+    if isinstance(X, np.ndarray):
+        return None
+    if hasattr(X, "collect"):
+        raise InvalidData(f"X is a lazy {type(X).__name__}, which holds no values yet. Pass X.collect().")
+    if hasattr(X, "column_names") and hasattr(X, "column"):  # Arrow
+        return Frame(list(X.column_names), len(X), lambda j: _plain_column(X.column(j)))
+    named = hasattr(X, "dtypes") or hasattr(X, "__dataframe__") or hasattr(X, "__array__")
+    if named and hasattr(X, "columns") and hasattr(X, "__getitem__") and hasattr(X, "__len__"):  # polars
+        keys = list(X.columns)
+        return Frame(keys, len(X), lambda j: _plain_column(X[keys[j]]))
+    if hasattr(X, "to_pandas"):
+        return frame_of(X.to_pandas())
+    if hasattr(X, "__dataframe__"):
+        raise InvalidData(
+            f"X is a {type(X).__name__}, whose values cannot be read here. Pass pd.api.interchange.from_dataframe(X)."
+        )
+    return None
+
+
+def _plain_column(column: Any) -> Any:
+    """A column of polars or Arrow in numpy; with a missing value as objects, so that it is None and not a number."""
+    missing = getattr(column, "null_count", 0)
+    values = getattr(column, "to_list", None) or getattr(column, "tolist", None) or column.to_pylist
+    if missing() if callable(missing) else missing:
+        return np.array([*values(), None], dtype=object)[:-1]
+    found = column.to_numpy() if hasattr(column, "to_numpy") else np.asarray(column)
+    return found
 
 
 def read_matrix(X: Any, expected: Sequence[str] | None = None) -> tuple[NDArray[np.float64], tuple[str, ...]]:
@@ -20,10 +77,11 @@ def read_matrix(X: Any, expected: Sequence[str] | None = None) -> tuple[NDArray[
     Parameters
     ----------
     X : array-like (n, p)
-        numpy array, nested lists, or DataFrame with numeric or boolean columns. Never changed.
+        numpy array, nested lists, or DataFrame (of pandas, polars, Arrow) with numeric or boolean columns. Never changed.
     expected : sequence of str, optional
         Names that the columns must have (those of the training table). A DataFrame's columns are picked by
-        name and may come in any order; other tables must have as many columns.
+        name and may come in any order; other tables must have as many columns. By position where they are
+        :class:`MadeUpNames`, which are also what a table without names gets.
 
     Raises
     ------
@@ -31,10 +89,12 @@ def read_matrix(X: Any, expected: Sequence[str] | None = None) -> tuple[NDArray[
         Text, missing or infinite values, a wrong shape, an empty table, unknown columns: the message names
         the column and says what to do.
     """
-    if hasattr(X, "toarray") and hasattr(X, "nnz"):
-        raise InvalidData("X is a sparse matrix; these models need dense features. Pass X.toarray().")
-    if hasattr(X, "columns") and hasattr(X, "dtypes"):
-        return _read_frame(X, expected)
+    for dense in ("toarray", "todense"):
+        if hasattr(X, dense) and hasattr(X, "nnz"):
+            raise InvalidData(f"X is a sparse matrix; these models need dense features. Pass X.{dense}().")
+    frame = frame_of(X)
+    if frame is not None:
+        return _read_frame(frame, expected)
     if np.ma.isMaskedArray(X) and np.ma.getmaskarray(X).any():
         i, j = (int(k) for k in np.argwhere(np.atleast_2d(np.ma.getmaskarray(X)))[0])
         _refuse_missing(f"x{j + 1}", i)
@@ -53,7 +113,7 @@ def read_matrix(X: Any, expected: Sequence[str] | None = None) -> tuple[NDArray[
             else "It needs two dimensions: rows and features."
         )
         raise InvalidData(f"X has shape {array.shape}. {hint}")
-    names = tuple(expected) if expected is not None else tuple(f"x{j + 1}" for j in range(array.shape[1]))
+    names = tuple(expected) if expected is not None else MadeUpNames.of(array.shape[1])
     if expected is not None and array.shape[1] != len(names):
         raise InvalidData(
             f"X has {array.shape[1]} columns, and the tree was trained on {len(names)}: {_some(names)}. "
@@ -71,30 +131,49 @@ def read_matrix(X: Any, expected: Sequence[str] | None = None) -> tuple[NDArray[
     return matrix, names
 
 
-def _read_frame(X: Any, expected: Sequence[str] | None) -> tuple[NDArray[np.float64], tuple[str, ...]]:
-    given = [str(c) for c in X.columns]
+def _read_frame(X: Frame, expected: Sequence[str] | None) -> tuple[NDArray[np.float64], tuple[str, ...]]:
+    given = [str(c) for c in X.keys]
+    names = tuple(expected) if expected is not None else tuple(given)
+    order = _order_of(given, expected)
+    if X.rows == 0 or not names:
+        raise InvalidData(f"X is empty: it has {X.rows} rows and {len(names)} columns.")
+    matrix = np.empty((X.rows, len(names)))
+    for position, j in enumerate(order):
+        matrix[:, position] = _read_column(X.column(j), given[j], frame=True, key=X.keys[j])
+    _require_finite(matrix, [given[j] for j in order])
+    return matrix, names
+
+
+def _order_of(given: list[str], expected: Sequence[str] | None) -> list[int]:
+    """Which of the columns ``given`` are meant, in the order that is ``expected``."""
+    by_position = list(range(len(given)))
+    if isinstance(expected, MadeUpNames):
+        if len(given) != len(expected):
+            raise InvalidData(
+                f"X has {len(given)} columns, and the tree was trained on {len(expected)} without names. "
+                "Pass the same features in the same order."
+            )
+        return by_position
     if len(set(given)) < len(given):
         twice = next(c for c in given if given.count(c) > 1)
         raise InvalidData(f"Two columns of X are called {twice!r}. Give every column its own name.")
-    names = tuple(expected) if expected is not None else tuple(given)
-    missing = [c for c in names if c not in given]
-    if missing and len(given) == len(names) and all(c == f"x{j + 1}" for j, c in enumerate(names)):
-        # The tree was trained on a table without names: go by position.
-        order = list(range(len(given)))
-    elif missing:
+    if expected is None:
+        return by_position
+    missing = [c for c in expected if c not in given]
+    undecided = isinstance(expected, UndecidedNames) and len(given) == len(expected)
+    if undecided and missing:
+        return by_position
+    if undecided and list(expected) != given:
+        raise InvalidData(
+            f"X has the columns {_some(given)}, and this tree was saved by an octsvm that did not note whether "
+            f"{_some(expected)} are names or positions. Pass X[{list(expected)!r}] for names, X.to_numpy() for positions."
+        )
+    if missing:
         raise InvalidData(
             f"X lacks the column {missing[0]!r} that the tree was trained on; it has {_some(given)}. "
             "Pass the same features (any order)."
         )
-    else:
-        order = [given.index(c) for c in names]
-    if len(X) == 0 or not names:
-        raise InvalidData(f"X is empty: it has {len(X)} rows and {len(names)} columns.")
-    matrix = np.empty((len(X), len(names)))
-    for position, j in enumerate(order):
-        matrix[:, position] = _read_column(X.iloc[:, j], given[j], frame=True, key=X.columns[j])
-    _require_finite(matrix, names)
-    return matrix, names
+    return [given.index(c) for c in expected]
 
 
 def _read_column(column: Any, name: str, *, frame: bool, key: Any = None) -> NDArray[np.float64]:

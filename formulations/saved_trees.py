@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from .base import FloatArray, Scaling
 from .errors import InvalidData
 from .params import MAX_DEPTH
+from .read_matrix import MadeUpNames, UndecidedNames
 
 SCHEMA = "octsvm.tree"
 VERSION = 1
@@ -31,6 +32,7 @@ class _Saved(BaseModel):
     depth: Annotated[int, Field(ge=0, le=MAX_DEPTH)]
     classes: Annotated[list[str | bool | int | float], Field(min_length=1)]
     feature_names: list[str]
+    named_features: bool | None = None  # files of earlier versions do not say
     scaling: _SavedScaling
 
     @field_validator("classes", "feature_names")
@@ -79,6 +81,24 @@ def _own_fields(kind: str) -> list[str]:
     return [name for name in _SAVED[kind].model_fields if name not in _Saved.model_fields]
 
 
+def plain_labels(labels: Iterable[Any]) -> list[Any]:
+    """Labels that JSON and source code give back as they are.
+
+    Raises
+    ------
+    InvalidData
+        Others, such as members of an Enum.
+    """
+    found = list(labels)
+    for label in found:
+        if type(label) not in (str, bool, int, float):
+            raise InvalidData(
+                f"The label {label!r} ({type(label).__name__}) does not come back as it is from JSON or source code, which "
+                "hold text, numbers and true/false. Fit with [label.name for label in y], or pickle the tree."
+            )
+    return found
+
+
 def to_dict(tree: Any) -> dict[str, Any]:
     """A fitted ``tree`` as plain Python data, fit for JSON."""
 
@@ -90,8 +110,9 @@ def to_dict(tree: Any) -> dict[str, Any]:
         "version": VERSION,
         "kind": tree.kind,
         "depth": tree.depth,
-        "classes": list(tree.classes),
+        "classes": plain_labels(tree.classes),
         "feature_names": list(tree.feature_names),
+        **_origin(tree.feature_names),
         "scaling": {"low": tree.scaling.low.tolist(), "span": tree.scaling.span.tolist()},
     } | {name: plain(getattr(tree, name)) for name in _own_fields(tree.kind)}
 
@@ -121,7 +142,7 @@ def from_dict(data: Any) -> tuple[str, dict[str, Any]]:
     values: dict[str, Any] = {
         "depth": saved.depth,
         "classes": tuple(saved.classes),
-        "feature_names": tuple(saved.feature_names),
+        "feature_names": _names(saved.feature_names, saved.named_features),
         "scaling": Scaling(np.array(saved.scaling.low), np.array(saved.scaling.span)),
     }
     for name in _own_fields(kind):
@@ -161,6 +182,19 @@ def _require_version(version: Any) -> None:
         raise InvalidData(
             f"The saved tree has format version {version}, and this octsvm reads up to {VERSION}. Upgrade octsvm."
         )
+
+
+def _origin(names: tuple[str, ...]) -> dict[str, bool]:
+    """Whether the names were given, where they do not say it themselves: x1, x2, ... only."""
+    if isinstance(names, UndecidedNames) or tuple(names) != MadeUpNames.of(len(names)):
+        return {}
+    return {"named_features": not isinstance(names, MadeUpNames)}
+
+
+def _names(names: list[str], named: bool | None) -> tuple[str, ...]:
+    if tuple(names) != MadeUpNames.of(len(names)) or named:
+        return tuple(names)
+    return UndecidedNames(names) if named is None else MadeUpNames(names)
 
 
 def _field(name: str, values: list[Any], p: int) -> Any:

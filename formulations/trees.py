@@ -7,7 +7,7 @@ score is below zero goes left, otherwise right.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, Self
@@ -38,6 +38,18 @@ def _dot(X: FloatArray, w: FloatArray) -> FloatArray:
     return np.add.reduce(X * w, axis=1)
 
 
+def label_array(labels: Sequence[Any]) -> NDArray[Any]:
+    """``labels`` as an array (K,) that holds exactly them: objects where numpy would make others of them."""
+    if all(type(label) in (str, bool, int, float) for label in labels):
+        plain = np.asarray(labels)
+        whole = all(type(label) is int for label in labels)  # -1 and 2**63 would become floats
+        if plain.tolist() == list(labels) and not (whole and plain.dtype.kind == "f"):
+            return plain
+    out = np.empty(len(labels), dtype=object)
+    out[:] = labels
+    return out
+
+
 @dataclass(frozen=True, eq=False)
 class Tree:
     """What the three kinds of tree share.
@@ -49,6 +61,7 @@ class Tree:
     classes : tuple
         The labels, in the order of their indices.
     feature_names : tuple of str
+        Made up (x1, x2, ...) where the training table had none: then every table is taken by position.
     scaling : Scaling
         Learned on the training rows.
     """
@@ -130,7 +143,7 @@ class Tree:
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predicted labels (m,) of the rows of ``X (m, p)``, in the labels the tree was trained with."""
-        return np.asarray(self.classes)[self.predict_index(X)]
+        return label_array(self.classes)[self.predict_index(X)]
 
     # -- text -----------------------------------------------------------------------------------------------
 
@@ -159,7 +172,13 @@ class Tree:
     # -- JSON -----------------------------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
-        """The tree as plain Python data, fit for JSON."""
+        """The tree as plain Python data, fit for JSON.
+
+        Raises
+        ------
+        InvalidData
+            Its labels are of a kind that JSON does not hold, such as members of an Enum.
+        """
         return saved_trees.to_dict(self)
 
     def to_json(self, path: str | Path | None = None) -> str:

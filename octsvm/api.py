@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 
-from .data import prepare, read_labels, read_weights
+from .data import prepare, read_labels, read_weights, require_same_rows
 from .errors import InvalidData, InvalidParameter
-from .formulations.base import Evaluation, Formulation, ModelInfo
+from .formulations.base import Data, Evaluation, Formulation, ModelInfo
 from .formulations.read_matrix import read_matrix
 from .formulations.registry import formulation as find_formulation
 from .formulations.trees import Tree
-from .options import FIT, SolveOptions, declarations, takes_options
+from .options import FIT, SolveOptions, advice_on, declarations, takes_options
 from .result import Result
 from .solving import certificate as checks
 from .solving.dispatch import solve
@@ -71,13 +71,15 @@ def fit(
     Warns
     -----
     UserWarning
-        Where y holds one class only: the tree predicts it everywhere, and nothing is solved.
+        Where y holds one class only: the tree predicts it everywhere, and nothing is solved. Where the weights are so
+        small that a split costs as much as all errors.
     """
     options = SolveOptions(**{name: params.pop(name) for name in declarations(FIT) if name in params})
     form = find_formulation(formulation)
     _require_parameters(form, params)
     checked = form.Params.make(formulation, **params)
     data = prepare(form, X, y, scale=scale, weights=weights)
+    _warn_of_cheap_errors(checked, data)
     if data.K == 1:
         info = ModelInfo(form.name, checked, data)
         warnings.warn(one_class_note(data), stacklevel=2)
@@ -87,12 +89,37 @@ def fit(
     return Fit(form, data, checked, options).run()
 
 
-def _require_parameters(form: Formulation, given: Mapping[str, Any]) -> None:
+def _require_parameters(form: Formulation, given: Mapping[str, Any], who: str = FIT) -> None:
     """Refuse a misspelt option of a fit; a misspelt parameter is refused by the formulation."""
+    own = form.Params.model_fields
+    others = {FIT: [*declarations(FIT), "scale", "weights"], "build": ["scale", "weights", "start"]}.get(
+        who, ["weights"]
+    )
     for name in given:
-        close = difflib.get_close_matches(name, [*declarations(FIT), "scale", "weights"], n=1, cutoff=0.8)
-        if close and name not in form.Params.model_fields:
+        if name in own:
+            continue
+        advice = advice_on(name, [*own, *others])
+        if advice:
+            raise InvalidParameter(f"{name!r} is no argument of octsvm.{who}. {advice}")
+        close = difflib.get_close_matches(name, others, n=1, cutoff=0.8)
+        if close and who == FIT:
             raise InvalidParameter(f"{name!r} is no argument of octsvm.fit. Did you mean {close[0]!r}?")
+
+
+def _warn_of_cheap_errors(params: Any, data: Data) -> None:
+    """Say so where weights are so small that no tree pays for a split."""
+    name = next((n for n in ("alpha", "c3") if hasattr(params, n)), "")
+    price, total = getattr(params, name, 0.0), float(data.weights.sum()) * getattr(params, "c1", 1.0)
+    if (
+        getattr(params, "error_scale", "count") == "count"
+        and (data.weights != 1).any()
+        and total <= price * (1 + 1e-9)
+    ):
+        warnings.warn(
+            f"The weights sum up to {data.weights.sum():.4g}, so that a split ({name}={price:g}) costs as much as all errors "
+            f"together, and none pays. Give weights * len(weights) / weights.sum(), or {name}={price / data.n:.3g}.",
+            stacklevel=3,
+        )
 
 
 def build(
@@ -145,8 +172,10 @@ def build(
         ``start`` is no point of the model.
     """
     form = find_formulation(formulation)
+    _require_parameters(form, params, "build")
     checked = form.Params.make(formulation, **params)
     data = prepare(form, X, y, scale=scale, weights=weights)
+    _warn_of_cheap_errors(checked, data)
     if upper_bound is None:
         if start is not None:
             _require_tree(start)
@@ -254,6 +283,7 @@ def evaluate(
         What was given cannot be used; the message says why.
     """
     form = find_formulation(formulation)
+    _require_parameters(form, params, "evaluate")
     checked = form.Params.make(formulation, **params)
     _require_tree(tree)
     if not isinstance(tree, form.Tree):
@@ -266,6 +296,7 @@ def evaluate(
             f"depth={depth} was given, and the tree has depth {tree.depth}. Leave depth out."
         )
     matrix, _ = read_matrix(X, tree.feature_names)
+    require_same_rows(X, y=y, weights=weights)
     classes, index = read_labels(y, len(matrix))
     known = {c: k for k, c in enumerate(tree.classes)}
     for c in classes:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from enum import Enum, EnumType, Flag
 from typing import Any
 
 import numpy as np
 
 from .errors import InvalidData
 from .formulations.base import Data, FloatArray, Formulation, IntArray, Scaling
-from .formulations.read_matrix import read_matrix
+from .formulations.read_matrix import frame_of, read_matrix
 
 
 def prepare(formulation: Formulation, X: Any, y: Any, *, scale: bool = True, weights: Any = None) -> Data:
@@ -20,7 +21,7 @@ def prepare(formulation: Formulation, X: Any, y: Any, *, scale: bool = True, wei
         Naming the column, the row or the label that cannot be used.
     """
     matrix, names = read_matrix(X)
-    _require_same_order(X, y)
+    require_same_rows(X, y=y, weights=weights)
     classes, index = read_labels(y, len(matrix))
     w = read_weights(weights, len(matrix))
     if scale:
@@ -39,43 +40,34 @@ def prepare(formulation: Formulation, X: Any, y: Any, *, scale: bool = True, wei
     return Data(matrix, scaling.transform(matrix), index, classes, names, scaling, w, rows)
 
 
-def _require_same_order(X: Any, y: Any) -> None:
-    """Refuse a table and labels of pandas whose indices hold the same rows in another order: rows go by position."""
-    if not (hasattr(X, "iloc") and hasattr(y, "iloc")) or len(X) != len(y) or X.index.equals(y.index):
-        return
-    if set(X.index) == set(y.index):
-        raise InvalidData(
-            "X and y have the same index in different orders, and rows are matched by position. "
-            "Pass y.loc[X.index], or .to_numpy() of both where the order is meant."
-        )
-
-
-def read_labels(y: Any, n: int) -> tuple[tuple[Any, ...], IntArray]:
-    """The distinct labels in order, and each row's index into them.
-
-    Labels may be strings, integers, booleans or floats, of one kind.
+def require_same_rows(X: Any, **others: Any) -> None:
+    """Refuse what belongs to a table of pandas and has its index in another order: rows go by position.
 
     Raises
     ------
     InvalidData
     """
-    if hasattr(y, "columns") and hasattr(y, "iloc"):
-        if y.shape[1] != 1:
-            raise InvalidData(f"y has {y.shape[1]} columns; give one label a row.")
-        y = y.iloc[:, 0]
-    values = None
-    if hasattr(y, "tolist"):
-        values = y.tolist()
-    elif hasattr(y, "__iter__") and not isinstance(y, (str, bytes, set, frozenset, dict)):
-        values = list(y)
-    if not isinstance(values, list):
-        raise InvalidData(
-            f"y is {str(y)[:40]!r}, a {type(y).__name__}, which does not say in order which label belongs to which row. "
-            "Give a list or an array."
-        )
-    if values and all(isinstance(v, (list, tuple)) and len(v) == 1 for v in values):
-        values = [v[0] for v in values]
-    values = [v.item() if isinstance(v, np.generic) else v for v in values]
+    for name, other in others.items():
+        if not (hasattr(X, "iloc") and hasattr(other, "iloc")) or len(X) != len(other):
+            continue
+        if not X.index.equals(other.index) and set(X.index) == set(other.index):
+            raise InvalidData(
+                f"X and {name} have the same index in different orders, and rows are matched by position. "
+                f"Pass {name}.loc[X.index], or .to_numpy() of both where the order is meant."
+            )
+
+
+def read_labels(y: Any, n: int) -> tuple[tuple[Any, ...], IntArray]:
+    """The distinct labels in order, and each row's index into them.
+
+    Labels may be strings, integers, booleans, floats or members of an Enum, of one kind. What does not sort is in the
+    order of its definition.
+
+    Raises
+    ------
+    InvalidData
+    """
+    values = _label_list(y)
     if len(values) != n:
         raise InvalidData(f"X has {n} rows and y has {len(values)} labels. Give one label a row.")
     for i, v in enumerate(values):
@@ -86,27 +78,63 @@ def read_labels(y: Any, n: int) -> tuple[tuple[Any, ...], IntArray]:
             raise InvalidData(
                 f"The label of row {i} is too large for a number of double precision ({str(v)[:20]})."
             )
-        if not isinstance(v, (str, bool, int, float)):
+        if not isinstance(v, (str, bool, int, float, Enum)):
             raise InvalidData(
                 f"The label of row {i} is {v!r} ({type(v).__name__}); labels are strings, integers, booleans or floats."
             )
-    kinds = {
-        ("text" if isinstance(v, str) else "true/false" if isinstance(v, bool) else "numbers") for v in values
-    }
+    kinds = {_kind(v) for v in values}
     if len(kinds) > 1:
         raise InvalidData(
             f"y mixes {' and '.join(sorted(kinds))}. Give all labels one type, e.g. y = y.astype(str)."
         )
     if kinds == {"numbers"}:
-        fractions = {v for v in values if float(v) != int(v)}
+        fractions = {v for v in values if isinstance(v, float) and v != int(v)}
         if len(fractions) > 10:
             raise InvalidData(
                 f"y holds {len(set(values))} different numbers, among them fractions such as {next(iter(fractions))!r}: it looks like a "
                 "measurement, and these trees predict classes. Cut it into classes first, e.g. y > y.median()."
             )
-    classes = tuple(sorted(set(values)))
+    classes = _in_order(set(values))
     position = {c: k for k, c in enumerate(classes)}
     return classes, np.array([position[v] for v in values], dtype=np.int64)
+
+
+def _label_list(y: Any) -> list[Any]:
+    frame = frame_of(y)
+    if frame is not None:
+        if len(frame.keys) != 1:
+            raise InvalidData(f"y has {len(frame.keys)} columns; give one label a row.")
+        y = frame.column(0)
+    times = getattr(getattr(y, "dtype", None), "kind", "") in ("m", "M")  # nanoseconds are integers as a list
+    listed = next((getattr(y, name) for name in ("tolist", "to_pylist") if hasattr(y, name)), None)
+    values = None
+    if listed is not None and not times:
+        values = listed()
+    elif hasattr(y, "__iter__") and not isinstance(y, (str, bytes, set, frozenset, dict, EnumType)):
+        values = list(y)
+    if not isinstance(values, list):
+        raise InvalidData(
+            f"y is {str(y)[:40]!r}, a {type(y).__name__}, which does not say in order which label belongs to which row. "
+            "Give a list or an array."
+        )
+    if values and all(isinstance(v, (list, tuple)) and len(v) == 1 for v in values):
+        values = [v[0] for v in values]
+    return [v.item() if isinstance(v, np.generic) and v.dtype.kind not in "mM" else v for v in values]
+
+
+def _kind(label: Any) -> str:
+    if isinstance(label, Enum):
+        return f"members of {type(label).__name__}"
+    return "text" if isinstance(label, str) else "true/false" if isinstance(label, bool) else "numbers"
+
+
+def _in_order(labels: set[Any]) -> tuple[Any, ...]:
+    if any(isinstance(v, Flag) for v in labels):
+        return tuple(sorted(labels, key=lambda v: v.value))  # combinations have no place in the definition
+    try:
+        return tuple(sorted(labels))
+    except TypeError:
+        return tuple(v for v in type(next(iter(labels))) if v in labels)
 
 
 def read_weights(weights: Any, n: int) -> FloatArray:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from .data import read_labels
 from .errors import InvalidData, InvalidParameter
+from .formulations.trees import label_array
 
 
 def flip_labels(y: Any, share: float, seed: int = 0) -> NDArray[Any]:
@@ -46,4 +47,4 @@ def flip_labels(y: Any, share: float, seed: int = 0) -> NDArray[Any]:
     rows = rng.permutation(n)[:count]
     step = rng.integers(1, max(2, len(classes)), size=count)
     index[rows] = (index[rows] + step) % max(1, len(classes))
-    return np.asarray(classes)[index]
+    return label_array(classes)[index]

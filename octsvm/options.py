@@ -180,6 +180,15 @@ def _log(name: str, value: Any) -> None:
 def _solver(name: str, value: Any) -> None:
     from . import solvers
 
+    if value is None:
+        raise InvalidParameter(
+            f"solver=None is no name. Leave it out for {default_of(name)!r}, or say {solvers.AUTO!r}."
+        )
+    if not isinstance(value, str):
+        shown = f"{name} is a {type(value).__name__}, and a name of the solver table is wanted (octsvm solvers lists them). "
+        own = "octsvm.build gives a Pyomo model: solve it with this object yourself, then call octsvm.extract(model)."
+        one = "Give one; octsvm.race runs several."
+        raise InvalidParameter(shown + (own if hasattr(value, "solve") else one))
     if value != solvers.AUTO:
         solvers.require(value)
 
@@ -188,6 +197,10 @@ def _bridge(name: str, value: Any) -> None:
     if value is not None:
         from . import bridges
 
+        if not isinstance(value, str):
+            raise InvalidParameter(
+                f"{name}={value!r} should be one of {', '.join(bridges.names())}, or None."
+            )
         bridges.bridge(value)
 
 
@@ -424,6 +437,34 @@ def documentation(who: str, but: Collection[str] = ()) -> str:
     )
 
 
+# Names that people bring along from scikit-learn, Pyomo and solvers: ours, and what to say besides.
+BROUGHT = {
+    **dict.fromkeys(("verbose", "tee", "output_flag"), ("log", "log=True shows the solver's log.")),
+    **dict.fromkeys(("random_state", "random_seed", "rng"), ("seed", "It is a whole number.")),
+    **dict.fromkeys(("n_jobs", "n_threads", "num_threads"), ("threads", "They are those of the solver.")),
+    **dict.fromkeys(
+        ("timeout", "max_time", "time", "timelimit", "TimeLimit"), ("time_limit", "It is in seconds.")
+    ),
+    **dict.fromkeys(("mip_gap", "MIPGap", "rel_gap", "mip_rel_gap", "tol"), ("gap", "It is relative.")),
+    **dict.fromkeys(("warm_start", "warmstart"), ("start", "It is a tree.")),
+    **dict.fromkeys(("solver_options", "solver_params"), ("options", "It is a mapping.")),
+    **dict.fromkeys(("sample_weight", "sample_weights"), ("weights", "")),
+    "class_weight": (
+        "weights",
+        "sklearn.utils.class_weight.compute_sample_weight(class_weight, y) gives them.",
+    ),
+    "max_depth": ("depth", ""),
+    "min_samples_leaf": ("n_min", ""),
+    "ccp_alpha": ("alpha", ""),
+}
+
+
+def advice_on(name: str, known: Collection[str]) -> str:
+    """What to say instead of a name that belongs elsewhere; "" where it is not in :data:`BROUGHT` or ours is not ``known``."""
+    ours, more = BROUGHT.get(name, ("", ""))
+    return f"Say {ours}= instead. {more}".rstrip() if ours in known else ""
+
+
 def require_known(who: str, given: Mapping[str, Any], own: tuple[str, ...] = ()) -> None:
     """Refuse what is no option of ``octsvm.<who>``; ``own`` are arguments that it takes besides.
 
@@ -439,6 +480,11 @@ def require_known(who: str, given: Mapping[str, Any], own: tuple[str, ...] = ())
         if name not in known:
             close = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
             hint = f" Did you mean {close[0]!r}?" if close else f" It takes: {', '.join(known)}."
+            advice = advice_on(name, known)
+            if advice:
+                hint = f" {advice}"
+            elif name in BROUGHT:
+                hint = f" {BROUGHT[name][0]}= is for octsvm.build or octsvm.fit."
             raise InvalidParameter(f"{name!r} is no argument of octsvm.{who}.{hint}")
 
 

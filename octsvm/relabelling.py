@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .data import read_labels
+from .data import read_labels, require_same_rows
 from .errors import InvalidData, InvalidParameter
 from .exports import tree_of
-from .formulations.base import FloatArray
+from .formulations.base import FloatArray, table_digest
 from .formulations.read_matrix import read_matrix
-from .formulations.trees import MarginTree, Relabelled, Tree
+from .formulations.trees import MarginTree, Relabelled, Tree, label_array
 from .result import Result
 
 if TYPE_CHECKING:
@@ -81,10 +81,17 @@ def relabelling_report(fitted: Any, X: Any, y: Any) -> pd.DataFrame:
 
     tree = tree_of(fitted)
     matrix, _ = read_matrix(X, tree.feature_names)
+    require_same_rows(X, y=y)
     classes, index_y = read_labels(y, len(matrix))
     records = tree.relabelled if isinstance(tree, MarginTree) else ()
     result = fitted if isinstance(fitted, Result) else getattr(fitted, "result_", None)
     _require_training_table(tree, result, matrix, classes, records)
+    known = getattr(result, "table_digest", "")
+    if known and table_digest(matrix, classes, index_y) != known:
+        raise InvalidData(
+            "X and y are not the rows and labels that the tree was fitted to, or not in their order, and the tree knows "
+            "its rows by their positions. Pass the training table."
+        )
     rows = []
     predicted = tree.predict_index(matrix)
     for record in records:
@@ -206,6 +213,8 @@ def suspect_rows(
     from sklearn.model_selection import ParameterGrid
     from sklearn.utils.parallel import Parallel, delayed
 
+    require_same_rows(X, y=y)
+    classes, position = read_labels(y, len(y))
     grid = list(ParameterGrid(param_grid))
     if not grid:
         raise InvalidParameter(
@@ -217,7 +226,7 @@ def suspect_rows(
     against = np.sum([f[0] for f in fits], axis=0)
     frame = pd.DataFrame(
         {
-            "given": np.asarray(y),
+            "given": label_array(classes)[position],
             "trees": len(grid),
             "against": against,
             "relabelled": np.sum([f[1] for f in fits], axis=0),

@@ -140,6 +140,8 @@ class Result:
         Index of the DataFrame of training rows, None where they came in another form.
     data_digest : str
         Hash of the training table, its labels and weights.
+    table_digest : str
+        Hash of the training table and its labels alone; "" in results of earlier versions.
     n, p : int
         Rows and features of the training table.
     versions : dict
@@ -172,6 +174,7 @@ class Result:
     n: int = 0
     p: int = 0
     versions: Mapping[str, str] = field(default_factory=dict)
+    table_digest: str = ""
 
     def _meaning(self) -> str:
         if self.tree is None and self.status == "unverified":

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import copy
 import decimal
+import enum
+import pickle
 import re
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,6 +16,7 @@ import pandas as pd
 import pytest
 
 import octsvm
+from octsvm import OCTClassifier
 
 FORMULATIONS = ("oct", "oct_h", "re_svm", "octsvm")
 SVM = ("re_svm", "octsvm")
@@ -808,3 +812,235 @@ def test_labels_in_another_order_of_the_same_index_are_refused() -> None:
 def test_a_misspelt_argument_of_fit_is_named() -> None:
     with pytest.raises(octsvm.InvalidParameter, match="'time_limit'"):
         octsvm.fit("oct", [[0.0], [1.0]], [0, 1], timelimit=1)
+
+
+# -- names of columns that were made up ---------------------------------------------------------------------------
+
+SWAPPED = pd.DataFrame({"x2": [0.0, 1, 2, 3, 4, 5], "x1": [5.0, 1, 4, 0, 3, 2]})
+HALVES = list("aaabbb")
+
+
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+def test_a_tree_without_names_takes_the_columns_of_a_frame_by_position(formulation: str) -> None:
+    tree = octsvm.fit(formulation, SWAPPED.to_numpy(), HALVES).tree
+    expected = tree.predict(SWAPPED.to_numpy()).tolist()
+    again = octsvm.Tree.from_json(tree.to_json())
+    frames = [SWAPPED, SWAPPED.set_axis(["p", "q"], axis=1), SWAPPED.set_axis(["x1", "x1"], axis=1)]
+    for known in (tree, again, pickle.loads(pickle.dumps(tree))):
+        assert [known.predict(frame).tolist() for frame in frames] == [expected] * 3
+        params = {} if formulation == "re_svm" else {"depth": tree.depth}
+        values = {
+            octsvm.evaluate(formulation, known, X, HALVES, **params).objective
+            for X in (SWAPPED, SWAPPED.to_numpy())
+        }
+        assert len(values) == 1
+    with pytest.raises(octsvm.InvalidData, match=r"3 columns.*2 without names"):
+        again.predict(SWAPPED.assign(more=1.0))
+
+
+def test_a_tree_with_names_such_as_made_up_ones_takes_columns_by_name() -> None:
+    tree = octsvm.fit("oct", SWAPPED, HALVES, depth=1, alpha=0.1).tree
+    named = octsvm.fit("oct", SWAPPED[["x1", "x2"]], HALVES, depth=1, alpha=0.1).tree
+    for known in (tree, named, octsvm.Tree.from_json(named.to_json())):
+        assert known.predict(SWAPPED).tolist() == known.predict(SWAPPED[["x1", "x2"]]).tolist() == HALVES
+        with pytest.raises(octsvm.InvalidData, match="lacks the column 'x"):
+            known.predict(SWAPPED.set_axis(["p", "q"], axis=1))
+
+
+def test_a_saved_tree_that_does_not_say_whether_names_were_given_is_never_guessed() -> None:
+    content = octsvm.fit("oct", SWAPPED.to_numpy(), HALVES, depth=1, alpha=0.1).tree.to_dict()
+    assert content.pop("named_features") is False
+    old = octsvm.Tree.from_dict(content)
+    assert old.predict(SWAPPED.to_numpy()).tolist() == HALVES
+    assert old.predict(SWAPPED.set_axis(["p", "q"], axis=1)).tolist() == HALVES
+    assert old.predict(SWAPPED.set_axis(["x1", "x2"], axis=1)).tolist() == HALVES
+    with pytest.raises(octsvm.InvalidData, match="names or positions"):
+        old.predict(SWAPPED)
+    assert "named_features" not in old.to_dict()
+
+
+# -- tables of other libraries ------------------------------------------------------------------------------------
+
+
+class Column:
+    """A column with the interface of polars."""
+
+    def __init__(self, values: list[Any]) -> None:
+        self.values = values
+
+    def null_count(self) -> int:
+        return self.values.count(None)
+
+    def to_list(self) -> list[Any]:
+        return self.values
+
+    def to_numpy(self) -> np.ndarray:
+        return np.array(self.values)
+
+
+class Columnar:
+    """A frame with the interface of polars: neither iloc nor an index."""
+
+    def __init__(self, **columns: list[Any]) -> None:
+        self.held, self.columns, self.dtypes = columns, list(columns), [None] * len(columns)
+
+    def __len__(self) -> int:
+        return len(next(iter(self.held.values())))
+
+    def __getitem__(self, name: str) -> Column:
+        return Column(self.held[name])
+
+
+class OnlyPandas:
+    def to_pandas(self) -> pd.DataFrame:
+        return SWAPPED
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        Columnar(x2=SWAPPED["x2"].tolist(), x1=SWAPPED["x1"].tolist()),
+        OnlyPandas(),
+        SWAPPED.to_records(index=False),
+        SWAPPED.astype("Int64"),
+        SWAPPED.astype("category"),
+        SWAPPED.astype(np.float16),
+        SWAPPED.astype(np.longdouble),
+        SWAPPED.astype(pd.SparseDtype("float")),
+    ],
+    ids=["columns", "to_pandas", "records", "nullable", "categorical", "half", "long", "sparse columns"],
+)
+def test_tables_of_other_libraries_are_taken_by_name(table: Any) -> None:
+    result = octsvm.fit("oct", table, HALVES, depth=1, alpha=0.1)
+    assert result.tree.feature_names == ("x2", "x1")
+    assert (
+        result.tree.predict(table).tolist() == result.tree.predict(SWAPPED[["x1", "x2"]]).tolist() == HALVES
+    )
+    assert octsvm.evaluate("oct", result.tree, table, HALVES, alpha=0.1).objective == pytest.approx(0.1)
+    assert octsvm.build("oct", table, HALVES, depth=1).info.data.n == 6
+
+
+def test_columns_of_other_libraries_are_refused_like_those_of_pandas() -> None:
+    for values, words in (([1, None], "missing value in row 1"), (["u", "v"], "holds text")):
+        with pytest.raises(octsvm.InvalidData, match=f"'a'.*{words}"):
+            octsvm.fit("oct", Columnar(a=values), ["p", "q"])
+
+    class Lazy:
+        def collect(self) -> None: ...
+
+    with pytest.raises(octsvm.InvalidData, match=r"X\.collect\(\)"):
+        octsvm.fit("oct", Lazy(), ["p", "q"])
+
+
+@pytest.mark.parametrize(
+    "kind", ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32"]
+)
+def test_every_type_of_number_gives_the_same_tree(kind: str) -> None:
+    X = SWAPPED.to_numpy()
+    result = octsvm.fit("oct", X.astype(kind), HALVES, depth=1, alpha=0.1)
+    assert (
+        result.tree.threshold.tolist()
+        == octsvm.fit("oct", X, HALVES, depth=1, alpha=0.1).tree.threshold.tolist()
+    )
+
+
+# -- labels -------------------------------------------------------------------------------------------------------
+
+
+class Sex(str, enum.Enum):  # noqa: UP042 (its str() is not its value)
+    F, M = "f", "m"
+
+
+class Grade(enum.IntEnum):
+    LOW, HIGH = 1, 2
+
+
+class Kind(enum.Enum):
+    NONE, SOME = None, "x"
+
+
+class Right(enum.Flag):
+    READ, WRITE = 1, 2
+
+
+EXACT = {
+    "str Enum": (Sex.M, Sex.F),
+    "IntEnum": (Grade.HIGH, Grade.LOW),
+    "Enum": (Kind.SOME, Kind.NONE),
+    "Flag": (Right.READ | Right.WRITE, Right.READ),
+    "leading zero": ("01", "1"),
+    "beyond 2**53": (2**53, 2**53 + 1),
+    "beyond 2**64": (2**70, 2**70 + 1),
+    "signed beyond 2**63": (-1, 2**63),
+    "large and a fraction": (2**53 + 1, 0.5),
+    "zero byte at the end": ("a", "a\0"),
+}
+
+
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+@pytest.mark.parametrize("kind", EXACT)
+def test_labels_come_back_exactly_or_are_refused(kind: str, formulation: str) -> None:
+    first, second = EXACT[kind]
+    y = [first] * 3 + [second] * 3
+    tree = octsvm.fit(formulation, SWAPPED, y).tree
+    assert set(tree.classes) == {first, second}
+    expected = [tree.classes[k] for k in tree.predict_index(SWAPPED)]
+    found = tree.predict(SWAPPED).tolist()
+    assert found == expected
+    assert list(map(type, found)) == list(map(type, expected))
+    assert set(map(type, octsvm.flip_labels(y, 0.5).tolist())) <= set(map(type, y))
+    source: dict[str, Any] = {}
+    if isinstance(first, enum.Enum):
+        for save in (
+            tree.to_json,
+            tree.to_dict,
+            lambda: octsvm.export_source(tree),
+            lambda: octsvm.export_dict(tree),
+        ):
+            with pytest.raises(octsvm.InvalidData, match="does not come back as it is"):
+                save()
+    else:
+        assert octsvm.Tree.from_json(tree.to_json()).predict(SWAPPED).tolist() == expected
+        exec(octsvm.export_source(tree), source)
+        assert source["predict"](SWAPPED.to_numpy()).tolist() == expected
+
+
+def test_members_of_two_enums_and_members_among_text_are_mixed() -> None:
+    for y in ([Sex.F, Grade.LOW], [Sex.F, "m"], [Grade.LOW, 2]):
+        with pytest.raises(octsvm.InvalidData, match="mixes"):
+            octsvm.fit("oct", [[0.0], [1.0]], y)
+
+
+def test_times_in_nanoseconds_are_no_numbers() -> None:
+    with pytest.raises(octsvm.InvalidData, match="datetime64"):
+        octsvm.fit("oct", [[0.0], [1.0]], np.array(["2026-01-01", "2026-01-02"], dtype="M8[ns]"))
+
+
+def test_classifiers_keep_members_of_an_enum_or_refuse_them() -> None:
+    y = np.array([Sex.F] * 3 + [Sex.M] * 3, dtype=object)
+    fitted = OCTClassifier(max_depth=1, alpha=0.1).fit(SWAPPED, y)
+    assert fitted.predict(SWAPPED).tolist() == y.tolist()
+    assert fitted.score(SWAPPED, y) == 1
+    for refused in (y.tolist(), [Kind.NONE] * 3 + [Kind.SOME] * 3):
+        with pytest.raises(octsvm.InvalidData, match="scikit-learn does not keep"):
+            OCTClassifier(max_depth=1).fit(SWAPPED, refused)
+
+
+def test_what_belongs_to_a_frame_and_has_its_index_in_another_order_is_refused_everywhere() -> None:
+    table = pd.DataFrame({"a": [0.0, 1.0, 2.0]}, index=["p", "q", "r"])
+    y = pd.Series([0, 1, 1], index=table.index)
+    tree = octsvm.fit("oct", table, y, depth=1).tree
+    turned, weights = y.loc[["r", "p", "q"]], pd.Series([1.0, 2.0, 3.0], index=["q", "p", "r"])
+    calls: list[Callable[[], Any]] = [
+        lambda: octsvm.fit("oct", table, y, weights=weights, depth=1),
+        lambda: octsvm.build("oct", table, y, weights=weights, depth=1),
+        lambda: octsvm.evaluate("oct", tree, table, turned),
+        lambda: octsvm.evaluate("oct", tree, table, y, weights=weights),
+        lambda: octsvm.relabelling_report(tree, table, turned),
+        lambda: octsvm.suspect_rows(OCTClassifier(), {"max_depth": [1]}, table, turned),
+        lambda: OCTClassifier(max_depth=1).fit(table, turned),
+        lambda: OCTClassifier(max_depth=1).fit(table, y, sample_weight=weights),
+    ]
+    for call in calls:
+        with pytest.raises(octsvm.InvalidData, match="same index in different orders"):
+            call()

@@ -9,9 +9,11 @@ import shutil
 import subprocess
 import sys
 import time
+import warnings
 from pathlib import Path
 from typing import Any
 
+import pyomo.environ as pyo
 import pytest
 from places import ROOT
 
@@ -171,3 +173,89 @@ def test_the_trace_counts_from_the_call() -> None:
     assert [t.seconds for t in result.trace] == sorted(t.seconds for t in result.trace)
     assert seen == sorted(seen)
     assert result.trace[-1].seconds <= result.seconds <= 4
+
+
+# -- names and values that people bring along ----------------------------------------------------------------------
+
+POINTS, SIDES = [[0.0], [1.0], [2.0], [3.0]], list("aabb")
+
+
+@pytest.mark.parametrize(
+    ("given", "ours"),
+    [
+        ("verbose", "log=True"),
+        ("tee", "log=True"),
+        ("random_state", "seed="),
+        ("max_depth", "depth="),
+        ("min_samples_leaf", "n_min="),
+        ("n_jobs", "threads="),
+        ("mip_gap", "gap="),
+        ("sample_weight", "weights="),
+        ("warm_start", "start="),
+    ],
+)
+def test_names_from_elsewhere_are_answered_with_ours(given: str, ours: str) -> None:
+    with pytest.raises(octsvm.InvalidParameter, match=f"'{given}'.* {ours}"):
+        octsvm.fit("oct", POINTS, SIDES, **{given: 1})
+    model = octsvm.build("oct", POINTS, SIDES, depth=1)
+    with pytest.raises(octsvm.InvalidParameter, match=f"'{given}'.* {ours.rstrip('True')}"):
+        octsvm.solve(model, **{given: 1})
+
+
+def test_names_from_elsewhere_are_answered_by_build_and_evaluate() -> None:
+    with pytest.raises(octsvm.InvalidParameter, match="Say depth= instead"):
+        octsvm.build("oct", POINTS, SIDES, max_depth=2)
+    tree = octsvm.fit("oct", POINTS, SIDES, depth=1).tree
+    with pytest.raises(octsvm.InvalidParameter, match="Say weights= instead"):
+        octsvm.evaluate("oct", tree, POINTS, SIDES, sample_weight=[1.0] * 4)
+    with pytest.raises(octsvm.InvalidParameter, match="'max_depth' is not a parameter of 're_svm'"):
+        octsvm.fit("re_svm", POINTS, SIDES, max_depth=2)  # it has none
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (None, "Leave it out"),
+        (["highs"], "octsvm.race"),
+        (1, "name of the solver table"),
+        (pyo.SolverFactory("cbc"), r"octsvm\.extract"),
+    ],
+)
+def test_a_solver_is_a_name(value: Any, words: str) -> None:
+    with pytest.raises(octsvm.InvalidParameter, match=words):
+        octsvm.fit("oct", POINTS, SIDES, solver=value)
+    with pytest.raises(octsvm.InvalidParameter, match=words):
+        octsvm.solve(octsvm.build("oct", POINTS, SIDES, depth=1), solver=value)
+
+
+def test_a_bridge_is_a_name() -> None:
+    with pytest.raises(octsvm.InvalidParameter, match="bridge="):
+        octsvm.fit("oct", POINTS, SIDES, bridge=["outer_approximation"])
+
+
+@pytest.mark.parametrize("seed", [2**31, 2**32, 2**64, 10**30])
+@pytest.mark.parametrize("formulation", ["oct", "oct_h", "re_svm", "octsvm"])
+def test_a_seed_may_have_any_size(formulation: str, seed: int) -> None:
+    asked = {} if formulation == "re_svm" else {"depth": 1}
+    assert octsvm.fit(formulation, POINTS, SIDES, seed=seed, **asked).status == "optimal"
+    assert octsvm.fit(formulation, POINTS, SIDES, seed=seed, strategy="heuristic", **asked).tree is not None
+    assert len(octsvm.flip_labels(SIDES, 0.5, seed)) == 4
+
+
+@pytest.mark.parametrize(("formulation", "name"), [("oct", "alpha"), ("oct_h", "alpha"), ("octsvm", "c3")])
+def test_weights_so_small_that_no_split_pays_are_spoken_of(formulation: str, name: str) -> None:
+    asked: dict[str, Any] = {"depth": 1, name: 1.0}
+    for small in ([0.25] * 4, [0.1, 0.2, 0.3, 0.4]):
+        for call in (octsvm.fit, octsvm.build):
+            with pytest.warns(UserWarning, match=f"{name}=1.* as much as all errors.*weights.sum"):
+                call(formulation, POINTS, SIDES, weights=small, **asked)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for enough in (None, [1.0] * 4, [1.0, 2.0, 1.0, 2.0]):
+            octsvm.fit(formulation, POINTS, SIDES, weights=enough, **asked)
+        octsvm.fit(formulation, POINTS, SIDES, weights=[0.25] * 4, depth=1, **{name: 0.1})
+
+
+def test_a_classifier_speaks_of_small_weights_too() -> None:
+    with pytest.warns(UserWarning, match="as much as all errors"):
+        octsvm.OCTClassifier(max_depth=1, alpha=1.0).fit(POINTS, SIDES, sample_weight=[0.25] * 4)

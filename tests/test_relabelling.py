@@ -157,3 +157,24 @@ def test_suspects_of_trees_that_give_up_no_label() -> None:
     assert found["always"].equals(found["against"] == 3)
     with pytest.raises(octsvm.InvalidParameter, match="param_grid"):
         octsvm.suspect_rows(OCTClassifier(), [], X, y)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_report_on_other_rows_than_those_of_the_fit_is_refused(weighted: bool) -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.random((12, 2)), np.array(["a", "b"] * 6)
+    weights = rng.random(12) if weighted else None
+    fitted = [
+        octsvm.fit("re_svm", X, y, weights=weights),
+        octsvm.RESVMClassifier().fit(X, y, sample_weight=weights),
+        octsvm.RESVMClassifier().fit(np.vstack([X, X]), np.append(y, y)),  # equal rows are solved as one
+    ]
+    turned = y[::-1]
+    for k, one in enumerate(fitted):
+        rows, labels = (np.vstack([X, X]), np.append(y, y)) if k == 2 else (X, y)
+        octsvm.relabelling_report(one, rows, labels)
+        octsvm.relabelling_report(one, rows.tolist(), labels.tolist())
+        others = [(rows[::-1], labels), (rows, np.append(turned, labels[12:])), (rows + 1e-9, labels)]
+        for other, given in [*others, (rows[:, ::-1], labels), (rows, np.where(labels == "a", "c", "b"))]:
+            with pytest.raises(octsvm.InvalidData):
+                octsvm.relabelling_report(one, other, given)

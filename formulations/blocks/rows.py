@@ -25,6 +25,15 @@ def sum_of(*terms: MonomialTermExpression) -> LinearExpression:
     return LinearExpression(list(terms))
 
 
+def forget_rules(model: Any) -> None:
+    """Drop the functions that rows and bounds were made by: they are done, and a model that holds them cannot be pickled."""
+    for component in model.component_objects():
+        for name in ("_rule", "_rule_bounds"):
+            rule = getattr(component, name, None)
+            if rule is not None and not rule.constant():
+                setattr(component, name, None)
+
+
 def uncollected(build: Callable[..., Any]) -> Callable[..., Any]:
     """Decorator: no garbage collection while ``build`` runs.
 
@@ -38,3 +47,15 @@ def uncollected(build: Callable[..., Any]) -> Callable[..., Any]:
             return build(*args, **kwargs)
 
     return wrapped
+
+
+def model_builder(build: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator: :func:`uncollected`, and none of the functions of ``build`` stays on its model."""
+
+    @wraps(build)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        model = build(*args, **kwargs)
+        forget_rules(model)
+        return model
+
+    return uncollected(wrapped)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import difflib
 import io
@@ -39,6 +40,8 @@ class CsvTable:
         Line of the file that each row stands on.
     remarks : tuple of str
         What looks odd and is used all the same.
+    cells : sequence of str, or None
+        The labels as they stand in the file, whatever type ``y`` has for all of them.
     """
 
     name: str
@@ -47,6 +50,16 @@ class CsvTable:
     label: str | None
     lines: Sequence[int] | None = None
     remarks: tuple[str, ...] = ()
+    cells: Sequence[str] | None = None
+
+    def labels_like(self, classes: Sequence[Any]) -> list[Any]:
+        """The labels in the types of a tree's ``classes``, whatever else the file holds: "1" is 1 for numbers."""
+        known = [] if self.y is None else self.y.tolist()
+        return (
+            known
+            if self.cells is None
+            else [_like(c, v, classes) for c, v in zip(self.cells, known, strict=True)]
+        )
 
     def check(self) -> None:
         """Refuse features and labels that no model can use, before they are split up.
@@ -179,13 +192,37 @@ def read_csv(
     if not labelled and label is None:
         return CsvTable(name, frame, None, None, lines, remarks)
     chosen = header[-1] if label is None else label
-    y = frame[chosen]
-    features = frame.drop(columns=[chosen])
-    return CsvTable(name, features, _plain_labels(y), chosen, lines, remarks)
+    place = header.index(chosen)
+    cells = pd.read_csv(io.StringIO(text), sep=separator, usecols=[place], dtype=str, index_col=False).iloc[
+        :, 0
+    ]
+    written = [
+        c.strip().replace(decimal, ".") if decimal != "." else c.strip() for c in cells.fillna("").tolist()
+    ]
+    y = _plain_labels(frame[chosen], cells, written)
+    return CsvTable(name, frame.drop(columns=[chosen]), y, chosen, lines, remarks, written)
 
 
-def _plain_labels(y: pd.Series) -> Any:
+def _plain_labels(y: pd.Series, cells: pd.Series, written: list[str]) -> Any:
+    import numpy as np
+
+    if y.dtype.kind in "iuf" and any(re.match(r"[+-]?0[0-9]", c) for c in written):
+        return cells.to_numpy(dtype=object)  # a code, such as 007, and not the number 7
+    if y.dtype.kind not in "biu" and all(re.fullmatch(r"-?[0-9]+", c) for c in written):
+        return np.array([int(c) for c in written], dtype=object)  # more digits than a double has
     return y.to_numpy(dtype=object) if y.dtype.kind not in "biuf" else y.to_numpy()
+
+
+def _like(cell: str, value: Any, classes: Sequence[Any]) -> Any:
+    """The label that ``cell`` is among ``classes``; ``value``, which pandas made of it, where it is none of them."""
+    if all(isinstance(c, str) for c in classes):
+        return value if value in classes else next((c for c in classes if c.strip() == cell), value)
+    if all(isinstance(c, bool) for c in classes):
+        return {"true": True, "false": False}.get(cell.lower(), cell)
+    for read in (int, float):
+        with contextlib.suppress(ValueError):
+            return read(cell)
+    return value
 
 
 def _text(name: str) -> str:
@@ -330,6 +367,8 @@ def against_rest(table: CsvTable, chosen: str) -> CsvTable:
     if table.y is None:
         return table
     texts = [str(v) for v in table.y.tolist()]
+    if table.cells is not None:  # 1 is 1 where a fraction further down makes it 1.0, too
+        texts = [c if c == chosen else v for c, v in zip(table.cells, texts, strict=True)]
     if chosen not in texts:
         known = sorted(set(texts))
         raise InvalidData(

@@ -82,6 +82,7 @@ class Commands(click.Group):
         run: Any = super().main
         if not standalone_mode:
             return run(*args, standalone_mode=False, **extra)
+        _open_closed_streams()
         for stream in (sys.stdout, sys.stderr):
             # A terminal that cannot show a letter of a column's name is no reason to fail.
             if isinstance(stream, io.TextIOWrapper):
@@ -95,6 +96,8 @@ class Commands(click.Group):
         except (click.Abort, KeyboardInterrupt):
             say("Interrupted.")
             code = INTERRUPTED
+        except BrokenPipeError:
+            code = _nobody_reads()
         except Exception as error:
             code = _failed(error)
         if sys.stdout is sys.__stdout__:
@@ -108,6 +111,38 @@ class Commands(click.Group):
                         stream.flush()  # type: ignore[union-attr]
                 os._exit(code if isinstance(code, int) else OK)
         sys.exit(code if isinstance(code, int) else OK)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; click would make a failure of a closed pipe."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            return _nobody_reads()
+
+
+def _open_closed_streams() -> None:
+    """Where a stream was closed before the start (``>&-``), what is printed there is dropped.
+
+    Its number would be given to the next file that is opened, and what C libraries print would go into that.
+    """
+    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(number)
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 (to the end of the process)
+
+
+def _drop_stdout() -> None:
+    """Send the rest to nowhere: Python would fail on it again at its end."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _nobody_reads() -> int:
+    """Who read the output wants no more of it: no fault, as files are written before anything is printed."""
+    _drop_stdout()
+    return OK
 
 
 OUTPUT_ERRORS = (errno.ENOSPC, errno.EIO, errno.EFBIG, errno.EBADF)
@@ -126,9 +161,8 @@ def _failed(error: Exception) -> int:
         )
         return UNEXPECTED
     if isinstance(error, OSError) and error.filename is None and error.errno in OUTPUT_ERRORS:
-        # Files are written by functions that say which; this is stdout. Python would fail on it again at its end.
-        with contextlib.suppress(OSError, ValueError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # Files are written by functions that say which; this is stdout.
+        _drop_stdout()
         say(f"Error: the output cannot be written: {error.strerror}. Send it elsewhere, or free some space.")
         return WRONG_INPUT
     frames = traceback.extract_tb(error.__traceback__)
@@ -149,9 +183,11 @@ def say(text: str) -> None:
     if kind is not None and coloured(sys.stderr):
         colour = "red" if kind[1] == "Error" else "yellow"
         text = click.style(kind[0], fg=colour, bold=True) + text[kind.end() :]
-        click.echo(text, err=True, color=True)
-        return
-    click.echo(text, err=True)
+        shown: bool | None = True
+    else:
+        shown = None
+    with contextlib.suppress(BrokenPipeError):  # nobody reads it
+        click.echo(text, err=True, color=shown)
 
 
 def coloured(stream: Any) -> bool:

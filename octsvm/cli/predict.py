@@ -81,7 +81,7 @@ def predict(tree: str, table: str, **options: Any) -> int:
 def _share_right(data: CsvTable, predictions: Sequence[Any], classes: Sequence[Any]) -> float:
     from ..errors import InvalidData
 
-    known = data.y.tolist()
+    known = data.labels_like(classes)
     strange = [v for v in known if v not in classes]
     if len(strange) == len(known):
         close = difflib.get_close_matches(str(strange[0]), [str(c) for c in classes], n=1)

@@ -7,6 +7,7 @@ import re
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -19,9 +20,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from .. import api
-from ..data import read_weights
+from ..data import read_labels, read_weights, require_same_rows
 from ..errors import InvalidData, InvalidParameter, NoValues, TreeNotAdmitted
-from ..formulations.base import BoolArray, FloatArray, IntArray
+from ..formulations.base import BoolArray, FloatArray, IntArray, table_digest
 from ..formulations.registry import formulation as find_formulation
 from ..options import ESTIMATOR, declarations, parameters, with_options
 from ..relabelling import relabelling_report
@@ -92,7 +93,8 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
             where the solver's answer does not hold outside the solver: then ``result_.status`` is "unverified".
         """
         index = tuple(X.index) if hasattr(X, "iloc") else None
-        matrix, labels = validate_data(self, X, y, dtype=np.float64)
+        require_same_rows(X, y=y, sample_weight=sample_weight)
+        matrix, labels = validate_data(self, X, _without_members(y), dtype=np.float64)
         check_classification_targets(labels)
         classes, position = np.unique(labels, return_inverse=True)
         self._require_classes(classes)
@@ -109,7 +111,8 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
         if result.tree is None:
             why = "has no solution" if result.status == "infeasible" else f"was not solved ({result.stop})"
             raise NoValues(f"The model {why}, so there is no tree: {'; '.join(result.notes)}")
-        result = for_given_rows(replace(result, index=index), rows)
+        digest = table_digest(matrix, *read_labels(labels, len(labels)))
+        result = for_given_rows(replace(result, index=index, table_digest=digest), rows)
         if not rows.as_given:
             again = form.evaluate(
                 result.tree,
@@ -309,6 +312,27 @@ def _initialiser(cls: type[TreeClassifier]) -> Callable[..., None]:
     initialise.__signature__ = signature  # type: ignore[attr-defined]
     initialise.__name__, initialise.__qualname__ = "__init__", f"{cls.__qualname__}.__init__"
     return initialise
+
+
+def _without_members(y: Any) -> Any:
+    """Labels for scikit-learn, which makes text of an Enum's members in a list, and knows none that is neither text nor number.
+
+    Raises
+    ------
+    InvalidData
+    """
+    keeps = getattr(getattr(y, "dtype", None), "kind", "") == "O"
+    values = list(y) if keeps or isinstance(y, (list, tuple)) else []
+    members = [v for v in values if isinstance(v, Enum)]
+    if not members or (keeps and all(isinstance(v, str) for v in values)):
+        return y
+    if all(isinstance(v, int) for v in values):
+        return np.array([int(v) for v in values])
+    cure = "np.array(y, dtype=object)" if isinstance(members[0], str) else "[label.name for label in y]"
+    raise InvalidData(
+        f"scikit-learn does not keep labels such as {members[0]!r}, members of {type(members[0]).__name__}, as they are. "
+        f"Pass {cure} here and to predict's metrics, or use octsvm.fit."
+    )
 
 
 def _in_our_names(message: str) -> str:

@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..errors import InvalidParameter, InvalidStore, OutputNotWritable, ProtocolMismatch
+from ..formulations.replace_file import replace_bytes
 from .cells import Part
 from .protocol import Protocol
 
@@ -668,30 +669,20 @@ class Store:
         ------
         OutputNotWritable
         """
-        target = Path(os.path.realpath(path))
-        part = target.with_name(f".{target.name}.{os.getpid()}.part")
         frame = self.frame()
         frame["inner"] = frame["inner"].astype(int)
         for name in ("relabelled", "both"):
             frame[name] = frame[name].astype("Int64")
-        try:
-            try:
-                with (
-                    part.open("wb") as raw,
-                    # No time and no name inside: the same cells give the same bytes.
-                    gzip.GzipFile("", "wb", 9, raw, mtime=0) as packed,
-                    io.TextIOWrapper(packed, encoding="utf-8", newline="") as text,
-                ):
-                    text.write(f"# {json.dumps({'format': FORMAT, **self.about()})}\n")
-                    frame.to_csv(text, index=False, lineterminator="\n", quoting=csv.QUOTE_MINIMAL)
-                os.replace(part, target)
-            finally:
-                part.unlink(missing_ok=True)
-        except OSError as error:
-            raise OutputNotWritable(
-                f"{str(path)!r} cannot be written: {error.strerror or error}. Choose another place."
-            ) from None
-        return target
+        raw = io.BytesIO()
+        with (
+            # No time and no name inside: the same cells give the same bytes.
+            gzip.GzipFile("", "wb", 9, raw, mtime=0) as packed,
+            io.TextIOWrapper(packed, encoding="utf-8", newline="") as text,
+        ):
+            text.write(f"# {json.dumps({'format': FORMAT, **self.about()})}\n")
+            frame.to_csv(text, index=False, lineterminator="\n", quoting=csv.QUOTE_MINIMAL)
+        replace_bytes(path, raw.getvalue())
+        return Path(os.path.realpath(path))
 
 
 def _quoted(name: str) -> str:

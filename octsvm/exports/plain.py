@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ..formulations.saved_trees import plain_labels
 from ._outline import Leaf, Split, exact_units, outline, tree_of
 
 
@@ -34,7 +35,7 @@ def export_dict(fitted: Any, *, units: Literal["original", "scaled"] | None = No
     Raises
     ------
     InvalidData, InvalidParameter
-        Unknown units, or no tree.
+        Unknown units, no tree, or labels that JSON does not hold.
     """
     tree = tree_of(fitted)
     units = exact_units(tree) if units is None else units  # type: ignore[assignment]
@@ -58,7 +59,7 @@ def export_dict(fitted: Any, *, units: Literal["original", "scaled"] | None = No
     out: dict[str, Any] = {
         "kind": tree.kind,
         "units": units,
-        "classes": list(tree.classes),
+        "classes": plain_labels(tree.classes),
         "features": list(names),
     }
     root = visit(outline(tree, str(units)))

@@ -8,7 +8,8 @@ from typing import Any
 
 from ..errors import InvalidParameter
 from ..formulations.replace_file import replace_text
-from ..formulations.trees import AxisTree
+from ..formulations.saved_trees import plain_labels
+from ..formulations.trees import AxisTree, label_array
 from ._outline import Leaf, Split, exact_units, outline, tree_of
 
 HEAD = '''"""Predicts the classes of a classification tree. Made by octsvm; needs numpy only."""
@@ -42,7 +43,7 @@ def {name}(X):
     label = np.zeros(len(X), dtype=np.int64)
     for t, k in LEAVES.items():
         label[node == t] = k
-    return np.asarray(CLASSES)[label]
+    return np.asarray(CLASSES{dtype})[label]
 '''
 SCALE = "    X = np.ascontiguousarray(np.where(SPAN > 0, (X - LOW) / np.where(SPAN > 0, SPAN, 1.0), 0.0))\n"
 
@@ -69,6 +70,8 @@ def export_source(fitted: Any, path: str | Path | None = None, *, name: str = "p
 
     Raises
     ------
+    InvalidData
+        Labels that source code does not hold, such as members of an Enum.
     InvalidParameter
         No tree, or ``name`` cannot be a function's.
     OutputNotWritable
@@ -91,7 +94,9 @@ def export_source(fitted: Any, path: str | Path | None = None, *, name: str = "p
         visit(part.right)
 
     visit(outline(tree, exact_units(tree)))
-    text = HEAD.format(features=_literal(tree.feature_names), classes=_literal(tree.classes))
+    text = HEAD.format(
+        features=ascii(list(map(str, tree.feature_names))), classes=ascii(plain_labels(tree.classes))
+    )
     if not axis:
         text += SCALING.format(low=tree.scaling.low.tolist(), span=tree.scaling.span.tolist())
     text += BODY.format(
@@ -101,12 +106,9 @@ def export_source(fitted: Any, path: str | Path | None = None, *, name: str = "p
         p=len(tree.feature_names),
         scale="" if axis else SCALE,
         what="feature" if axis else "weights",
+        dtype=", dtype=object" if label_array(tree.classes).dtype == object else "",
         score="X[rows, feature]" if axis else "np.add.reduce(X[rows] * np.array(weights), axis=1)",
     )
     if path is not None:
         replace_text(path, text)
     return text
-
-
-def _literal(values: tuple[Any, ...]) -> str:
-    return ascii([v if isinstance(v, (bool, int, float)) else str(v) for v in values])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import shutil
@@ -13,8 +12,9 @@ from typing import Any
 import pyomo.environ as pyo
 from pyomo.repn.plugins.nl_writer import NLWriter
 
-from ..errors import InvalidParameter, OutputNotWritable, UnsupportedProblem
+from ..errors import InvalidParameter, UnsupportedProblem
 from ..formulations.base import ModelInfo
+from ..formulations.replace_file import folder_beside, move, writing
 from . import column_map
 from .labels import Names
 
@@ -192,39 +192,30 @@ def write(model: pyo.ConcreteModel, path: str | Path, compact: bool = False, *, 
     target = Path(path)
     format_of(target)
     real = Path(os.path.realpath(target))
-    device = real.exists() and not real.is_file()  # is written to, never replaced
-    folder = Path(tempfile.mkdtemp()) if device else real.parent
-    part = folder / f".{target.stem}-{os.getpid()}-part{target.suffix.lower()}"
-    parts = [part, *companions(part), column_map.beside(part)]
-    finished = [real, *companions(real.with_suffix(target.suffix)), column_map.beside(real)]
-    try:
-        columns = columns_of(model, part, compact)
-        if device:
-            with part.open("rb") as written, real.open("wb") as out:
-                shutil.copyfileobj(written, out)
+    with writing(target):
+        if real.exists() and not real.is_file():  # a device is written to, never replaced
+            with tempfile.TemporaryDirectory() as folder:
+                part = Path(folder) / f"model{target.suffix.lower()}"
+                columns_of(model, part, compact)
+                with part.open("rb") as written, real.open("wb") as out:
+                    shutil.copyfileobj(written, out)
             return target
-        if sidecar:
-            info = getattr(model, "info", None)
-            text = column_map.text_of(
-                info if isinstance(info, ModelInfo) else None, part, target.name, compact, columns
-            )
-            parts[-1].write_text(text, encoding="utf-8", newline="")
-        elif not column_map.is_column_map(finished[-1]):
-            finished[-1] = parts[-1]  # a file of the user's own that is called so stays
-        # The model last: once it is there, so are its names.
-        for one, final in reversed(list(zip(parts, finished, strict=True))):
-            if one.exists():
-                os.replace(one, final)
-            else:
-                final.unlink(missing_ok=True)
-    except OSError as error:
-        raise OutputNotWritable(
-            f"{str(target)!r} cannot be written: {error.strerror or error}. Choose another place."
-        ) from None
-    finally:
-        for leftover in parts:
-            with contextlib.suppress(OSError):
-                leftover.unlink(missing_ok=True)
-        if device:
-            shutil.rmtree(folder, ignore_errors=True)
+        with folder_beside(real) as beside:
+            part = beside / f"model{target.suffix.lower()}"
+            columns = columns_of(model, part, compact)
+            parts = [part, *companions(part), column_map.beside(part)]
+            finished = [real, *companions(real.with_suffix(target.suffix)), column_map.beside(real)]
+            if sidecar:
+                info = getattr(model, "info", None)
+                known = info if isinstance(info, ModelInfo) else None
+                text = column_map.text_of(known, part, target.name, compact, columns)
+                parts[-1].write_text(text, encoding="utf-8", newline="")
+            elif not column_map.is_column_map(finished[-1]):
+                finished.pop()  # a file of the user's own that is called so stays
+            # The model last: once it is there, so are its names.
+            for one, final in reversed(list(zip(parts, finished, strict=False))):
+                if one.exists():
+                    move(one, Path(os.path.realpath(final)))
+                else:
+                    final.unlink(missing_ok=True)
     return target

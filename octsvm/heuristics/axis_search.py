@@ -173,7 +173,8 @@ def cart(data: Data, depth: int, n_min: int, seed: int) -> AxisTree:
 
     # On ranks: scikit-learn works in single precision, which merges close values and overflows for large ones.
     ranks = np.column_stack([np.unique(column, return_inverse=True)[1] for column in data.X_original.T])
-    fitted = DecisionTreeClassifier(max_depth=max(1, depth), min_samples_leaf=n_min, random_state=seed).fit(
+    folded = seed % 2**32  # scikit-learn takes no more
+    fitted = DecisionTreeClassifier(max_depth=max(1, depth), min_samples_leaf=n_min, random_state=folded).fit(
         ranks, data.y, sample_weight=data.weights
     )
     inner: Any = fitted.tree_

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..data import read_labels
+from ..data import read_labels, require_same_rows
 from ..errors import InvalidData
 from ..estimators._decision_paths import decision_paths, levels
 from ..exports._outline import Leaf, Split
@@ -31,6 +31,7 @@ def read_rows(tree: Tree, classes: list[Any], X: Any, y: Any) -> tuple[FloatArra
         Not the tree's features, or not its labels.
     """
     matrix, _ = read_matrix(X, tree.feature_names)
+    require_same_rows(X, y=y)
     given, index = read_labels(y, len(matrix))
     strange = [label for label in given if label not in classes]
     if strange:

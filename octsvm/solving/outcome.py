@@ -243,6 +243,7 @@ def _origin(info: ModelInfo | None) -> dict[str, Any]:
         "params": info.params.model_dump(),
         "big_m": dict(info.big_m),
         "data_digest": data.digest,
+        "table_digest": data.table_digest,
         "index": data.index,
         "n": data.n,
         "p": data.p,

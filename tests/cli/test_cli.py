@@ -945,3 +945,68 @@ def test_a_file_with_decimal_commas(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         cli.main, ["fit", "tabs.tsv", "-f", "oct", "--depth", "1", "--separator", "tab", "--quiet"]
     )
     assert ok.exit_code == 0
+
+
+# -- labels of files ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("train", "new", "classes", "accuracy"),
+    [
+        ("1,1 2,1 5,2 6,2 9,3A 9,3A", "1,1 5,2", "1 2 3A", 1.0),  # text in one file, numbers in the next
+        ("1,1 2,1 5,2 6,2", "1,1 5,2 6,3A", "1 2", 2 / 3),  # the other way round
+        ("1,1 2,1 5,2.5 6,2.5", "1,1 2,1.0", "1.0 2.5", 1.0),
+        ("1,True 2,True 5,False 6,False", "1,True 5,maybe", "False True", 0.5),
+        ("1,01 2,01 5,1 6,1", "5,1 6,1", "01 1", 1.0),  # codes
+        ("1,007 2,007 5,008 6,008", "1,007 5,008", "007 008", 1.0),
+        (
+            "1,9007199254740993 2,9007199254740993 5,9007199254740992 6,9007199254740992",
+            "1,9007199254740993",
+            None,
+            1.0,
+        ),
+        ("1,123456789012345678901 2,123456789012345678901 5,7 6,7", "1,123456789012345678901", None, 1.0),
+    ],
+)
+def test_what_a_label_is_does_not_depend_on_what_else_a_file_holds(
+    train: str, new: str, classes: str | None, accuracy: float, tmp_path: Path
+) -> None:
+    files = []
+    for name, rows in (("train", train), ("new", new)):
+        files.append(tmp_path / f"{name}.csv")
+        files[-1].write_text("\n".join(["a,class", *rows.split(), ""]))
+    tree = tmp_path / "tree.json"
+    assert run("fit", files[0], "-f", "oct", "--depth", "2", "--alpha", "0.1", "--out", tree).exit_code == 0
+    known = octsvm.Tree.from_json(tree).classes
+    if classes is not None:
+        assert list(map(str, known)) == classes.split()
+    assert len(known) == len({row.split(",")[1] for row in train.split()})
+    found = run("predict", tree, files[1], "--label", "class", "--json")
+    assert found.exit_code == 0
+    assert json.loads(found.stdout)["accuracy"] == pytest.approx(accuracy)
+
+
+# -- streams that are closed --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-", "| true"])
+@pytest.mark.parametrize("shown", ["", "--json"])
+def test_a_closed_stream_is_no_fault_once_the_file_is_written(
+    table: Path, tree: Path, closed: str, shown: str, tmp_path: Path
+) -> None:
+    out = tmp_path / "again.json"
+    command = f"{sys.executable} -m octsvm.cli fit {table} -f oct --depth 1 {shown} --out {out} {closed}"
+    if "|" in closed:
+        command = f"set -o pipefail; {command}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "fault" not in done.stderr
+    assert json.loads(out.read_text()) == json.loads(tree.read_text())
+
+
+@pytest.mark.parametrize("command", [["show"], ["show", "--json"], ["solvers"], ["--help"]])
+def test_a_closed_stdout_drops_what_is_printed(command: list[str], tree: Path) -> None:
+    words = [*command, str(tree)] if command[0] == "show" else command
+    line = " ".join([sys.executable, "-m", "octsvm.cli", *words, ">&-"])
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")

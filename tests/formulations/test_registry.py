@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import pickle
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyomo.environ as pyo
 import pytest
 from places import ROOT
 
@@ -291,3 +293,31 @@ def test_the_command_line_takes_the_formulation_of_a_package(site: Path) -> None
     code = f"import sys; sys.path.insert(0, {str(site)!r}); from octsvm.cli import main; main({words!r})"
     run = subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT, capture_output=True, text=True)
     assert run.stdout.startswith("grove_three on 24 rows")
+
+
+MODELS = [
+    (name, variant, norm)
+    for name in ("oct", "oct_h", "re_svm", "octsvm")
+    for variant in registry.formulation(name).variants or (None,)
+    for norm in (("l1", "l2") if "norm" in registry.formulation(name).Params.model_fields else (None,))
+]
+
+
+@pytest.mark.parametrize(("name", "variant", "norm"), MODELS)
+def test_a_built_model_is_pickled_and_solved_alike_afterwards(
+    name: str, variant: str | None, norm: str | None
+) -> None:
+    X = np.random.default_rng(0).random((10, 2))
+    y = ["b" if row[0] > 0.5 else "a" for row in X]
+    asked = {"variant": variant, "norm": norm, "depth": None if name == "re_svm" else 1}
+    model = octsvm.build(name, X, y, **{k: v for k, v in asked.items() if v is not None})
+    copy = pickle.loads(pickle.dumps(model))
+    assert copy.info.params == model.info.params
+    assert octsvm.solve(copy).objective == octsvm.solve(model).objective
+    again = pickle.loads(pickle.dumps(model))  # solved by now
+    assert octsvm.extract(again).to_dict() == octsvm.extract(model).to_dict()
+    again.own = pyo.Var(bounds=(0, 1))
+    again.row = pyo.Constraint(expr=again.own <= 1)
+    assert octsvm.solve(pickle.loads(pickle.dumps(again))).objective == pytest.approx(
+        octsvm.solve(model).objective
+    )

@@ -231,7 +231,7 @@ def test_predict_wants_the_training_tables_columns(make: Any) -> None:
 
 def test_a_single_row_of_a_frame_with_the_columns_swapped_is_not_read_by_position() -> None:
     X = pd.DataFrame({"x1": [0.0, 1.0], "x2": [5.0, 5.0]})
-    tree = octsvm.fit("oct", X.to_numpy(), [0, 1], depth=1, alpha=0).tree
+    tree = octsvm.fit("oct", X, [0, 1], depth=1, alpha=0).tree
     assert tree.predict(X[["x2", "x1"]]).tolist() == [0, 1]
 
 

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import pandas as pd
 
 from ...errors import InvalidData, InvalidParameter, OutputNotWritable
+from ...formulations.replace_file import replace_bytes
 from ..protocol import Protocol, load_protocol
 from ..selection import select
 from . import document
@@ -79,12 +80,13 @@ def write_report(
     folder = Path(out_dir)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for file, data in content.items():
-            (folder / file).write_bytes(data)
     except OSError as error:
         raise OutputNotWritable(
             f"The report cannot be written to {folder} ({error.strerror or error})."
         ) from None
+    # The reports last: once they are there, so are their pictures.
+    for file, data in reversed(content.items()):
+        replace_bytes(folder / file, data)
     return [folder / file for file in content]
 
 
