@@ -138,8 +138,12 @@ def require_plain(model: pyo.ConcreteModel) -> None:
             )
     known = {id(v) for v in model.model().component_data_objects(pyo.Var)}
     for var in model.component_data_objects(pyo.Var, active=True, descend_into=True):
-        if any(side != side for side in var.bounds):
-            raise InvalidParameter(f"The variable {var.name!r} has the bounds {var.bounds}. Give it numbers.")
+        try:
+            _ = var.bounds
+        except ValueError as error:
+            raise InvalidParameter(
+                f"The variable {var.name!r} has bounds that are no numbers: {error}"
+            ) from None
     for row in model.component_data_objects(pyo.Constraint, active=True, descend_into=True):
         try:
             low, body, high = row.to_bounded_expression()
@@ -170,7 +174,9 @@ def _require_numbers(row: Any, expression: Any, known: set[int]) -> None:
         elif node is None or node.__class__ in native_types:
             continue
         elif node.is_variable_type():
-            if id(node) not in known:
+            if id(node) not in known and isinstance(
+                node.model(), pyo.ConcreteModel
+            ):  # or in a block that was taken out
                 raise InvalidParameter(
                     f"The row or objective {row.name!r} has the variable {node.name!r}, which does not belong to this model. "
                     "Use this model's own variables (a clone has its own)."

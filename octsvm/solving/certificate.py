@@ -320,10 +320,10 @@ def _embed_best(model: pyo.ConcreteModel, formulation: Formulation, tree: Tree) 
             if best is None or cost < best[0] - TIE * max(1.0, abs(best[0])):
                 best = cost, embedded, _values(model)
         _restore(model, before)
-        if best is not None and not priced:
-            break
-    if (best is None or priced) and not is_own(model):
-        held = _held(model, formulation)
+        if best is not None and not priced and choice is None:
+            break  # nothing of this routing is cheaper
+    else:
+        held = None if is_own(model) else _held(model, formulation)
         if held is not None and (best is None or held[0] < best[0] - TIE * max(1.0, abs(best[0]))):
             return held[1], None
     if best is None:

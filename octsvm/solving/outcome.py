@@ -176,7 +176,8 @@ class Outcome:
             self.bound = max(self.bound, self.info.least)  # the engine may not have come that far
         self.bound = max(self.bound, terms.floor())
         ceiling = terms.ceiling(self.info.upper_bound)
-        if math.isfinite(self.info.upper_bound) and objective - ceiling > 1e-6 * abs(objective):
+        beyond = ceiling == -math.inf or objective > ceiling + 1e-6 * abs(ceiling)
+        if math.isfinite(self.info.upper_bound) and beyond:
             # The model holds the trees up to UB only, and the best may lie above.
             self.bound = min(self.bound, ceiling)
             self.notes.append(rebuild)
