@@ -107,8 +107,42 @@ class _Ranges:
         largest = 2 * info.upper_bound * (1 + SLACK)
         self._growth = max(1.0, largest / W) if delta is not None and W > 0 else 1.0
         self._known = "weights" in info.big_m
+        self._by_rows: dict[int, Range] = {}
+        for component in checks.user_components(model):
+            for row in checks.rows_of(component):
+                self._read(row)
 
     def of(self, var: Any) -> Range:
+        """Where ``var`` lies, by its bounds and, for variables of the user's own without, by a row of theirs."""
+        return self._by_rows.get(id(var)) or self._by_bounds(var)
+
+    def _read(self, row: Any) -> None:
+        """What a linear row says of the user's variables in it that lack a bound, from the bounds of the others."""
+        repn = generate_standard_repn(row.body, quadratic=False, compute_values=True)
+        parts = list(zip(repn.linear_coefs, repn.linear_vars, strict=True))
+        lacking = [v for _, v in parts if id(v) in self._users and (v.lb is None or v.ub is None)]
+        if repn.nonlinear_expr is not None or not lacking:
+            return
+        for own in lacking:
+            coef = sum(c for c, v in parts if v is own)
+            others = [(c, *self.of(v)) for c, v in parts if v is not own]
+            grows = any(more for *_, more in others)
+            low, high = -math.inf, math.inf
+            for side, largest in ((row.lb, True), (row.ub, False)):
+                if side is None:
+                    continue
+                fixed, grown = float(repn.constant), 0.0
+                for c, least, greatest, more in others:
+                    part = (max if largest else min)(c * least, c * greatest)
+                    fixed, grown = (fixed, grown + part) if more else (fixed + part, grown)
+                end = (side - fixed) / coef
+                if (coef > 0) is largest:
+                    low = max(low, (min(end, 0.0) if grows else end) - grown / coef)
+                else:
+                    high = min(high, (max(end, 0.0) if grows else end) - grown / coef)
+            self._by_rows[id(own)] = _narrowed(self.of(own), low, high, grows)
+
+    def _by_bounds(self, var: Any) -> Range:
         low, high = (-math.inf if var.lb is None else var.lb), (math.inf if var.ub is None else var.ub)
         if var.fixed:
             return float(var.value), float(var.value), False
@@ -119,6 +153,12 @@ class _Ranges:
         if score or not self._known:
             return (low if low >= 0 else -math.inf), math.inf, True
         return low * self._growth, high * self._growth, True
+
+
+def _narrowed(known: Range, low: float, high: float, grows: bool) -> Range:
+    """The common part of two ranges; one that grows has 0 in it, so that its multiples hold the others."""
+    low, high, grows = max(known[0], low), min(known[1], high), known[2] or grows
+    return (min(low, 0.0), max(high, 0.0), True) if grows else (low, high, False)
 
 
 # -- values of the user's own variables ---------------------------------------------------------------------------------

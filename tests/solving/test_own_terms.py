@@ -14,6 +14,7 @@ from pyomo import gdp, mpec
 import octsvm
 from octsvm import solvers
 from octsvm.errors import InvalidParameter, UnsupportedProblem
+from octsvm.formulations.registry import formulation as find_formulation
 from octsvm.problem_class import require_plain
 from octsvm.solving import certificate as checks
 from octsvm.solving.own_terms import least_terms
@@ -82,6 +83,9 @@ def test_what_own_terms_come_to_at_least() -> None:
     W = model.info.big_m["weights"]
     model.t = pyo.Var(bounds=(-2, 3))
     model.free = pyo.Var()
+    model.epigraph, model.open = pyo.Var(), pyo.Var()
+    model.above = pyo.Constraint(expr=2 * model.epigraph >= 5 - omega[1, 0] + model.t)
+    model.below = pyo.Constraint(expr=model.open + model.free >= 3)
     for terms, fixed, scaled in (
         (2 * xi[0, 1] - 3 * xi[1, 1], -3.0, 0.0),
         (e[0, 1] + model.t + 4, 2.0, 0.0),
@@ -90,6 +94,8 @@ def test_what_own_terms_come_to_at_least() -> None:
         (-(omega[1, 0] ** 2), -math.inf, 0.0),
         (0.1 * s[0, 1], -math.inf, 0.0),
         (model.free, -math.inf, 0.0),
+        (model.epigraph, 0.0, -W / 2),  # 1 at least, less what ω can take from it, which grows
+        (-model.epigraph, -math.inf, 0.0),
         (-model.t * xi[0, 1], -3.0, 0.0),
     ):
         model.objective.set_value(model.cost + terms)
@@ -318,6 +324,20 @@ def test_tiny_weights_are_no_mismatch(engine: str, limit: float, formulation: st
     result = octsvm.solve(model, solver=engine, time_limit=limit)
     assert result.status in ("optimal", "feasible", "fallback")
     assert 0 <= result.bound <= result.objective <= 3e-7 * 2.001
+
+
+def test_an_answer_within_a_feasibility_tolerance_of_its_claim_is_no_mismatch() -> None:
+    model = octsvm.build(
+        "octsvm", TABLE, LABELS, weights=np.full(6, 1e-6), depth=0, c1=0.1, c2=0.1, norm="l1"
+    )
+    octsvm.solve(model)
+    exact = pyo.value(model.objective)
+    for off, holds in ((1e-8, True), (1e-7, True), (2e-6, False)):
+        octsvm.solve(model)
+        model.margin.delta.set_value(model.margin.delta.value - off, skip_validation=True)
+        certificate = checks.certify(model, find_formulation("octsvm"))
+        assert certificate.objective == pytest.approx(exact, abs=1e-12)
+        assert (certificate.mismatch == "") is holds
 
 
 # -- what is refused before a solve and before a file -------------------------------------------------------------------
