@@ -299,6 +299,24 @@ class Formulation(ABC):
             The tree is no point of the model; the message gives the reason.
         """
 
+    def extract_as_it_stands(self, model: pyo.ConcreteModel) -> Any:
+        """As :meth:`extract`, at the scale that the values have: rows of a user's own may depend on it.
+
+        Default: the extracted tree.
+        """
+        return self.extract(model)
+
+    def embed_as_it_stands(
+        self, model: pyo.ConcreteModel, tree: Any, relabelled: BoolArray | None = None
+    ) -> Any:
+        """As :meth:`embed`, at the scale that the tree has. Default: as :meth:`embed`.
+
+        Raises
+        ------
+        TreeNotAdmitted
+        """
+        return self.embed(model, tree, relabelled)
+
     @abstractmethod
     def evaluate(
         self,

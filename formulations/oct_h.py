@@ -8,6 +8,7 @@ rows stays what the model said. A tree whose rows are separated by less than μ 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Literal
 
@@ -123,6 +124,27 @@ def size(params: OCTHParams, table: Data | Shape) -> BlockSize:
 
 def extract(model: pyo.ConcreteModel) -> ObliqueTree:
     """Read the tree from the values of the model's variables, each split rescaled and centred."""
+    tree, path = _read(model)
+    return _centre(tree, model.info.data, path)
+
+
+def extract_as_it_stands(model: pyo.ConcreteModel) -> ObliqueTree:
+    """As :func:`extract`, with weights and thresholds as the model has them.
+
+    A threshold moves by a rounding error at most, to where it separates the rows as the model says.
+    """
+    tree, path = _read(model)
+    b, X = tree.b.copy(), model.info.data.X
+    for t in (np.flatnonzero(tree.split) + 1).tolist():
+        left, right = _sides(path, t.bit_length() - 1, t)
+        low, high = _range(tree, t, X, left, right)
+        if low < high < b[t - 1] <= high + FEASIBILITY:
+            b[t - 1] = high
+    return replace(tree, b=b)
+
+
+def _read(model: pyo.ConcreteModel) -> tuple[ObliqueTree, IntArray]:
+    """The tree in the values as they are, and the nodes that the model puts each row in (n, D + 1)."""
     info: ModelInfo = model.info
     data, depth = info.data, info.params.depth  # type: ignore[attr-defined]
     B = 2**depth - 1
@@ -136,8 +158,7 @@ def extract(model: pyo.ConcreteModel) -> ObliqueTree:
     a, b = np.where(split[:, None], a, 0.0), np.where(split, b, 0.0)
     path = leaf_trees.leaf_path(model)
     label = leaf_trees.leaf_labels(depth, path, data, leaf_trees.model_classes(model, data.K))
-    tree = ObliqueTree(depth, data.classes, data.feature_names, data.scaling, a, b, split, label)
-    return _centre(tree, data, path)
+    return ObliqueTree(depth, data.classes, data.feature_names, data.scaling, a, b, split, label), path
 
 
 def _sides(path: IntArray, level: int, t: int) -> tuple[BoolArray, BoolArray]:
@@ -201,6 +222,25 @@ def embed(model: pyo.ConcreteModel, tree: ObliqueTree, relabelled: BoolArray | N
     TreeNotAdmitted
         With the reason, e.g. where the rows on the two sides of a split are less than μ apart.
     """
+    return _embed(model, tree, _place)
+
+
+def embed_as_it_stands(
+    model: pyo.ConcreteModel, tree: ObliqueTree, relabelled: BoolArray | None = None
+) -> ObliqueTree:
+    """As :func:`embed`, with the tree's own weights and thresholds.
+
+    Raises
+    ------
+    TreeNotAdmitted
+        Also where the model's rows do not take them as they are.
+    """
+    return _embed(model, tree, _left_as_it_is)
+
+
+def _embed(
+    model: pyo.ConcreteModel, tree: ObliqueTree, place: Callable[..., tuple[FloatArray, float]]
+) -> ObliqueTree:
     info: ModelInfo = model.info
     data, params = info.data, info.params
     assert isinstance(params, OCTHParams)
@@ -212,7 +252,7 @@ def embed(model: pyo.ConcreteModel, tree: ObliqueTree, relabelled: BoolArray | N
     for level in range(params.depth):
         for t in range(2**level, 2 ** (level + 1)):
             if tree.split[t - 1]:
-                a[t - 1], b[t - 1] = _place(tree, t, data, path, level, params.mu)
+                a[t - 1], b[t - 1] = place(tree, t, data, path, level, params.mu)
     set_oblique_splits(model.split, a, b, tree.split)
     set_oblique_routing(model.routing, data.X @ a.T)
     leaf_trees.embed_leaves(model, data, path, tree.label, params.leaf_size(data.n))
@@ -237,6 +277,26 @@ def _place(
             f"model asks for mu={mu:g}. Build it with a smaller mu to admit this tree."
         )
     return a, (low + mu + high) / 2
+
+
+def _left_as_it_is(
+    tree: ObliqueTree, t: int, data: Data, path: IntArray, level: int, mu: float
+) -> tuple[FloatArray, float]:
+    """The weights and the threshold of node t, refused where the model's rows do not take them."""
+    a, b = tree.a[t - 1], float(tree.b[t - 1])
+    low, high = _range(tree, t, data.X, *_sides(path, level, t))
+    size = float(np.abs(a).sum())
+    if (
+        size > 1 + FEASIBILITY
+        or abs(b) > 1 + FEASIBILITY
+        or low + mu > b + FEASIBILITY
+        or b > high + FEASIBILITY
+    ):
+        raise TreeNotAdmitted(
+            f"Node {t} has weights of ‖a‖₁ = {size:.6g} and the threshold {b:.6g}; the model asks for at most 1, and for "
+            f"mu={mu:g} between the threshold and the rows on its left."
+        )
+    return a, b
 
 
 def normalise(tree: ObliqueTree, data: Data, params: OCTHParams) -> ObliqueTree:
@@ -328,7 +388,9 @@ class OCTH(Formulation):
     proved_rows = PROVED_ROWS
     build = staticmethod(build)
     extract = staticmethod(extract)
+    extract_as_it_stands = staticmethod(extract_as_it_stands)
     embed = staticmethod(embed)
+    embed_as_it_stands = staticmethod(embed_as_it_stands)
     evaluate = staticmethod(evaluate)
     constant_tree = staticmethod(constant_tree)
     size = staticmethod(size)

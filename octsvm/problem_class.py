@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import pyomo.environ as pyo
-from pyomo.core.expr import LinearExpression
+from pyomo.common.numeric_types import native_numeric_types, native_types
+from pyomo.core.expr import ExternalFunctionExpression, LinearExpression, MonomialTermExpression
 
+from .errors import InvalidParameter, UnsupportedProblem
 from .formulations.blocks import SecondOrderCone, SquaredNorm
 
 CLASSES = ("LP", "MILP", "QP", "MIQP", "SOCP", "MISOCP", "QCP", "MIQCP", "NLP", "MINLP")
@@ -59,13 +62,21 @@ def blocks(model: pyo.ConcreteModel) -> Iterator[Any]:
 
 
 def marks(model: pyo.ConcreteModel) -> tuple[list[SecondOrderCone], list[SquaredNorm]]:
-    """Marked cone rows that are active, and marked quadratic terms of active blocks."""
+    """Marked cone rows that are active, and marked quadratic terms of active blocks; without those of fixed variables alone."""
     cones: list[SecondOrderCone] = []
     squares: list[SquaredNorm] = []
     for block in blocks(model):
-        cones += [c for c in getattr(block, "second_order_cones", ()) if c.row.active]
-        squares += getattr(block, "squared_norms", ())
+        cones += [
+            c
+            for c in getattr(block, "second_order_cones", ())
+            if c.row.active and not (c.rhs.fixed and _all_fixed(c.vector))
+        ]
+        squares += [s for s in getattr(block, "squared_norms", ()) if not _all_fixed(s.vector)]
     return cones, squares
+
+
+def _all_fixed(vector: tuple[Any, ...]) -> bool:
+    return all(v.fixed for v in vector)
 
 
 def degree(expression: Any) -> float:
@@ -86,6 +97,129 @@ def _degree_without(squares: list[SquaredNorm], objective: Any) -> float:
     finally:
         for expression, original in kept:
             expression.set_value(original)
+
+
+TRANSFORMATIONS = {
+    "Disjunction": "pyo.TransformationFactory('gdp.bigm').apply_to(model)",
+    "Disjunct": "pyo.TransformationFactory('gdp.bigm').apply_to(model)",
+    "LogicalConstraint": "pyo.TransformationFactory('core.logical_to_linear').apply_to(model)",
+    "Complementarity": "pyo.TransformationFactory('mpec.simple_disjunction').apply_to(model), then 'gdp.bigm'",
+    "SOSConstraint": "binary variables and linear rows in its place (pw_repn='INC' for a Piecewise)",
+    "DerivativeVar": "pyo.TransformationFactory('dae.finite_difference').apply_to(model)",
+    "Arc": "pyo.TransformationFactory('network.expand_arcs').apply_to(model)",
+}
+PIECEWISE = "pyo.TransformationFactory('contrib.piecewise.incremental').apply_to(model)"
+STATING = "Var Constraint Objective Expression Param Set RangeSet SetOf ContinuousSet Block"  # what everything knows
+SILENT = (
+    "Suffix BuildAction BuildCheck BooleanVar ExternalFunction PiecewiseLinearFunction Port"  # by themselves
+)
+PLAIN = frozenset(f"{STATING} {SILENT}".split())  # kinds of components that need no transformation
+
+
+def require_plain(model: pyo.ConcreteModel) -> None:
+    """Refuse what no engine and no file can be given: before anything is solved or written.
+
+    That are components which a transformation has to rewrite, and rows and objectives with coefficients that are no
+    numbers, with variables of another model, with fixed variables without values, or with external functions.
+
+    Raises
+    ------
+    UnsupportedProblem, InvalidParameter
+    """
+    for component in model.component_objects(active=True, descend_into=True):
+        kind = component.ctype.__name__
+        if kind not in PLAIN and any(getattr(data, "active", True) for data in component.values()):
+            way = TRANSFORMATIONS.get(
+                kind, "the transformation of Pyomo's that belongs to it, or rows in its place"
+            )
+            raise UnsupportedProblem(
+                f"{component.name!r} is a {kind}, which no solver and no file is given as it stands. Use {way}, and solve or "
+                "write the model then."
+            )
+    known = {id(v) for v in model.model().component_data_objects(pyo.Var)}
+    for var in model.component_data_objects(pyo.Var, active=True, descend_into=True):
+        try:
+            _ = var.bounds
+        except ValueError as error:
+            raise InvalidParameter(
+                f"The variable {var.name!r} has bounds that are no numbers: {error}"
+            ) from None
+    for row in model.component_data_objects(pyo.Constraint, active=True, descend_into=True):
+        try:
+            low, body, high = row.to_bounded_expression()
+        except ValueError as error:
+            raise InvalidParameter(f"The row {row.name!r} has no sides of numbers: {error}") from None
+        _require_numbers(row, body, known)
+        for side, open_ in ((low, -math.inf), (high, math.inf)):
+            value = None if side is None else pyo.value(side, exception=False)
+            if side is not None and (value is None or not (math.isfinite(value) or value == open_)):
+                raise InvalidParameter(
+                    f"The row {row.name!r} has a side that is {value}. Correct it, or leave the row out."
+                )
+    for objective in model.component_data_objects(pyo.Objective, active=True, descend_into=True):
+        _require_numbers(objective, objective.expr, known)
+
+
+def _require_numbers(row: Any, expression: Any, known: set[int]) -> None:
+    """Refuse numbers in ``expression`` that are none, and variables that are not ``known`` or fixed without a value."""
+    waiting = [(expression, None)]
+    while waiting:
+        node, beside = waiting.pop()
+        if type(node) is LinearExpression:
+            # Nearly every row: its terms are looked at one by one only where there is something to find.
+            waiting += [(part, None) for part in node.args if not _is_plain_term(part, known)]
+        elif node.__class__ in native_numeric_types:
+            if not math.isfinite(node):
+                raise InvalidParameter(_no_number(row, node, beside))
+        elif node is None or node.__class__ in native_types:
+            continue
+        elif node.is_variable_type():
+            if id(node) not in known and isinstance(
+                node.model(), pyo.ConcreteModel
+            ):  # or in a block that was taken out
+                raise InvalidParameter(
+                    f"The row or objective {row.name!r} has the variable {node.name!r}, which does not belong to this model. "
+                    "Use this model's own variables (a clone has its own)."
+                )
+            if node.fixed and node.value is None:
+                raise InvalidParameter(
+                    f"The variable {node.name!r} in {row.name!r} is fixed and has no value. Fix it at a number, or unfix it."
+                )
+        elif node.is_expression_type():
+            if isinstance(node, ExternalFunctionExpression):
+                raise UnsupportedProblem(
+                    f"The row or objective {row.name!r} calls an external function, which no solver is given. Write it with "
+                    "Pyomo's own operators."
+                )
+            if type(node).__name__ == "PiecewiseLinearExpression":
+                raise UnsupportedProblem(
+                    f"The row or objective {row.name!r} has a piecewise linear function as it stands. Use {PIECEWISE}, and "
+                    "solve or write the model then."
+                )
+            arguments = node.args
+            found = next(
+                (a for a in arguments if hasattr(a, "is_variable_type") and a.is_variable_type()), beside
+            )
+            waiting += [(argument, found) for argument in arguments]
+        elif (value := pyo.value(node, exception=False)) is None or not math.isfinite(value):  # a parameter
+            raise InvalidParameter(_no_number(row, value, beside, node))
+
+
+def _is_plain_term(part: Any, known: set[int]) -> bool:
+    """Whether ``part`` is a finite number times a free variable of the model."""
+    if type(part) is not MonomialTermExpression:
+        return False
+    coef, var = part.args
+    return type(coef) is float and math.isfinite(coef) and id(var) in known and not var.fixed
+
+
+def _no_number(row: Any, value: Any, variable: Any, parameter: Any = None) -> str:
+    place = "" if variable is None else f" beside {variable.name!r}"
+    name = "" if parameter is None else f" (the parameter {parameter.name!r})"
+    return (
+        f"The row or objective {row.name!r} has the coefficient {value}{place}{name}, which is no number that a solver can be "
+        "given. Correct it, or leave the term out."
+    )
 
 
 def classify(model: pyo.ConcreteModel) -> ProblemClass:

@@ -17,6 +17,7 @@ from ..errors import (
     UnsupportedProblem,
 )
 from ..options import RACE, SolveOptions, declarations, takes_options
+from ..problem_class import require_plain
 from ..result import Progress, Result
 
 if TYPE_CHECKING:
@@ -101,6 +102,7 @@ def race(
     options = {name: params.pop(name) for name in declarations(RACE) if name in params}
     gap = SolveOptions(**options).gap  # each solver has a clock of its own, and all are refused now
     built = _model_of(model, X, y, {"scale": scale, "start": options.get("start"), **params})
+    require_plain(built)
     names = contestants() if solvers is None else list(solvers)
     for name in names:
         _known(name)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 import tempfile
 import warnings
@@ -24,6 +23,7 @@ from ..result import Result
 from ..solving import certificate as checks
 from ..solving.certificate import Certificate
 from ..solving.outcome import Contest, Outcome
+from ..solving.own_terms import least_terms
 from ..solving.polish import polish_tree
 from . import column_map, write
 from .column_map import ColumnMap
@@ -409,8 +409,8 @@ def _checked(
         info,
         "file",
         best,
-        # No cost is negative in any formulation; of terms of the user's own nothing is known.
-        bound=0.0 if own else -math.inf,
+        # No cost is negative in any formulation.
+        bound=least_terms(model).floor(),
         found=best.source != "constant",
         mismatch=mismatch,
         claimed=certificate.claimed,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,7 @@ from ..formulations.trees import MarginTree, Tree
 
 # Agreement asked of two computations of one objective, relative: what feasibility tolerances of 1e-6 leave.
 AGREE = 1e-5
+TIE = 1e-9  # relative: what has to be saved for one choice of labels to take the place of an earlier one
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,18 +68,30 @@ def active_objective(model: pyo.ConcreteModel) -> Any:
     return found[0]
 
 
+def has_own_objective(model: pyo.ConcreteModel) -> bool:
+    """Whether the objective is the formulation's own cost, to which nothing was added."""
+    return active_objective(model).expr is model.component("cost")
+
+
 def is_own(model: pyo.ConcreteModel) -> bool:
     """Whether nothing was added, fixed or changed in the objective since the model was built."""
     return (
-        active_objective(model).expr is model.component("cost")
-        and not user_components(model)
-        and structure(model) == model.info.structure
+        has_own_objective(model) and not user_components(model) and structure(model) == model.info.structure
     )
 
 
 def user_terms(model: pyo.ConcreteModel) -> float:
     """What the user added to the objective, at the present values: objective minus the formulation's own cost."""
     return float(pyo.value(active_objective(model).expr)) - float(pyo.value(model.cost.expr))
+
+
+def total(model: pyo.ConcreteModel, evaluation: Evaluation) -> float:
+    """What a tree costs in the model that has its values: the objective there, and at least its own recomputed cost.
+
+    The user's prices can make it pay that variables of the formulation are larger than the tree needs.
+    """
+    own = float(pyo.value(model.cost.expr))
+    return max(own, evaluation.objective) + user_terms(model)
 
 
 def _present(body: Any) -> float | None:
@@ -98,6 +112,20 @@ def _present(body: Any) -> float | None:
     return found
 
 
+def excess(row: Any) -> tuple[float, float]:
+    """By how much a row is violated at the present values: relative to its larger side, and absolute.
+
+    (0, 0) where a variable of the user's own has no value: nothing to check yet.
+    """
+    low, expression, high = row.to_bounded_expression(evaluate_bounds=True)
+    body = _present(expression)
+    if body is None:
+        return 0.0, 0.0
+    size = max(1.0, abs(low or 0.0), abs(high or 0.0))
+    beyond = max(low - body if low is not None else 0.0, body - high if high is not None else 0.0)
+    return beyond / size, beyond
+
+
 def broken_row(model: pyo.ConcreteModel, tolerance: float = 1e-6) -> str | None:
     """The most violated active row or bound at the present values, as text; None where all hold.
 
@@ -105,28 +133,20 @@ def broken_row(model: pyo.ConcreteModel, tolerance: float = 1e-6) -> str | None:
     """
     worst, text = tolerance, None
     for row in model.component_data_objects(pyo.Constraint, active=True, descend_into=True):
-        low, expression, high = row.to_bounded_expression(evaluate_bounds=True)
-        body = _present(expression)
-        if body is None:
-            continue  # a variable of the user's own without a value: nothing to check yet
-        size = max(1.0, abs(low or 0.0), abs(high or 0.0))
-        excess = max(low - body if low is not None else 0.0, body - high if high is not None else 0.0)
-        if excess / size > worst:
+        relative, absolute = excess(row)
+        if relative > worst:
             doc = row.parent_component().doc
-            worst, text = (
-                excess / size,
-                f"{row.name} is violated by {excess:.3g}" + (f" ({doc})" if doc else ""),
-            )
+            worst, text = relative, f"{row.name} is violated by {absolute:.3g}" + (f" ({doc})" if doc else "")
     for var in model.component_data_objects(pyo.Var, active=True, descend_into=True):
         if var.value is None:
             continue
         low, high = var.bounds
-        excess = max(
+        beyond = max(
             (low - var.value if low is not None else 0.0), (var.value - high if high is not None else 0.0)
         )
-        if excess / max(1.0, abs(var.value)) > worst:
+        if beyond / max(1.0, abs(var.value)) > worst:
             worst, text = (
-                excess / max(1.0, abs(var.value)),
+                beyond / max(1.0, abs(var.value)),
                 f"{var.name} = {var.value:.6g} is outside [{low}, {high}]",
             )
     return text
@@ -160,16 +180,26 @@ def moved(fixed: list[tuple[Any, float | None]]) -> str | None:
 def forget_own_values(model: pyo.ConcreteModel) -> None:
     """Unset the variables of the user's own: values of an earlier solve say nothing about another tree."""
     for component in user_components(model):
-        for var in _vars_of(component):
+        for var in variables_of(component):
             if not var.fixed:
                 var.set_value(None)
 
 
-def _vars_of(component: Any) -> list[Any]:
+def variables_of(component: Any) -> list[Any]:
+    """The variables in a top-level component."""
     if component.ctype is pyo.Var:
         return list(component.values())
     if component.ctype is pyo.Block:
         return [v for data in component.values() for v in data.component_data_objects(pyo.Var)]
+    return []
+
+
+def rows_of(component: Any) -> list[Any]:
+    """The active rows in a top-level component."""
+    if component.ctype is pyo.Constraint:
+        return [row for row in component.values() if row.active]
+    if component.ctype is pyo.Block:
+        return [r for b in component.values() for r in b.component_data_objects(pyo.Constraint, active=True)]
     return []
 
 
@@ -182,7 +212,8 @@ def embed(
 ) -> Tree:
     """Embed ``tree`` and check every row of the model at the values, the user's own rows included.
 
-    With ``retry``, a tree whose cheapest relabelling breaks a row is tried with every label kept.
+    With ``retry``, a tree that breaks a row is tried at its own scale, then with the labels given up that it records and
+    with every label kept. Where the objective has terms of the user's own, all of them are tried, for the cheapest.
 
     Raises
     ------
@@ -191,26 +222,48 @@ def embed(
     fixed = [(v, v.value) for v in model.component_data_objects(pyo.Var) if v.fixed]
     embedded: Tree = formulation.embed(model, tree, marks)
     reason = moved(fixed) or broken_row(model)
-    relabels = isinstance(embedded, MarginTree) and bool(embedded.relabelled)
-    if reason is not None and retry and marks is None and relabels and isinstance(embedded, MarginTree):
-        # A user's row may limit relabelling: try again with every label kept.
-        none = np.zeros((model.info.data.n, embedded.n_nodes), dtype=bool)
+    if not retry or marks is not None or (reason is None and has_own_objective(model)):
+        if reason is not None:
+            raise TreeNotAdmitted(f"The tree is not a point of this model: {reason}.")
+        return embedded
+    best = None if reason is not None else (_price(model), embedded, _values(model))
+    for way, choice in _other_ways(formulation, tree, embedded, model.info.data.n):
         try:
-            embedded = formulation.embed(model, tree, none)
+            other = way(model, tree, choice)
         except TreeNotAdmitted:
-            pass
-        else:
-            reason = moved(fixed) or broken_row(model)
-    if reason is not None:
+            continue
+        if moved(fixed) is None and broken_row(model) is None and (best is None or _price(model) < best[0]):
+            best = _price(model), other, _values(model)
+    if best is None:
         raise TreeNotAdmitted(f"The tree is not a point of this model: {reason}.")
-    return embedded
+    _restore(model, best[2])
+    return best[1]
+
+
+def _other_ways(
+    formulation: Formulation, tree: Tree, embedded: Tree, n: int
+) -> Iterator[tuple[Callable[..., Tree], BoolArray | None]]:
+    """How else a tree may be embedded: at its own scale, and with other labels given up than the cheapest."""
+    if not isinstance(tree, MarginTree) or not isinstance(embedded, MarginTree):
+        yield formulation.embed_as_it_stands, None
+        return
+    if tree.relabelled and tree.n_nodes == embedded.n_nodes and max(r.row for r in tree.relabelled) < n:
+        yield formulation.embed, relabelling(tree, n)
+    if embedded.relabelled:
+        yield formulation.embed, np.zeros((n, embedded.n_nodes), dtype=bool)
+
+
+def _price(model: pyo.ConcreteModel) -> float:
+    """The objective at the present values; infinite where a variable has none."""
+    found = pyo.value(active_objective(model).expr, exception=False)
+    return np.inf if found is None else float(found)
 
 
 def certify(model: pyo.ConcreteModel, formulation: Formulation) -> Certificate:
     """Read the tree from the model's values, route the training rows by it, and recompute its objective.
 
-    Each row takes the cheaper of error and relabelling, as far as the user's own rows allow. The model's values
-    become those of the tree where the model admits it, and stay as they are otherwise.
+    Each row takes the cheaper of error and relabelling, as far as the user's own rows allow and their prices make it
+    pay. The model's values become those of the tree where the model admits it, and stay as they are otherwise.
     """
     info: ModelInfo = model.info
     data = info.data
@@ -221,7 +274,7 @@ def certify(model: pyo.ConcreteModel, formulation: Formulation) -> Certificate:
     differing = tuple(int(i) for i in np.flatnonzero((path != said).any(axis=1)))
     tree, refused = _embed_best(model, formulation, tree)
     admitted, own = refused is None, is_own(model)
-    extra = user_terms(model)
+    extra = 0.0 if own else user_terms(model)
     # An embedded tree records the rows that it relabels in this model; otherwise each row takes the cheaper.
     marks = None
     if isinstance(tree, MarginTree) and (admitted or not own):
@@ -229,12 +282,13 @@ def certify(model: pyo.ConcreteModel, formulation: Formulation) -> Certificate:
     evaluation = formulation.evaluate(tree, data.X_original, data.y, info.params, data.weights, marks)
     if isinstance(tree, MarginTree) and not admitted and evaluation.relabelled is not None:
         tree = with_records(tree, model, evaluation.relabelled)
-    objective = evaluation.objective + extra
+    objective = total(model, evaluation) if admitted and not own else evaluation.objective + extra
     notes = [] if own else [_note_on_own_parts(model, extra)]
     # As printed, OCTSVM lets a row on a hyperplane choose its side: only a worse tree contradicts it then.
     chooses = getattr(info.params, "boundary", 0.0) is None
     found = [] if chooses or not differing else [_otherwise_routed(differing, data.n)]
-    if objective > claimed + AGREE * max(1.0, abs(claimed)) * _looseness(claimed):
+    # Below a feasibility tolerance nothing is told apart: a row of δ or of an error may be off by that much.
+    if objective > claimed + max(FEASIBILITY, AGREE * max(1.0, abs(claimed)) * _looseness(claimed)):
         found.append(f"the tree costs {objective:.8g} and the answer claims {claimed:.8g}")
     elif objective < claimed - 1e-6 * max(1e-3, abs(claimed)):
         notes.append(f"the recomputed objective is better than the solver's ({claimed:.8g}) and kept")
@@ -252,36 +306,55 @@ def certify(model: pyo.ConcreteModel, formulation: Formulation) -> Certificate:
 def _embed_best(model: pyo.ConcreteModel, formulation: Formulation, tree: Tree) -> tuple[Tree, str | None]:
     """The best of ``tree`` that the model admits, whose values it then has; or ``tree`` and why the model refuses it.
 
-    The best that the routing leaves open comes first; a user's own rows may forbid it, and then the cheapest that they
-    allow.
+    The best that the routing leaves open comes first. A user's own rows may forbid it, or their prices make another
+    cheaper: the labels that the answer gives up, none, and the answer's values as they stand.
     """
     info: ModelInfo = model.info
-    before = _values(model)
-    attempts: list[tuple[Tree, BoolArray | None]] = [
-        (formulation.improve(tree, info.data, info.params), None)
-    ]
+    before, priced = _values(model), not has_own_objective(model)
     marks = relabelling(tree, info.data.n) if isinstance(tree, MarginTree) else None
-    attempts.append((tree, marks))
+    attempts: list[tuple[Tree, BoolArray | None]] = [
+        (formulation.improve(tree, info.data, info.params), None),
+        (tree, marks),
+    ]
     if marks is not None and marks.any():
         attempts.append((tree, np.zeros_like(marks)))
     reason = ""
     best: tuple[float, Tree, list[float | None]] | None = None
-    for k, (candidate, choice) in enumerate(attempts):
+    for candidate, choice in attempts:
         try:
             embedded = embed(model, formulation, candidate, choice, retry=False)
         except TreeNotAdmitted as error:
             reason = reason or str(error)
         else:
-            cost = float(pyo.value(active_objective(model).expr))
-            if best is None or cost < best[0]:
+            cost = _price(model)
+            if best is None or cost < best[0] - TIE * max(1.0, abs(best[0])):
                 best = cost, embedded, _values(model)
-            if k == 0:
-                break
         _restore(model, before)
+        if best is not None and not priced and choice is None:
+            break  # nothing of this routing is cheaper
+    else:
+        held = None if is_own(model) else _held(model, formulation)
+        if held is not None and (best is None or held[0] < best[0] - TIE * max(1.0, abs(best[0]))):
+            return held[1], None
     if best is None:
         return tree, reason
     _restore(model, best[2])
     return best[1], None
+
+
+def _held(model: pyo.ConcreteModel, formulation: Formulation) -> tuple[float, Tree] | None:
+    """What the values as they stand cost, and their tree; None where they are no point of the model, or of no tree."""
+    info: ModelInfo = model.info
+    tree = formulation.extract_as_it_stands(model)
+    if broken_row(model) is not None or (
+        (tree.nodes(info.data.X_original) != formulation.assigned_path(model)).any()
+    ):
+        return None
+    marks = relabelling(tree, info.data.n) if isinstance(tree, MarginTree) else None
+    found = formulation.evaluate(
+        tree, info.data.X_original, info.data.y, info.params, info.data.weights, marks
+    )
+    return total(model, found), tree
 
 
 def _values(model: pyo.ConcreteModel) -> list[float | None]:

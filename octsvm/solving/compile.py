@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 from numpy.typing import NDArray
+from pyomo.common.errors import InfeasibleConstraintException
+from pyomo.core.expr.numvalue import is_fixed
 from pyomo.core.expr.visitor import identify_variables
 from pyomo.repn import generate_standard_repn
 from pyomo.repn.plugins.nl_writer import NLWriter
@@ -23,7 +25,9 @@ from pyomo.repn.plugins.nl_writer import NLWriter
 from .. import bridges
 from ..backends.matrix_program import Array, LinearProgram, QuadraticForm, QuadraticRow
 from ..bridges import LINEAR, Bridge
+from ..formulations.base import FEASIBILITY
 from ..problem_class import ProblemClass, degree
+from .certificate import excess
 
 
 def compile_program(model: pyo.ConcreteModel, problem: ProblemClass, bridge: Bridge | None) -> LinearProgram:
@@ -31,7 +35,7 @@ def compile_program(model: pyo.ConcreteModel, problem: ProblemClass, bridge: Bri
     if bridge is not None:
         bridge.apply(model, problem)
     if not problem.unmarked and (bridge is None or bridge.gives(problem) in LINEAR):
-        program = LinearProgram.compile(model)
+        program = _linear(model)
         if bridge is not None:
             bridge.attach(program)
         return program
@@ -52,7 +56,7 @@ def compile_program(model: pyo.ConcreteModel, problem: ProblemClass, bridge: Bri
             )
             objective.set_value(linear)
             form = repn
-        program = LinearProgram.compile(model)
+        program = _linear(model)
     finally:
         for row in curved:
             row.activate()
@@ -76,6 +80,31 @@ def compile_program(model: pyo.ConcreteModel, problem: ProblemClass, bridge: Bri
     if bridge is not None:
         bridge.attach(program)
     return program
+
+
+def _linear(model: pyo.ConcreteModel) -> LinearProgram:
+    """The linear rows; rows of fixed variables alone hold within the tolerance that a tree is embedded with."""
+    program = LinearProgram.compile(model)
+    if not program.infeasible:
+        return program
+    with _without_rows_that_hold(model):
+        return LinearProgram.compile(model)
+
+
+@contextmanager
+def _without_rows_that_hold(model: pyo.ConcreteModel) -> Iterator[None]:
+    """Leave out, for a while, the rows of fixed variables alone that are off by a rounding error; Pyomo has no tolerance."""
+    left_out = []
+    try:
+        for row in model.component_data_objects(pyo.Constraint, active=True, descend_into=True):
+            if is_fixed(row.body) and excess(row)[0] <= FEASIBILITY:
+                left_out.append(row)
+        for row in left_out:
+            row.deactivate()
+        yield
+    finally:
+        for row in left_out:
+            row.activate()
 
 
 def _objective(model: pyo.ConcreteModel) -> Any:
@@ -142,9 +171,14 @@ def write_nl(
         bridge.applied(model, problem) if bridge is not None else nullcontext(),
         path.open("w", newline="") as out,
     ):
-        info = NLWriter().write(
-            model, out, linear_presolve=False, scale_model=False, export_defined_variables=False
-        )
+        options = {"linear_presolve": False, "scale_model": False, "export_defined_variables": False}
+        try:
+            info = NLWriter().write(model, out, **options)
+        except InfeasibleConstraintException:
+            out.seek(0)
+            out.truncate()
+            with _without_rows_that_hold(model):
+                info = NLWriter().write(model, out, **options)
     return Written(path, np.array([program.position.get(id(v), -1) for v in info.variables], dtype=np.int64))
 
 

@@ -35,7 +35,8 @@ from .certificate import Certificate
 from .compile import compile_program, start_point
 from .cutting_planes import CuttingPlaneLoop, Known
 from .engine import Engine
-from .outcome import Candidate, Contest, Outcome, rebuild_note
+from .outcome import BENT, Candidate, Contest, Outcome, rebuild_note
+from .own_terms import NOTHING, complete, least_terms
 from .plan import Plan, candidates
 from .polish import polish_tree
 
@@ -127,6 +128,7 @@ class _Call:
         self.before = {id(v): (v, v.value) for v in model.component_data_objects(pyo.Var)}
         self.start: Tree | None = None  # as embedded; None where it is but the constant tree
         self.has_start = False
+        self.terms = NOTHING if self.form is None else least_terms(model)
 
     @contextmanager
     def values_restored_on_error(self) -> Iterator[None]:
@@ -160,6 +162,7 @@ class _Call:
                 if tree is self.options.start and not self.start_is_optional:
                     raise  # the others may break rows of the user's own, a start may not
             else:
+                complete(self.model)  # the rounds try again what is left open
                 self.has_start, self.start = True, embedded if known else None
                 return
 
@@ -217,7 +220,6 @@ class _Call:
 
     def _run(self, plan: Plan) -> _Attempt:
         model, form, options = self.model, self.form, self.options
-        # Costs are not negative in any formulation; with terms of the user's own nothing is known beforehand.
         own = form is not None and checks.is_own(model)
         bridge = leading_to(plan.problem, LINEAR, plan.bridge)
         engine: Engine | None = None
@@ -231,7 +233,8 @@ class _Call:
             if not searches:
                 engine.write_file(model, plan.problem, self._size())
             known = Known(
-                floor=0.0 if own else -math.inf,
+                # Costs are not negative in any formulation.
+                floor=-math.inf if form is None else self.terms.floor(),
                 size=self._size(),
                 improve=self._improver(program, bridge) if own else None,
                 small=self.info is not None and self.info.data.n <= SMALL_TABLE,
@@ -336,7 +339,7 @@ class _Call:
         contest.load()
         best = outcome.best = contest.best
         if best is None:
-            outcome.limit_bound(checks.is_own(self.model), rebuild_note(form, info))
+            self._limit_bound(outcome, attempt, form, info)
             return
         if best.source != "answer" and certificate is not None and not certificate.mismatch:
             outcome.notes.append(
@@ -344,8 +347,9 @@ class _Call:
             )
         if not contest.loaded:
             outcome.notes.append("the model holds the engine's answer, not the returned tree")
-        outcome.found = (best.source == "answer" and attempt.rounds.own) or self.start is not None
-        outcome.limit_bound(checks.is_own(self.model), rebuild_note(form, info))
+        more = attempt.rounds.own or (best.tree is not None and bool(best.tree.splits.any()))
+        outcome.found = (best.source == "answer" and more) or self.start is not None
+        self._limit_bound(outcome, attempt, form, info)
         if best.tree is not None and not best.tree.splits.any():
             outcome.notes.append(
                 "the tree does not split: every row gets the heavier class. "
@@ -354,6 +358,18 @@ class _Call:
                     if "c1" in info.params.model_dump()
                     else "A smaller alpha makes one pay"
                 )
+            )
+
+    def _limit_bound(self, outcome: Outcome, attempt: _Attempt, form: Formulation, info: ModelInfo) -> None:
+        note = rebuild_note(form, info, self.terms)
+        slack = largest_big_m(info) * attempt.plan.spec.tolerances.integrality
+        outcome.limit_bound(checks.is_own(self.model), note, self.terms, slack)
+        if outcome.stop == "inf_or_unbd" and outcome.best is not None:
+            outcome.stop = "unbounded"  # as it has a point
+        if outcome.stop in ("unbounded", "inf_or_unbd"):
+            outcome.notes.append(
+                f"the objective {checks.active_objective(self.model).name!r} has no least value: give bounds to the "
+                "variables of its terms"
             )
 
     def _load(self, program: LinearProgram, x: Array) -> None:
@@ -417,14 +433,26 @@ def _what_was_rewritten(attempt: _Attempt, info: ModelInfo | None) -> list[str]:
             "its bound is no proof"
         )
     if info is not None and info.big_m:
-        largest = max(info.big_m["scores"], info.big_m["hinge"])
+        largest = largest_big_m(info)
         slack = largest * rounds.integrality
-        if slack > SLACK_WARNING:
+        asked = plan.spec.tolerances.integrality
+        if largest * asked >= BENT:
+            notes.append(
+                f"big-M {largest:.3g} times the integrality tolerance {asked:g} is {largest * asked:.2g} in units of the "
+                "margin: the engine's bound may be lower than the true one, or too high as well, and nothing is proved; "
+                "a good start= or a smaller upper_bound= lowers M"
+            )
+        elif slack > SLACK_WARNING:
             notes.append(
                 f"big-M {largest:.3g} times the integrality tolerance {rounds.integrality:g} is {slack:.2g} in units "
                 "of the margin: the engine's bound may be lower than the true one; a good start= lowers M"
             )
     return notes
+
+
+def largest_big_m(info: ModelInfo) -> float:
+    """The largest constant that a binary switches a row off by; 0 where there is none."""
+    return max(info.big_m["scores"], info.big_m["hinge"]) if info.big_m else 0.0
 
 
 def _check_limits(plan: Plan, options: SolveOptions, spec: solvers.SolverSpec) -> None:

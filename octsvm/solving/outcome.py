@@ -20,9 +20,11 @@ from ..formulations.trees import MarginTree, Tree
 from ..result import Result, TracePoint, relative_gap, versions
 from . import certificate as checks
 from .certificate import Certificate
+from .own_terms import NOTHING, Least, complete
 
 TIE = 1e-9  # relative: a tree has to be that much cheaper to take the place of one that was known before
 REFUTED = 1e-6  # relative: a bound that lies farther above a checked tree is wrong
+BENT = 0.5  # of M times the integrality tolerance, in units of the margin: from here on nothing is proved
 
 
 class Candidate(NamedTuple):
@@ -73,14 +75,14 @@ class Contest:
         except OctsvmError:
             self.load()
             return
-        if not self._own and checks.without_value(self._model):
+        if not self._own and not complete(self._model):
             self.load()
             return
         marks = None
         if isinstance(embedded, MarginTree) and not self._own:
             marks = checks.relabelling(embedded, data.n)
         evaluation = self._form.evaluate(embedded, data.X_original, data.y, params, data.weights, marks)
-        cost = evaluation.objective + (0.0 if self._own else checks.user_terms(self._model))
+        cost = evaluation.objective if self._own else checks.total(self._model, evaluation)
         if self._wins(cost):
             self.best, self.loaded = Candidate(embedded, evaluation, cost, source), True
             self._values = self._present()
@@ -159,18 +161,25 @@ class Outcome:
     notes: list[str] = field(default_factory=list)
     how: Mapping[str, Any] = field(default_factory=dict)
 
-    def limit_bound(self, own: bool, rebuild: str) -> None:
+    def limit_bound(self, own: bool, rebuild: str, terms: Least = NOTHING, slack: float = 0.0) -> None:
         """Take from the bound what this model, as it is built and priced, does not support; a note says why.
 
-        ``own`` says whether the model is as it was built, ``rebuild`` what to do where big-M excludes trees.
+        ``own`` says whether the model is as it was built, ``rebuild`` what to do where big-M excludes trees, ``terms``
+        what the user's terms come to at least, ``slack`` how far integrality can be bent, in units of the margin.
         """
         assert self.info is not None
         objective = math.inf if self.best is None else self.best.objective
+        if slack >= BENT:
+            self.bound = -math.inf
+            self.stop = "numeric" if self.stop in ("optimal", "infeasible") else self.stop
         if own:
             self.bound = max(self.bound, self.info.least)  # the engine may not have come that far
-        if math.isfinite(self.info.upper_bound) and objective > self.info.upper_bound * (1 + 1e-6):
+        self.bound = max(self.bound, terms.floor())
+        ceiling = terms.ceiling(self.info.upper_bound)
+        beyond = ceiling == -math.inf or objective > ceiling + 1e-6 * abs(ceiling)
+        if math.isfinite(self.info.upper_bound) and beyond:
             # The model holds the trees up to UB only, and the best may lie above.
-            self.bound = min(self.bound, self.info.upper_bound)
+            self.bound = min(self.bound, ceiling)
             self.notes.append(rebuild)
         if self.info.big_m.get("scores", 0.0) < self.info.big_m.get("scores_proved", 0.0):
             self.bound = min(self.bound, 0.0)
@@ -313,8 +322,20 @@ def one_class(form: Formulation, info: ModelInfo, seconds: float, solver: str) -
     ).result(seconds)
 
 
-def rebuild_note(form: Formulation, info: ModelInfo) -> str:
-    """What to do where rows of the user's own exclude the tree that big-M was built from."""
+def rebuild_note(form: Formulation, info: ModelInfo, terms: Least = NOTHING) -> str:
+    """What to do where rows of the user's own exclude the tree that big-M was built from, or their ``terms`` a proof."""
+    if terms.ceiling(info.upper_bound) == -math.inf:
+        return (
+            f"big-M was built from a tree that costs {info.upper_bound:.6g}, the model is exact for trees up to that only, "
+            "and terms of your own may be so negative that a dearer tree pays: nothing is proved of those. Build it with "
+            "upper_bound= a bound so large that no dearer tree pays, and give variables of your own bounds"
+        )
+    if terms.floor() < 0:
+        return (
+            f"big-M was built from a tree that costs {info.upper_bound:.6g}, the model is exact for trees up to that only, "
+            "and with terms of your own that can be negative a dearer tree may be better. Build it with upper_bound= a "
+            "bound that holds with your terms"
+        )
     data, params = info.data, info.params
     constant = form.constant_tree(data, params)
     none = np.zeros((data.n, constant.n_nodes), dtype=bool)

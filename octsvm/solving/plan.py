@@ -12,7 +12,7 @@ from .. import bridges, solvers
 from ..bridges import LINEAR, leading_to
 from ..errors import LicenseTooSmall, SolverUnavailable, UnsupportedProblem
 from ..options import PLAN, SolveOptions, require_known, takes_options
-from ..problem_class import CLASSES, ProblemClass, classify
+from ..problem_class import CLASSES, ProblemClass, classify, require_plain
 from ..solvers import INTERFACES, SolverSpec
 from . import licences
 
@@ -168,6 +168,7 @@ def candidates(
     UnknownSolver, SolverUnavailable, UnsupportedProblem, LicenseTooSmall, InvalidParameter
         Where there is none.
     """
+    require_plain(model)
     asked: tuple[str, ...] = ()
     if bridge is not None:
         leading_to(problem, CLASSES, bridge)  # whether it takes this model at all

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import Any
 
@@ -45,9 +44,14 @@ def test_a_block_added_after_building_is_the_users_whatever_its_name() -> None:
     assert not certificate.is_own(model)
 
 
-@pytest.mark.parametrize(("built", "bound"), [(True, 0.0), (False, -math.inf)])
-def test_the_bound_starts_at_zero_with_a_block_of_the_formulations_own(built: bool, bound: float) -> None:
+@pytest.mark.parametrize(("built", "credit", "bound"), [(True, 0, 0.0), (False, 0, 0.0), (False, -2, -4.0)])
+def test_the_bound_starts_at_what_rows_and_terms_of_ones_own_leave(
+    built: bool, credit: float, bound: float
+) -> None:
+    model = one_sided(built)
+    if credit:
+        model.objective.set_value(model.cost + credit * (model.split.d[2] + model.split.d[3]))
     result = dispatch.solve_with(
-        one_sided(built), SolveOptions(work_limit={"rounds": 1}), neighbourhoods=True
+        model, SolveOptions(work_limit={"rounds": 1}), neighbourhoods=True
     )  # fmt: skip
     assert result.bound == bound

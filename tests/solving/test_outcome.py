@@ -44,7 +44,8 @@ def test_variables_of_the_users_own_without_values_leave_no_tree() -> None:
     model.needs = pyo.Constraint(expr=model.w >= model.cost - 1)  # no tree is so cheap
     model.objective.set_value(model.cost + 0.5 * model.w)
     result = octsvm.solve(model, time_limit=1e-6)
-    assert (result.status, result.tree) == ("no_tree", None)
+    assert result.status in ("no_tree", "infeasible")  # a fast engine proves it in what is left
+    assert result.tree is None
     assert math.isinf(result.gap)
 
 

@@ -1,0 +1,246 @@
+"""Terms of the user's own in the objective: what they cost at least, and values for variables of the user's own.
+
+big-M holds for the trees whose own cost (``model.cost``) is at most UB, whatever the user adds to it. Of all other trees
+it is known that they cost more than UB plus the least that the user's terms come to.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyomo.environ as pyo
+import scipy.sparse as sp
+from pyomo.contrib.fbbt.fbbt import compute_bounds_on_expr
+from pyomo.core.expr.visitor import identify_variables
+from pyomo.repn import generate_standard_repn
+
+from ..backends.matrix_program import Limits, LinearProgram
+from ..formulations.base import ModelInfo
+from ..formulations.blocks.big_m import SLACK
+from ..formulations.blocks.roles import role_of
+from . import certificate as checks
+from .engine import embedded
+
+COMPLETION_SECONDS = 1.0  # at most, for values of the user's own variables, whatever the limit of the call
+
+
+class Least(NamedTuple):
+    """The least that terms of the user's own come to: ``fixed`` + r·``scaled`` at every tree whose own cost is r·UB, r >= 1.
+
+    ``scaled`` is never positive.
+    """
+
+    fixed: float
+    scaled: float
+
+    def floor(self) -> float:
+        """No tree of the model costs less: costs of its own are not negative."""
+        return self.fixed + self.scaled
+
+    def ceiling(self, upper_bound: float) -> float:
+        """No tree whose own cost exceeds UB costs less: it pays r·UB + ``fixed`` + r·``scaled`` at least."""
+        return self.fixed + self.scaled + upper_bound if self.scaled + upper_bound >= 0 else -math.inf
+
+
+NOTHING = Least(0.0, 0.0)  # where the user added none
+
+
+def least_terms(model: pyo.ConcreteModel) -> Least:
+    """What the user's terms in the objective come to at least, from the bounds of their variables."""
+    info: ModelInfo = model.info
+    objective = checks.active_objective(model)
+    if checks.has_own_objective(model):
+        return Least(0.0, 0.0)
+    repn = generate_standard_repn(objective.expr - model.cost.expr, quadratic=True, compute_values=True)
+    found = _Ranges(model, info)
+    fixed, scaled = float(repn.constant), 0.0
+    for coef, var in zip(repn.linear_coefs, repn.linear_vars, strict=True):
+        low, high, grows = found.of(var)
+        part = min(coef * low, coef * high) if coef else 0.0
+        if grows and math.isfinite(part):
+            scaled += min(0.0, part)
+        else:
+            fixed += part
+    for coef, (first, second) in zip(repn.quadratic_coefs, repn.quadratic_vars, strict=True):
+        fixed += _product(coef, found.of(first), found.of(second), first is second)
+    if repn.nonlinear_expr is not None:
+        variables = list(identify_variables(repn.nonlinear_expr, include_fixed=False))
+        open_ = any(found.of(v)[2] for v in variables)
+        bounds = (None, None) if open_ else compute_bounds_on_expr(repn.nonlinear_expr)
+        fixed += -math.inf if bounds[0] is None else float(bounds[0])
+    return Least(fixed, scaled) if not math.isnan(fixed) else Least(-math.inf, 0.0)
+
+
+Range = tuple[
+    float, float, bool
+]  # least and greatest value, and whether a finite one grows with the tree's own cost
+
+
+def _product(coef: float, first: Range, second: Range, square: bool) -> float:
+    """The least value of coef·x·y; no bound where a range grows with the tree's cost, but that a square is not negative."""
+    if square and coef >= 0:
+        return 0.0
+    if first[2] or second[2]:
+        return -math.inf
+    ends = [coef * a * b for a in first[:2] for b in second[:2] if not (a == 0 or b == 0)]
+    if not all(math.isfinite(e) for e in ends):
+        return -math.inf
+    return min([*ends, 0.0] if len(ends) < 4 else ends)
+
+
+class _Ranges:
+    """Between which values a variable lies at every tree of the formulation, whatever that costs.
+
+    Bounds that come from big-M hold for trees up to UB, and grow at most as its multiples do. That of a score holds for
+    one tree of those with equal cost only, so it counts as none.
+    """
+
+    def __init__(self, model: pyo.ConcreteModel, info: ModelInfo) -> None:
+        users = {id(v) for c in checks.user_components(model) for v in checks.variables_of(c)}
+        self._users, self._bounded = users, math.isfinite(info.upper_bound)
+        W, delta = info.big_m.get("weights", 0.0), model.find_component("margin.delta")
+        # What bounds δ may be far below UB, and then grows faster than UB does; ‖ω‖ <= 2δ <= 2 UB holds for all.
+        largest = 2 * info.upper_bound * (1 + SLACK)
+        self._growth = max(1.0, largest / W) if delta is not None and W > 0 else 1.0
+        self._known = "weights" in info.big_m
+        self._by_rows: dict[int, Range] = {}
+        for component in checks.user_components(model):
+            for row in checks.rows_of(component):
+                self._read(row)
+
+    def of(self, var: Any) -> Range:
+        """Where ``var`` lies, by its bounds and, for variables of the user's own without, by a row of theirs."""
+        return self._by_rows.get(id(var)) or self._by_bounds(var)
+
+    def _read(self, row: Any) -> None:
+        """What a linear row says of the user's variables in it that lack a bound, from the bounds of the others."""
+        repn = generate_standard_repn(row.body, quadratic=False, compute_values=True)
+        parts = list(zip(repn.linear_coefs, repn.linear_vars, strict=True))
+        lacking = [v for _, v in parts if id(v) in self._users and (v.lb is None or v.ub is None)]
+        if repn.nonlinear_expr is not None or not lacking:
+            return
+        for own in lacking:
+            coef = sum(c for c, v in parts if v is own)
+            others = [(c, *self.of(v)) for c, v in parts if v is not own]
+            grows = any(more for *_, more in others)
+            low, high = -math.inf, math.inf
+            for side, largest in ((row.lb, True), (row.ub, False)):
+                if side is None:
+                    continue
+                fixed, grown = float(repn.constant), 0.0
+                for c, least, greatest, more in others:
+                    part = (max if largest else min)(c * least, c * greatest)
+                    fixed, grown = (fixed, grown + part) if more else (fixed + part, grown)
+                end = (side - fixed) / coef
+                if (coef > 0) is largest:
+                    low = max(low, (min(end, 0.0) if grows else end) - grown / coef)
+                else:
+                    high = min(high, (max(end, 0.0) if grows else end) - grown / coef)
+            self._by_rows[id(own)] = _narrowed(self.of(own), low, high, grows)
+
+    def _by_bounds(self, var: Any) -> Range:
+        low, high = (-math.inf if var.lb is None else var.lb), (math.inf if var.ub is None else var.ub)
+        if var.fixed:
+            return float(var.value), float(var.value), False
+        if not self._bounded or id(var) in self._users or not var.is_continuous() or (low, high) == (0, 1):
+            return low, high, False
+        role = role_of(var)
+        score = role is None or (role.sample is not None and low < 0)
+        if score or not self._known:
+            return (low if low >= 0 else -math.inf), math.inf, True
+        return low * self._growth, high * self._growth, True
+
+
+def _narrowed(known: Range, low: float, high: float, grows: bool) -> Range:
+    """The common part of two ranges; one that grows has 0 in it, so that its multiples hold the others."""
+    low, high, grows = max(known[0], low), min(known[1], high), known[2] or grows
+    return (min(low, 0.0), max(high, 0.0), True) if grows else (low, high, False)
+
+
+# -- values of the user's own variables ---------------------------------------------------------------------------------
+
+
+def complete(model: pyo.ConcreteModel, seconds: float = COMPLETION_SECONDS) -> bool:
+    """Give the variables of the user's own that have no value the best ones that the others leave them, if there are any.
+
+    Only the rows that they stand in are looked at. False, and nothing set, where these are not linear or no values were
+    found in ``seconds``.
+    """
+    from ..backends import highs  # with the first solve, not with octsvm.build
+
+    lacking = {id(v): v for v in checks.without_value(model)}
+    if not lacking:
+        return True
+    program = _rest(model, lacking)
+    if program is None:
+        return False
+    for cost in (program.cost, np.zeros(program.n)):  # where the best is unbounded, any will do
+        program.cost = cost
+        limits = Limits(seconds, 1e-6, None, 1, 0, embedded().tolerances.integrality)
+        out = highs.solve(program, embedded(), limits)
+        if out.x is not None and program.violation(out.x) <= 1e-6:
+            program.load(out.x)
+            return True
+        if out.stop not in ("unbounded", "inf_or_unbd"):
+            return False
+    return False
+
+
+def _rest(model: pyo.ConcreteModel, lacking: dict[int, Any]) -> LinearProgram | None:
+    """The rows and costs of the variables ``lacking`` a value, all others as they are; None where they are not linear."""
+    rows = [
+        row
+        for row in model.component_data_objects(pyo.Constraint, active=True, descend_into=True)
+        if any(id(v) in lacking for v in identify_variables(row.body, include_fixed=False))
+    ]
+    position = {key: k for k, key in enumerate(lacking)}
+    columns = list(lacking.values())
+    A, low, high = sp.lil_array((len(rows), len(columns))), np.empty(len(rows)), np.empty(len(rows))
+    cost = np.zeros(len(columns))
+    with _others_fixed(model, lacking):
+        for i, row in enumerate(rows):
+            repn = generate_standard_repn(row.body, quadratic=False, compute_values=True)
+            if repn.nonlinear_expr is not None:
+                return None
+            for coef, var in zip(repn.linear_coefs, repn.linear_vars, strict=True):
+                A[i, position[id(var)]] = coef
+            low[i] = -np.inf if row.lb is None else row.lb - repn.constant
+            high[i] = np.inf if row.ub is None else row.ub - repn.constant
+        repn = generate_standard_repn(checks.active_objective(model).expr, quadratic=False)
+        if repn.nonlinear_expr is not None:
+            return None
+        for coef, var in zip(repn.linear_coefs, repn.linear_vars, strict=True):
+            cost[position[id(var)]] = coef
+    return LinearProgram(
+        columns=columns,
+        cost=cost,
+        offset=0.0,
+        low=np.array([-np.inf if v.lb is None else v.lb for v in columns], dtype=float),
+        high=np.array([np.inf if v.ub is None else v.ub for v in columns], dtype=float),
+        integer=np.array([not v.is_continuous() for v in columns], dtype=bool),
+        A=sp.csr_array(A),
+        row_low=low,
+        row_high=high,
+        position=position,
+    )
+
+
+@contextmanager
+def _others_fixed(model: pyo.ConcreteModel, lacking: dict[int, Any]) -> Iterator[None]:
+    """All variables that have a value, fixed at it for a while."""
+    freed = [
+        v
+        for v in model.component_data_objects(pyo.Var)
+        if not v.fixed and v.value is not None and id(v) not in lacking
+    ]
+    try:
+        for var in freed:
+            var.fix()
+        yield
+    finally:
+        for var in freed:
+            var.unfix()

@@ -1,0 +1,446 @@
+"""Rows, terms and variables that a user adds to a model: what is said of the result, and what is refused before."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyomo.environ as pyo
+import pytest
+from pyomo import gdp, mpec
+
+import octsvm
+from octsvm import solvers
+from octsvm.errors import InvalidParameter, UnsupportedProblem
+from octsvm.formulations.registry import formulation as find_formulation
+from octsvm.problem_class import require_plain
+from octsvm.solving import certificate as checks
+from octsvm.solving.own_terms import least_terms
+
+ENGINES = [name for name in ("highs", "scip", "gurobi") if solvers.installed(name) is not None]
+LINE = [[0.0], [1 / 3], [2 / 3], [1.0]]
+TABLE = [[0.1, 0.9], [0.2, 0.7], [0.8, 0.2], [0.9, 0.3], [0.4, 0.1], [0.5, 0.8]]
+LABELS = list("aabbab")
+ON_ENGINES = pytest.mark.parametrize("engine", ENGINES)
+
+
+def re_svm(**more: Any) -> pyo.ConcreteModel:
+    return octsvm.build("re_svm", LINE, [-1, 1, -1, 1], **{"c1": 1.0, "c2": 1.0, **more})
+
+
+# -- terms of any sign --------------------------------------------------------------------------------------------------
+
+
+@ON_ENGINES
+def test_a_term_that_can_be_negative_leaves_the_bound_to_the_own_cost(engine: str) -> None:
+    model = re_svm()
+    model.objective.set_value(model.cost - 20 * model.split.omega[1, 0])
+    narrow = octsvm.solve(model, solver=engine)
+    assert (narrow.status, narrow.stop) == ("feasible", "numeric")
+    assert narrow.bound <= -199
+    assert any("upper_bound=" in note for note in narrow.notes)
+    model = re_svm(upper_bound=1000.0)
+    model.objective.set_value(model.cost - 20 * model.split.omega[1, 0])
+    wide = octsvm.solve(model, solver=engine)
+    assert wide.status == "optimal"
+    assert wide.objective == pytest.approx(-199.0, rel=1e-4)
+
+
+@ON_ENGINES
+@pytest.mark.parametrize("norm", ["l1", "l2"])
+def test_a_credit_on_splits_is_proved_where_the_bound_allows_dearer_trees(engine: str, norm: str) -> None:
+    """A split is paid for by 9: the best tree costs more than the constant one, and the model up to that lacks it."""
+    results = []
+    for bound in (None, 60.0):
+        params = {"depth": 1, "c1": 1.0, "c2": 1.0, "c3": 8.5, "norm": norm, "upper_bound": bound}
+        model = octsvm.build("octsvm", TABLE, LABELS, **params)
+        model.objective.set_value(model.cost - 9 * model.pruning.d[1])
+        results.append(octsvm.solve(model, solver=engine, time_limit=20))
+    narrow, wide = results
+    assert narrow.bound <= wide.objective + 1e-6
+    assert wide.status == "optimal"
+    assert narrow.status in ("feasible", "fallback") or narrow.objective == pytest.approx(
+        wide.objective, rel=1e-4
+    )
+
+
+def test_an_own_variable_that_may_be_negative_caps_the_bound_by_what_it_saves_at_most() -> None:
+    model = re_svm()
+    model.k = pyo.Var(bounds=(-3, 5))
+    model.row = pyo.Constraint(expr=model.k >= model.relabelling.xi[0, 1] - 3)
+    model.objective.set_value(model.cost + model.k)
+    assert least_terms(model) == (-3.0, 0.0)
+    result = octsvm.solve(model)
+    assert result.status == "optimal"
+    assert result.objective == pytest.approx(-1.0)  # 2 of its own, as big-M has it
+
+
+def test_what_own_terms_come_to_at_least() -> None:
+    model = re_svm()
+    xi, e, omega, s = model.relabelling.xi, model.hinge.e, model.split.omega, model.split.s
+    W = model.info.big_m["weights"]
+    model.t = pyo.Var(bounds=(-2, 3))
+    model.free = pyo.Var()
+    model.epigraph, model.open = pyo.Var(), pyo.Var()
+    model.above = pyo.Constraint(expr=2 * model.epigraph >= 5 - omega[1, 0] + model.t)
+    model.below = pyo.Constraint(expr=model.open + model.free >= 3)
+    for terms, fixed, scaled in (
+        (2 * xi[0, 1] - 3 * xi[1, 1], -3.0, 0.0),
+        (e[0, 1] + model.t + 4, 2.0, 0.0),
+        (-2 * omega[1, 0], 0.0, -2 * W),
+        (omega[1, 0] ** 2, 0.0, 0.0),
+        (-(omega[1, 0] ** 2), -math.inf, 0.0),
+        (0.1 * s[0, 1], -math.inf, 0.0),
+        (model.free, -math.inf, 0.0),
+        (model.epigraph, 0.0, -W / 2),  # 1 at least, less what ω can take from it, which grows
+        (-model.epigraph, -math.inf, 0.0),
+        (-model.t * xi[0, 1], -3.0, 0.0),
+    ):
+        model.objective.set_value(model.cost + terms)
+        assert least_terms(model) == pytest.approx((fixed, scaled)), str(terms)
+
+
+@ON_ENGINES
+def test_an_untouched_objective_is_never_bounded_below_zero(engine: str) -> None:
+    model = re_svm()
+    model.row = pyo.Constraint(expr=model.split.omega[1, 0] <= 1)
+    assert octsvm.solve(model, solver=engine, time_limit=1e-3).bound >= 0
+
+
+# -- the certificate prices by the objective that was solved ------------------------------------------------------------
+
+
+@ON_ENGINES
+@pytest.mark.parametrize("norm", ["l1", "l2"])
+def test_an_own_price_on_relabelling_is_as_good_as_a_higher_c2(engine: str, norm: str) -> None:
+    X, y = [[0.0], [0.1], [0.2], [0.8], [0.9], [1.0]], [-1, -1, 1, 1, 1, -1]
+    more = {"c1": 5.0, "norm": norm, "upper_bound": 100.0}
+    model = octsvm.build("re_svm", X, y, c2=1.0, **more)
+    model.objective.set_value(model.cost + 10 * sum(model.relabelling.xi.values()))
+    priced = octsvm.solve(model, solver=engine)
+    plain = octsvm.solve(octsvm.build("re_svm", X, y, c2=11.0, **more), solver=engine)
+    assert priced.status == plain.status == "optimal"
+    assert priced.objective == pytest.approx(plain.objective, rel=1e-4)
+    assert norm == "l1" or priced.objective == pytest.approx(22.875, rel=1e-4)
+
+
+@ON_ENGINES
+def test_a_credit_on_one_relabelled_row_is_taken(engine: str) -> None:
+    model = re_svm(upper_bound=100.0)
+    model.objective.set_value(model.cost - 5 * model.relabelling.xi[0, 1])
+    result = octsvm.solve(model, solver=engine)
+    assert result.status == "optimal"
+    assert 0 in {r.row for r in result.tree.relabelled}
+    assert result.objective == pytest.approx(pyo.value(model.objective))
+    assert sum(result.terms.values()) == pytest.approx(result.objective)
+
+
+@ON_ENGINES
+def test_rows_and_prices_that_make_errors_larger_than_the_tree_needs(engine: str) -> None:
+    for credit in (0.0, 1.5):  # a row that asks for an error, and a credit for it up to its bound
+        model = re_svm(upper_bound=20.0)
+        model.forced = pyo.Constraint(expr=model.hinge.e[0, 1] + model.hinge.e[1, 1] >= 4)
+        model.capped = pyo.Constraint(expr=model.hinge.e[0, 1] <= 6)
+        model.objective.set_value(model.cost - credit * model.hinge.e[0, 1])
+        result = octsvm.solve(model, solver=engine)
+        assert result.status in ("optimal", "feasible")
+        assert result.objective == pytest.approx(pyo.value(model.objective), rel=1e-6)
+        assert checks.broken_row(model) is None
+        assert pyo.value(model.forced.body) >= 4 - 1e-6
+
+
+# -- the answer's own scale ---------------------------------------------------------------------------------------------
+
+
+@ON_ENGINES
+@pytest.mark.parametrize("row", ["weights", "threshold", "both"])
+def test_rows_on_the_scale_of_an_oblique_split_hold_in_the_tree(engine: str, row: str) -> None:
+    X = [[0.1, 0.9], [0.2, 0.2], [0.3, 0.6], [0.6, 0.1], [0.7, 0.8], [0.9, 0.5]]
+    model = octsvm.build("oct_h", X, list("aababb"), depth=1, alpha=0.1)
+    if row != "threshold":
+        model.low = pyo.Constraint(expr=model.split.a[1, 1] >= -0.3)
+        model.high = pyo.Constraint(expr=model.split.a[1, 1] <= 0.3)
+        model.other = pyo.Constraint(expr=model.split.a[1, 0] <= 0.25)
+        model.another = pyo.Constraint(expr=model.split.a[1, 0] >= -0.25)
+    if row != "weights":
+        model.at = pyo.Constraint(expr=model.split.b[1] <= 0.05)
+    result = octsvm.solve(model, solver=engine)
+    assert result.status == "optimal"
+    assert result.tree.splits.any()
+    assert checks.broken_row(model) is None
+    again = octsvm.embed(model, result.tree)  # the tree is a point of the model by itself
+    assert checks.broken_row(model) is None
+    assert np.array_equal(again.a, result.tree.a)
+
+
+@ON_ENGINES
+def test_a_price_on_weights_is_paid_at_the_answers_own_scale(engine: str) -> None:
+    model = octsvm.build("oct_h", TABLE, LABELS, depth=1, alpha=0.1)
+    model.objective.set_value(model.cost + 0.5 * sum(model.split.abs_a.values()))
+    result = octsvm.solve(model, solver=engine)
+    assert result.status == "optimal"
+    assert result.objective == pytest.approx(pyo.value(model.objective), abs=1e-6)
+    assert np.abs(result.tree.a).sum() < 0.9  # less than the scale that extraction would give it
+
+
+# -- constants off by rounding ------------------------------------------------------------------------------------------
+
+
+@ON_ENGINES
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("formulation", ["oct", "oct_h", "re_svm", "octsvm"])
+@pytest.mark.parametrize("norm", ["l1", "l2"])
+def test_a_point_that_embed_accepts_is_one_with_all_variables_fixed(
+    formulation: str, norm: str, seed: int, engine: str
+) -> None:
+    X = np.random.default_rng(seed).random((8, 2))
+    params: dict[str, Any] = {} if formulation == "re_svm" else {"depth": 1}
+    if formulation in ("re_svm", "octsvm"):
+        params |= {"norm": norm, "c2": 0.7}
+    tree = octsvm.fit(formulation, X, [0, 1] * 4, time_limit=2, **params).tree
+    model = octsvm.build(formulation, X, [0, 1] * 4, **params)
+    octsvm.embed(model, tree)
+    cost = pyo.value(model.cost)
+    for var in model.component_data_objects(pyo.Var):
+        var.fix()
+    result = octsvm.solve(model, solver=engine)
+    assert result.status == "optimal"
+    assert result.objective == pytest.approx(cost)
+    model.never = pyo.Constraint(expr=model.cost <= cost - 0.01)
+    assert octsvm.solve(model, solver=engine).status == "infeasible"
+
+
+@ON_ENGINES
+def test_one_row_of_fixed_variables_off_by_rounding(engine: str) -> None:
+    model = octsvm.build("oct_h", TABLE, LABELS, depth=1, alpha=0.1)
+    model.u = pyo.Var([1, 2, 3])
+    model.sum = pyo.Constraint(expr=model.u[1] + model.u[2] == model.u[3])
+    for k, value in enumerate((0.1, 0.2, 0.3), start=1):  # 0.1 + 0.2 is not 0.3
+        model.u[k].fix(value)
+    assert octsvm.solve(model, solver=engine).status == "optimal"
+    model.u[3].fix(0.31)
+    assert octsvm.solve(model, solver=engine).status == "infeasible"
+
+
+# -- limits and unbounded terms -----------------------------------------------------------------------------------------
+
+
+def with_own_variable(**more: Any) -> pyo.ConcreteModel:
+    model = octsvm.build("oct", TABLE, LABELS, depth=1, alpha=0.3, **more)
+    model.k = pyo.Var(bounds=(0, 5), initialize=0)
+    model.row = pyo.Constraint(expr=model.k >= 0.5 * model.split.a[1, 0] + 0.25)
+    model.objective.set_value(model.cost + model.k)
+    return model
+
+
+@ON_ENGINES
+@pytest.mark.parametrize("limit", [1e-6, 1e-3])
+@pytest.mark.parametrize(("variant", "status"), [("rank", "fallback"), (None, "feasible")])
+def test_at_a_limit_own_variables_get_a_value_that_holds(
+    engine: str, limit: float, variant: str | None, status: str
+) -> None:
+    model = with_own_variable(variant=variant)
+    result = octsvm.solve(model, time_limit=limit, solver=engine)
+    assert (result.status, result.stop) == (status, "time_limit")
+    assert model.k.value == pytest.approx(0.25 + 0.5 * pyo.value(model.split.a[1, 0]))
+    assert result.objective == pytest.approx(pyo.value(model.objective))
+    assert 0 <= result.bound <= result.objective
+
+
+@ON_ENGINES
+def test_at_a_limit_integers_of_ones_own_get_a_value_and_impossible_ones_none(engine: str) -> None:
+    model = with_own_variable(variant="rank")
+    model.n = pyo.Var(domain=pyo.Integers)
+    model.more = pyo.Constraint(expr=model.n >= model.k + 0.5)
+    assert octsvm.solve(model, time_limit=1e-6, solver=engine).status == "fallback"
+    assert model.n.value == 1
+    model.never = pyo.Constraint(expr=model.n <= model.k)
+    nothing = octsvm.solve(model, time_limit=1e-6, solver=engine)
+    assert nothing.tree is None
+    assert nothing.status in ("no_tree", "infeasible")
+
+
+@ON_ENGINES
+@pytest.mark.parametrize("formulation", ["oct", "oct_h", "re_svm"])
+def test_a_term_without_end_is_called_unbounded(engine: str, formulation: str) -> None:
+    model = octsvm.build(formulation, TABLE, LABELS)
+    model.k = pyo.Var(bounds=(0, None))
+    model.objective.set_value(model.cost - model.k)
+    result = octsvm.solve(model, solver=engine, time_limit=10)
+    assert result.stop == "unbounded"
+    assert result.status in ("feasible", "fallback")
+    assert result.bound == -math.inf
+    assert any("'objective'" in note for note in result.notes)
+
+
+@ON_ENGINES
+@pytest.mark.parametrize("formulation", ["oct", "oct_h", "octsvm"])
+def test_a_limit_before_the_first_tree_proves_nothing(engine: str, formulation: str) -> None:
+    rng = np.random.default_rng(0)
+    more = {"variant": "rank"} if formulation == "oct" else {}
+    model = octsvm.build(formulation, rng.random((30, 3)), rng.integers(0, 2, 30), depth=1, **more)
+    split = model.find_component("pruning.d") or model.split.d
+    model.must_split = pyo.Constraint(expr=split[1] >= 1)
+    result = octsvm.solve(model, time_limit=1e-3, solver=engine)
+    assert (result.status, result.stop, result.tree) == ("no_tree", "time_limit", None)
+    assert 0 <= result.bound < math.inf
+
+
+# -- big-M and integrality ----------------------------------------------------------------------------------------------
+
+
+@ON_ENGINES
+@pytest.mark.parametrize("norm", ["l1", "l2"])
+def test_nothing_is_proved_where_integrality_bends_by_a_margin(engine: str, norm: str) -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.random((6, 2)), [-1, 1] * 3
+    best = octsvm.fit("octsvm", X, y, depth=1, norm=norm).objective
+    model = octsvm.build("octsvm", X, y, depth=1, norm=norm, upper_bound=1e10)
+    result = octsvm.solve(model, solver=engine, time_limit=20)
+    assert result.status != "optimal"
+    assert result.stop in ("numeric", "time_limit")
+    assert result.bound <= best
+    assert any("too high as well" in note for note in result.notes)
+
+
+@ON_ENGINES
+def test_a_generous_bound_that_integrality_bears_is_still_proved(engine: str) -> None:
+    result = octsvm.solve(re_svm(upper_bound=1e4), solver=engine)
+    assert (result.status, result.stop) == ("optimal", "optimal")
+    assert result.objective == pytest.approx(2.0)
+
+
+# -- weights ------------------------------------------------------------------------------------------------------------
+
+
+@ON_ENGINES
+@pytest.mark.parametrize("limit", [1e-3, 5.0])
+@pytest.mark.parametrize("formulation", ["re_svm", "octsvm", "oct"])
+def test_tiny_weights_are_no_mismatch(engine: str, limit: float, formulation: str) -> None:
+    more: dict[str, Any] = {} if formulation == "re_svm" else {"depth": 1}
+    model = octsvm.build(formulation, TABLE, LABELS, weights=np.full(6, 1e-7), **more)
+    result = octsvm.solve(model, solver=engine, time_limit=limit)
+    assert result.status in ("optimal", "feasible", "fallback")
+    assert 0 <= result.bound <= result.objective <= 3e-7 * 2.001
+
+
+def test_an_answer_within_a_feasibility_tolerance_of_its_claim_is_no_mismatch() -> None:
+    model = octsvm.build(
+        "octsvm", TABLE, LABELS, weights=np.full(6, 1e-6), depth=0, c1=0.1, c2=0.1, norm="l1"
+    )
+    octsvm.solve(model)
+    exact = pyo.value(model.objective)
+    for off, holds in ((1e-8, True), (1e-7, True), (2e-6, False)):
+        octsvm.solve(model)
+        model.margin.delta.set_value(model.margin.delta.value - off, skip_validation=True)
+        certificate = checks.certify(model, find_formulation("octsvm"))
+        assert certificate.objective == pytest.approx(exact, abs=1e-12)
+        assert (certificate.mismatch == "") is holds
+
+
+# -- what is refused before a solve and before a file -------------------------------------------------------------------
+
+
+def other_model() -> pyo.ConcreteModel:
+    other = pyo.ConcreteModel()
+    other.x = pyo.Var()
+    return other
+
+
+def spoilt(kind: str) -> tuple[pyo.ConcreteModel, type[Exception], list[str]]:
+    """A model with something that no engine can be given; the error, and what its message has to name."""
+    m = octsvm.build("oct_h", TABLE, LABELS, depth=1)
+    a = m.split.a
+    m.p = pyo.Param(initialize=math.nan, mutable=True, within=pyo.Any)
+    m.lone = pyo.Var(bounds=(0, 1))
+    bad, other = InvalidParameter, UnsupportedProblem
+    if kind == "nan coefficient":
+        m.mine = pyo.Constraint(expr=math.nan * a[1, 0] + a[1, 1] <= 0)
+        return m, bad, ["mine", "split.a[1,0]", "nan"]
+    if kind == "infinite coefficient":
+        m.mine = pyo.Constraint(expr=a[1, 0] + math.inf * a[1, 1] <= 0)
+        return m, bad, ["mine", "split.a[1,1]", "inf"]
+    if kind == "nan parameter":
+        m.mine = pyo.Constraint(expr=a[1, 0] + m.p * a[1, 1] <= 0)
+        return m, bad, ["mine", "'p'"]
+    if kind == "nan side":
+        m.mine = pyo.Constraint(expr=(None, a[1, 0], m.p))
+        return m, bad, ["mine", "side"]
+    if kind == "nan in the objective":
+        m.objective.set_value(m.cost + math.nan * m.lone)
+        return m, bad, ["objective", "lone"]
+    if kind == "nan inside a block":
+        m.split.abs_above[1, 0].set_value(math.nan * a[1, 0] <= m.split.abs_a[1, 0])
+        return m, bad, ["split.abs_above[1,0]", "split.a[1,0]"]
+    if kind == "nan bound":
+        m.lone.setub(math.nan)
+        return m, bad, ["lone"]
+    if kind == "fixed without a value":
+        m.lone.fixed = True
+        m.mine = pyo.Constraint(expr=m.lone + a[1, 0] <= 1)
+        return m, bad, ["lone", "mine", "unfix"]
+    if kind == "foreign variable":
+        m.mine = pyo.Constraint(expr=other_model().x + a[1, 0] <= 1)
+        return m, bad, ["mine", "'x'", "does not belong"]
+    if kind == "external function":
+        m.f = pyo.ExternalFunction(lambda x: x)
+        m.mine = pyo.Constraint(expr=m.f(a[1, 0]) <= 1)
+        return m, other, ["mine", "external function"]
+    if kind == "disjunction":
+        m.mine = gdp.Disjunction(expr=[[a[1, 0] >= 0.5], [a[1, 1] >= 0.5]])
+        return m, other, ["mine", "gdp.bigm"]
+    if kind == "logical constraint":
+        m.yes = pyo.BooleanVar()
+        m.mine = pyo.LogicalConstraint(expr=m.yes)
+        return m, other, ["mine", "core.logical_to_linear"]
+    if kind == "sos":
+        m.mine = pyo.SOSConstraint(var=a, sos=1)
+        return m, other, ["mine", "binary variables"]
+    if kind == "piecewise":
+        m.mine = pyo.Piecewise(
+            m.lone, a[1, 0], pw_pts=[-1, 0, 1], f_rule=[1, 0, 1], pw_repn="SOS2", pw_constr_type="EQ"
+        )
+        return m, other, ["mine", "pw_repn"]
+    m.mine = mpec.Complementarity(expr=mpec.complements(a[1, 0] >= 0, m.lone >= 0))
+    return m, other, ["mine", "mpec"]
+
+
+KINDS = [
+    *("nan coefficient", "infinite coefficient", "nan parameter", "nan side", "nan in the objective"),
+    *("nan inside a block", "nan bound", "fixed without a value", "foreign variable", "external function"),
+    *("disjunction", "logical constraint", "sos", "piecewise", "complementarity"),
+]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_no_solver_can_be_given_is_refused_before(kind: str, tmp_path: Path) -> None:
+    model, error, named = spoilt(kind)
+    ways: list[Any] = [
+        lambda: octsvm.solve(model),
+        lambda: octsvm.plan(model),
+        lambda: octsvm.race(model, solvers=["highs"], time_limit=1),
+        *(lambda e=e: octsvm.write(model, tmp_path / f"m{e}") for e in (".lp", ".mps", ".nl")),
+    ]
+    for way in ways:
+        with pytest.raises(error) as raised:
+            way()
+        assert all(name in str(raised.value) for name in named), raised.value
+    assert list(tmp_path.iterdir()) == []
+
+
+@ON_ENGINES
+def test_what_was_transformed_is_solved(engine: str, tmp_path: Path) -> None:
+    model = octsvm.build("oct_h", TABLE, LABELS, depth=1, alpha=0.1)
+    a = model.split.a
+    model.either = gdp.Disjunction(expr=[[a[1, 0] >= 0.5], [a[1, 1] >= 0.5]])
+    pyo.TransformationFactory("gdp.bigm").apply_to(model)
+    model.p = pyo.Param(initialize=math.inf, mutable=True, within=pyo.Any)
+    model.open = pyo.Constraint(expr=a[1, 0] <= model.p)
+    model.unused = pyo.Var()
+    require_plain(model)
+    result = octsvm.solve(model, solver=engine)
+    assert result.status == "optimal"
+    assert max(a[1, 0].value, a[1, 1].value) >= 0.5 - 1e-6
+    assert octsvm.write(model, tmp_path / "m.lp").exists()
