@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,6 +25,7 @@ from ..errors import (
     UnsupportedProblem,
 )
 from ..formulations.base import Evaluation, Formulation, ModelInfo
+from ..formulations.blocks.rows import uncollected
 from ..formulations.registry import formulation as find_formulation
 from ..formulations.trees import Tree
 from ..options import SOLVE, SolveOptions, require_known, takes_options
@@ -35,12 +37,17 @@ from .certificate import Certificate
 from .compile import compile_program, start_point
 from .cutting_planes import CuttingPlaneLoop, Known
 from .engine import Engine
-from .outcome import Candidate, Contest, Outcome, rebuild_note
+from .outcome import Candidate, Contest, Outcome, rebuild_note, unmodelled
 from .plan import Plan, candidates
 from .polish import polish_tree
 
 SMALL_TABLE = 24  # rows, up to which proofs are likely and rounds short
 SLACK_WARNING = 0.01  # of M times the integrality tolerance, in units of the margin
+# Steps of a large model that nothing can interrupt are measured in times of embedding a tree and checking every row,
+# which comes first: compiling and polishing took 3 to 4 of them, reading an answer and checking it 2 to 4.
+STEPS_BEFORE, STEPS_AFTER = 4.0, 4.0
+SHORT = 0.1  # seconds of embedding up to which a model is small, and none of this matters
+MANY = 20_000  # variables from which on embedding takes more than a tenth of a second
 POLISH_SECONDS = 1.0  # that a tree made of an answer which does not hold gets at least
 
 
@@ -92,7 +99,11 @@ def solve_with(
     """
     call = _Call(model, options, start_is_optional, neighbourhoods)
     with call.values_restored_on_error():
+        if call.no_time():
+            return call.unsolved()
         call.embed_first_tree()
+        if call.no_time():
+            return call.unsolved()
         attempt = call.attempt()
         result = call.outcome(attempt)
         call.unset_what_was_not_used(attempt)
@@ -113,6 +124,7 @@ class _Attempt:
 class _Call:
     """One call of :func:`solve_with`, step by step."""
 
+    @uncollected
     def __init__(
         self, model: pyo.ConcreteModel, options: SolveOptions, start_is_optional: bool, neighbourhoods: bool
     ) -> None:
@@ -127,6 +139,7 @@ class _Call:
         self.before = {id(v): (v, v.value) for v in model.component_data_objects(pyo.Var)}
         self.start: Tree | None = None  # as embedded; None where it is but the constant tree
         self.has_start = False
+        self.step = 0.0  # seconds that the embedding took
 
     @contextmanager
     def values_restored_on_error(self) -> Iterator[None]:
@@ -140,6 +153,39 @@ class _Call:
 
     # -- the start ------------------------------------------------------------------------------------------
 
+    def no_time(self) -> bool:
+        """Whether the steps up to a checked answer of this large model would take more than is left."""
+        clock = self.options.clock
+        if self.has_start:
+            late = self.step > SHORT and clock.left() < (STEPS_BEFORE + STEPS_AFTER) * self.step
+        else:
+            late = len(self.before) > MANY and clock.late()
+        return late and self.form is not None and checks.is_own(self.model)
+
+    def unsolved(self) -> Result:
+        """The best tree known, where there is no time to hand the model over."""
+        form, info, options = self.form, self.info, self.options
+        assert form is not None
+        assert info is not None
+        _check_limits(self.first_plan, options, self.first_plan.spec)
+        tree = self.start
+        note = "no time to hand the model over: the tree was checked without it"
+        if not self.has_start:
+            note += ", and the model's variables are as before"
+            known = [tree for tree, better in self._first_trees(form, info) if better]
+            tree = form.normalise(known[0], info.data, info.params) if known else None
+        return unmodelled(
+            form,
+            info,
+            tree,
+            stop="time_limit",
+            seconds=options.clock.seconds(),
+            solver=self.first_plan.solver,
+            note=note,
+            asked_gap=options.gap,
+        )
+
+    @uncollected
     def embed_first_tree(self) -> None:
         """Give the model the values of the first tree that it admits.
 
@@ -152,6 +198,7 @@ class _Call:
                     "start= needs a model that octsvm.build made; this one belongs to no formulation."
                 )
             return
+        began = time.monotonic()
         checks.forget_own_values(self.model)
         for tree, known in self._first_trees(self.form, self.info):
             try:
@@ -161,6 +208,7 @@ class _Call:
                     raise  # the others may break rows of the user's own, a start may not
             else:
                 self.has_start, self.start = True, embedded if known else None
+                self.step = time.monotonic() - began
                 return
 
     def _first_trees(self, form: Formulation, info: ModelInfo) -> list[tuple[Tree, bool]]:
@@ -237,7 +285,7 @@ class _Call:
                 small=self.info is not None and self.info.data.n <= SMALL_TABLE,
                 searched=self.start_is_optional and self.start is not None,
             )
-            rounds = CuttingPlaneLoop(program, engine, bridge, options, known)
+            rounds = CuttingPlaneLoop(program, engine, bridge, self._for_engine(), known)
             if searches and start is not None and form is not None:
                 stop = large_neighbourhood.Search(
                     model, rounds, plan, bridge, options.seed, lambda: form.assigned_path(model)
@@ -250,6 +298,12 @@ class _Call:
             if bridge is not None:
                 bridge.undo()
         return _Attempt(plan, program, rounds, stop, bridge)
+
+    def _for_engine(self) -> SolveOptions:
+        """The options, less the time that checking the answer of a large model takes."""
+        if self.step <= SHORT:
+            return self.options
+        return self.options.within(self.options.clock.left() - STEPS_AFTER * self.step)
 
     def _improver(self, program: LinearProgram, bridge: Bridge | None) -> Any:
         """A point's tree with the best of what its routing leaves free, as a point again."""
@@ -286,6 +340,7 @@ class _Call:
         except KeyboardInterrupt:
             return self._checked(replace(attempt, stop="interrupted"))
 
+    @uncollected
     def _checked(self, attempt: _Attempt) -> Result:
         rounds, form, info = attempt.rounds, self.form, self.info
         outcome = Outcome(
