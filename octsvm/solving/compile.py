@@ -23,11 +23,9 @@ from pyomo.repn.plugins.nl_writer import NLWriter
 from .. import bridges
 from ..backends.matrix_program import Array, LinearProgram, QuadraticForm, QuadraticRow
 from ..bridges import LINEAR, Bridge
-from ..formulations.blocks.rows import uncollected
 from ..problem_class import ProblemClass, degree
 
 
-@uncollected
 def compile_program(model: pyo.ConcreteModel, problem: ProblemClass, bridge: Bridge | None) -> LinearProgram:
     """Translate ``model``; the bridge is applied and stays so (its ``undo`` is the caller's)."""
     if bridge is not None:

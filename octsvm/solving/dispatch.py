@@ -25,7 +25,7 @@ from ..errors import (
     UnsupportedProblem,
 )
 from ..formulations.base import Evaluation, Formulation, ModelInfo
-from ..formulations.blocks.rows import uncollected
+from ..formulations.blocks.rows import collected, uncollected
 from ..formulations.registry import formulation as find_formulation
 from ..formulations.trees import Tree
 from ..options import SOLVE, SolveOptions, require_known, takes_options
@@ -85,6 +85,7 @@ def solve(model: pyo.ConcreteModel, **options: Any) -> Result:
     return solve_with(model, SolveOptions(**options))
 
 
+@uncollected
 def solve_with(
     model: pyo.ConcreteModel,
     options: SolveOptions,
@@ -124,7 +125,6 @@ class _Attempt:
 class _Call:
     """One call of :func:`solve_with`, step by step."""
 
-    @uncollected
     def __init__(
         self, model: pyo.ConcreteModel, options: SolveOptions, start_is_optional: bool, neighbourhoods: bool
     ) -> None:
@@ -185,7 +185,6 @@ class _Call:
             asked_gap=options.gap,
         )
 
-    @uncollected
     def embed_first_tree(self) -> None:
         """Give the model the values of the first tree that it admits.
 
@@ -287,11 +286,14 @@ class _Call:
             )
             rounds = CuttingPlaneLoop(program, engine, bridge, self._for_engine(), known)
             if searches and start is not None and form is not None:
-                stop = large_neighbourhood.Search(
+                search = large_neighbourhood.Search(
                     model, rounds, plan, bridge, options.seed, lambda: form.assigned_path(model)
-                ).run(start)
+                )
+                run = search.run
             else:
-                stop = rounds.run(start)
+                run = rounds.run
+            with collected():
+                stop = run(start)
         finally:
             if engine is not None:
                 engine.close()
@@ -340,7 +342,6 @@ class _Call:
         except KeyboardInterrupt:
             return self._checked(replace(attempt, stop="interrupted"))
 
-    @uncollected
     def _checked(self, attempt: _Attempt) -> Result:
         rounds, form, info = attempt.rounds, self.form, self.info
         outcome = Outcome(

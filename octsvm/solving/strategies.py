@@ -12,6 +12,7 @@ import pyomo.environ as pyo
 from .. import solvers
 from ..errors import TreeNotAdmitted
 from ..formulations.base import Data, Formulation, ModelInfo
+from ..formulations.blocks.rows import uncollected
 from ..formulations.blocks.sizes import BlockSize, Shape
 from ..formulations.params import Params
 from ..formulations.trees import Tree
@@ -124,6 +125,12 @@ class Fit:
         if wanted and not self.interrupted:
             self._better_start()
 
+        return self._built_and_solved()
+
+    @uncollected
+    def _built_and_solved(self) -> Result:
+        """The engine on the whole model; where building took all the time, the start or the constant tree."""
+        options = self.options
         ahead = 0.0 if self._size is None else MODEL_SECONDS * self._size.nonzeros
 
         def late() -> bool:
@@ -134,7 +141,6 @@ class Fit:
             model = self._build(late)
             if self.interrupted:
                 options.clock.out_of_time()
-            # Where building took all the time, the result is the start or the constant tree.
             result = solve_with(
                 model, options.but(start=self.best), start_is_optional=self.best is not options.start
             )
