@@ -289,11 +289,11 @@ class _Call:
                 search = large_neighbourhood.Search(
                     model, rounds, plan, bridge, options.seed, lambda: form.assigned_path(model)
                 )
-                run = search.run
+                with collected():
+                    stop = search.run(start)
             else:
-                run = rounds.run
-            with collected():
-                stop = run(start)
+                with collected():
+                    stop = rounds.run(start)
         finally:
             if engine is not None:
                 engine.close()
