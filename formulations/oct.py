@@ -214,7 +214,9 @@ def build(
 
 
 def size(params: OCTParams, table: Data | Shape, stop: Callable[[], bool] = lambda: False) -> BlockSize:
-    """What :func:`build` builds on ``table``, with the same ``stop``; of a shape all values differ and none is zero.
+    """What :func:`build` builds on ``table``; of a shape all values differ and none is zero.
+
+    Where ``stop`` says so from the beginning, no bounds are searched, and it is at most as much as is said.
 
     Raises
     ------
@@ -245,12 +247,15 @@ def _flow_size(params: OCTParams, table: Data | Shape, tree: Topology, stop: Cal
     if isinstance(table, Data):
         groups = groups_of(table)
         factor = leaf_trees.error_factor(table.y, table.weights, table.K, params.error_scale)
-        bounds = root_bounds(groups, params, params.leaf_size(n), factor, stop)
-        jumps = [np.diff(np.minimum(v, bounds.found.upper), prepend=0.0) for v in bounds.left + bounds.right]
         G, classes = len(groups.size), int((groups.weight > 0).sum())
         features, cuts = int((groups.n_values > 1).sum()), int((groups.n_values - 1).sum())
-        below_last = int((groups.position < groups.n_values - 1).sum())
-        steps, unsplit = sum(int(np.count_nonzero(v)) for v in jumps), bounds.unsplit != 0
+        below_last, steps = int((groups.position < groups.n_values - 1).sum()), 2 * cuts
+        if not stop():  # otherwise as many steps as there can be
+            bounds = root_bounds(groups, params, params.leaf_size(n), factor, stop)
+            jumps = [
+                np.diff(np.minimum(v, bounds.found.upper), prepend=0.0) for v in bounds.left + bounds.right
+            ]
+            steps, unsplit = sum(int(np.count_nonzero(v)) for v in jumps), bounds.unsplit != 0
     out = cut_splits_size(tree, features, cuts) + group_assignment_size(tree, G)
     out += flow_routing_size(tree, G, below_last) + group_leaf_labels_size(tree, G, table.K, classes)
     return out + subtree_bounds_size(tree, params.alpha > 0, steps, unsplit)

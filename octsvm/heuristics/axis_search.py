@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -53,9 +54,17 @@ class AxisSearch:
         self.X, self.y, self.K, self.weights, self.costs = X, y, K, weights, costs
         self.Y = np.eye(K)[y] * weights[:, None]
         self.order = np.argsort(X, axis=0, kind="stable")
-        position = np.column_stack([np.unique(column, return_inverse=True)[1] for column in X.T])
-        self.groups = subtrees.Groups.of(position, y, weights, K)
-        self.table = subtrees.Table.whole(self.groups, costs.error)
+
+    @cached_property
+    def groups(self) -> subtrees.Groups:
+        """The rows with equal ones merged; only subtrees of two levels and more want it."""
+        position = np.column_stack([np.unique(column, return_inverse=True)[1] for column in self.X.T])
+        return subtrees.Groups.of(position, self.y, self.weights, self.K)
+
+    @cached_property
+    def table(self) -> subtrees.Table:
+        """The groups, sorted by every feature."""
+        return subtrees.Table.whole(self.groups, self.costs.error)
 
     def leaf(self, rows: BoolArray) -> AxisSubtree:
         """The majority class of the rows."""
