@@ -182,13 +182,18 @@ class Fit:
         return None if self._size is None or self._fits(self._size) else self._size
 
     def _unbuilt(self, size: BlockSize) -> Result:
-        """The tree of the heuristics, which get all the time where no model can be built in it; "exact" as well."""
+        """The tree of the heuristics, which get all the time where no model can be built in it; "exact" as well.
+
+        A limit that is too short for them leaves the start or the constant tree.
+        """
         if self.options.solver != solvers.AUTO:
             solvers.require(self.options.solver)
-        self._load_libraries()
         self._admit_start()
-        ended_by = self._heuristics(model_wanted=False)
-        stop = "interrupted" if ended_by == "interrupted" else "time_limit"
+        stop = "time_limit"
+        if self.options.time_limit >= SHORTEST_FOR_START:
+            self._load_libraries()
+            if self._heuristics(model_wanted=False) == "interrupted":
+                stop = "interrupted"
         return self._without_model(self.best, stop, _no_time(size))
 
     def _admit_start(self) -> None:
@@ -315,7 +320,7 @@ def _no_time(size: BlockSize) -> str:
     """That a model of this size was not built, as a note."""
     return (
         f"no time to build the model ({size.variables} variables, {size.rows} rows, {size.nonzeros} nonzeros): the tree was "
-        "found by the heuristics and checked without it"
+        "found and checked without it"
     )
 
 
