@@ -71,15 +71,15 @@ def measure(case: list[Any], strategy: str, solver: str, limit: float) -> dict[s
     return {"seconds": seconds, "status": result.status, "stop": result.stop, "built": built}
 
 
-def run(out: Path, limit: float, solvers: list[str], names: list[str]) -> None:
+def run(out: Path, limit: float, solvers: list[str], strategies: list[str], cases: list[Any]) -> None:
     """Measure what is not in ``out`` yet."""
     done = [json.loads(line) for line in out.read_text().splitlines()] if out.exists() else []
     keys = [(d["case"], d["strategy"], d["solver"], d["limit"]) for d in done]
-    for case in CASES:
-        for strategy in STRATEGIES:
+    for case in cases:
+        for strategy in strategies:
             for solver in solvers:
                 key = (list(case), strategy, solver, limit)
-                if key in keys or (names and case[0] not in names):
+                if key in keys:
                     continue
                 asked = json.dumps([list(case), strategy, solver, limit])
                 child = subprocess.run(
@@ -127,14 +127,19 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("held.jsonl"))
     parser.add_argument("--limit", type=float, default=5.0)
     parser.add_argument("--solver", action="append", help="may be repeated; highs by default")
-    parser.add_argument("--case", action="append", default=[], help="a formulation; may be repeated")
+    parser.add_argument("--strategy", action="append", help="may be repeated; all by default")
+    parser.add_argument("--case", action="append", help="a formulation; may be repeated; all by default")
+    parser.add_argument("--rows", type=int, help="only tables of so many rows")
     args = parser.parse_args()
     if args.what == "one":
         print(json.dumps(measure(*json.loads(args.rest))))
     elif args.what == "report":
         report(Path(args.rest or args.out))
     else:
-        run(args.out, args.limit, args.solver or ["highs"], args.case)
+        cases = [
+            case for case in CASES if (not args.case or case[0] in args.case) and args.rows in (None, case[1])
+        ]
+        run(args.out, args.limit, args.solver or ["highs"], args.strategy or list(STRATEGIES), cases)
 
 
 if __name__ == "__main__":
