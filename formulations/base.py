@@ -247,7 +247,8 @@ class Formulation(ABC):
     variants : tuple of str
         Values of the parameter ``variant``.
     searches : bool
-        :meth:`build` looks for bounds, and takes ``stop=``, which it asks in between whether to end that.
+        :meth:`build` looks for bounds, and takes ``stop=``, which it asks in between whether to end that; so does :meth:`size`
+        where it counts what the search finds.
     heuristic : str
         ``"module:function"`` that :meth:`candidates` calls.
     libraries : tuple of str

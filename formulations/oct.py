@@ -213,8 +213,10 @@ def build(
     return m
 
 
-def size(params: OCTParams, table: Data | Shape) -> BlockSize:
+def size(params: OCTParams, table: Data | Shape, stop: Callable[[], bool] = lambda: False) -> BlockSize:
     """What :func:`build` builds on ``table``; of a shape all values differ and none is zero.
+
+    Where ``stop`` says so from the beginning, no bounds are searched, and it is at most as much as is said.
 
     Raises
     ------
@@ -222,7 +224,7 @@ def size(params: OCTParams, table: Data | Shape) -> BlockSize:
     """
     tree, variant, (n, p, K) = Topology(params.depth), _variant(params), (table.n, table.p, table.K)
     if variant == "flow":
-        return _flow_size(params, table, tree)
+        return _flow_size(params, table, tree, stop)
     features, entries, left, gaps = p, n * p, n * p, p
     if isinstance(table, Data):
         params.leaf_size(n)
@@ -238,19 +240,22 @@ def size(params: OCTParams, table: Data | Shape) -> BlockSize:
     return out + axis_routing_size(tree, n, entries, gaps) + leaf_labels_size(tree, n, K)
 
 
-def _flow_size(params: OCTParams, table: Data | Shape, tree: Topology) -> BlockSize:
+def _flow_size(params: OCTParams, table: Data | Shape, tree: Topology, stop: Callable[[], bool]) -> BlockSize:
     n, p = table.n, table.p
     G, features, cuts, below_last, classes = n, p, p * (n - 1), p * (n - 1), n
     steps, unsplit = 2 * p * (n - 1), True
     if isinstance(table, Data):
         groups = groups_of(table)
         factor = leaf_trees.error_factor(table.y, table.weights, table.K, params.error_scale)
-        bounds = root_bounds(groups, params, params.leaf_size(n), factor)
-        jumps = [np.diff(np.minimum(v, bounds.found.upper), prepend=0.0) for v in bounds.left + bounds.right]
         G, classes = len(groups.size), int((groups.weight > 0).sum())
         features, cuts = int((groups.n_values > 1).sum()), int((groups.n_values - 1).sum())
-        below_last = int((groups.position < groups.n_values - 1).sum())
-        steps, unsplit = sum(int(np.count_nonzero(v)) for v in jumps), bounds.unsplit != 0
+        below_last, steps = int((groups.position < groups.n_values - 1).sum()), 2 * cuts
+        if not stop():  # otherwise as many steps as there can be
+            bounds = root_bounds(groups, params, params.leaf_size(n), factor, stop)
+            jumps = [
+                np.diff(np.minimum(v, bounds.found.upper), prepend=0.0) for v in bounds.left + bounds.right
+            ]
+            steps, unsplit = sum(int(np.count_nonzero(v)) for v in jumps), bounds.unsplit != 0
     out = cut_splits_size(tree, features, cuts) + group_assignment_size(tree, G)
     out += flow_routing_size(tree, G, below_last) + group_leaf_labels_size(tree, G, table.K, classes)
     return out + subtree_bounds_size(tree, params.alpha > 0, steps, unsplit)

@@ -210,13 +210,18 @@ def chosen_rows(data: Data, params: OCTSVMParams) -> list[tuple[hull.Combination
     """
     T, B = 2 ** (params.depth + 1) - 1, max(1, 2**params.depth - 1)
     X, sign, norm = data.X, data.sign, params.norm
-    if int((sign > 0).sum()) * int((sign < 0).sum()) * T > MOST_PAIRS:
+    if _only_neighbours(data, T):
         return [(mix, 1) for mix in hull.neighbours(X, sign, norm)]
     base = hull.pairs(X, sign, norm)
     more = hull.chosen_combinations(X, sign, data.weights, params.c1, params.c2, norm, base, MOST_SETS)
     return [(mix, t) for mix in base for t in range(1, T + 1)] + [
         (mix, t) for mix in more for t in range(1, B + 1)
     ]
+
+
+def _only_neighbours(data: Data, T: int) -> bool:
+    """Whether all pairs of rows of different classes would be too many at ``T`` nodes."""
+    return int((data.sign > 0).sum()) * int((data.sign < 0).sum()) * T > MOST_PAIRS
 
 
 def size(params: OCTSVMParams, table: Data | Shape) -> BlockSize:
@@ -235,6 +240,9 @@ def size(params: OCTSVMParams, table: Data | Shape) -> BlockSize:
     out += (
         relabelling_size(n, T, below) + hinge_size(n, T, placed=below) + misrouting_inequalities_size(tree, n)
     )
+    if isinstance(table, Data) and _only_neighbours(table, T):
+        few = hull.n_neighbours(table.sign, p)
+        return out + convex_hull_inequalities_size(1, few, 5 * few)
     if isinstance(table, Data):
         keys = chosen_rows(table, params)
         return out + convex_hull_inequalities_size(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import gc
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from typing import Any
 
-from pyomo.common.gc_manager import PauseGC
 from pyomo.core.expr import LinearExpression, MonomialTermExpression
 
 
@@ -34,6 +36,29 @@ def forget_rules(model: Any) -> None:
                 setattr(component, name, None)
 
 
+class _Pause:
+    """How many calls want no garbage collection, in all threads, and whether there was one before the first of them."""
+
+    def __init__(self) -> None:
+        self.lock, self.calls, self.before = threading.Lock(), 0, False
+
+    def begin(self) -> None:
+        with self.lock:
+            if not self.calls:
+                self.before = gc.isenabled()
+                gc.disable()
+            self.calls += 1
+
+    def end(self) -> None:
+        with self.lock:
+            self.calls -= 1
+            if not self.calls and self.before:
+                gc.enable()
+
+
+_pause = _Pause()
+
+
 def uncollected(build: Callable[..., Any]) -> Callable[..., Any]:
     """Decorator: no garbage collection while ``build`` runs.
 
@@ -43,8 +68,11 @@ def uncollected(build: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(build)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
-        with PauseGC():
+        _pause.begin()
+        try:
             return build(*args, **kwargs)
+        finally:
+            _pause.end()
 
     return wrapped
 
@@ -59,3 +87,21 @@ def model_builder(build: Callable[..., Any]) -> Callable[..., Any]:
         return model
 
     return uncollected(wrapped)
+
+
+@contextmanager
+def collected() -> Iterator[None]:
+    """Within an uncollected call: collection as ever, but of what was made before, which is set aside meanwhile."""
+    aside = _pause.calls > 0 and not gc.get_freeze_count()
+    if aside:
+        gc.freeze()
+    resumed = _pause.calls > 0 and _pause.before
+    if resumed:
+        gc.enable()
+    try:
+        yield
+    finally:
+        if resumed and _pause.calls:
+            gc.disable()
+        if aside:
+            gc.unfreeze()

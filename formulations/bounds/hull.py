@@ -27,6 +27,9 @@ VIOLATED = 1e-3
 LEAST_DISTANCE = 1e-7  # solvers drop smaller coefficients; a larger distance only weakens the row
 ROUNDS = 10
 LARGEST_TABLE = 24  # rows; sets of up to four are looked through, of which there are about n⁴/50
+MOST_DIFFERENCES = 1_000_000_000  # of single values that neighbours are looked for among, some seconds
+BLOCK = 4_000_000  # numbers that are held at a time
+ROUNDING = 1e-12  # relative, of squared distances by matrix products
 SLACK = 1e-6
 TINY = 1e-11
 PIVOTS = 400
@@ -66,14 +69,52 @@ def pairs(X: FloatArray, sign: FloatArray, norm: str = "l2", most: int | None = 
     return sorted(found, key=lambda combination: combination.distance)[:most]
 
 
+def n_neighbours(sign: FloatArray, p: int) -> int:
+    """How many rows :func:`neighbours` takes of the smaller class: all, or as many as the limit of differences allows."""
+    few, many = sorted((int((sign > 0).sum()), int((sign < 0).sum())))
+    return min(few, max(1, MOST_DIFFERENCES // max(1, many * p)))
+
+
 def neighbours(X: FloatArray, sign: FloatArray, norm: str = "l2") -> list[Combination]:
-    """Each row of the smaller class (+ if they are equal) and the nearest of the other; any number of rows."""
+    """Each row of the smaller class (+ if they are equal) and the nearest of the other.
+
+    On tables so large that it would take minutes, rows of the smaller class are taken at equal intervals.
+    """
     few, many = np.flatnonzero(sign > 0), np.flatnonzero(sign < 0)
     if len(few) > len(many):
         few, many = many, few
-    found = [(int(i), int(many[np.argmin(dual_length(X[many] - X[i], norm))])) for i in few]
-    rows = np.array(found, dtype=np.int64).reshape(-1, 2)
+    count = n_neighbours(sign, X.shape[1])
+    few, other = few[np.arange(count) * len(few) // max(1, count)], X[many]
+    nearest = _nearest_l2(other, X[few]) if norm == "l2" else _nearest_max(other, X[few])
+    rows = np.column_stack([few, many[nearest]])
     return _combinations(X, sign, rows, np.ones((len(rows), 2)), norm)
+
+
+def _nearest_l2(other: FloatArray, points: FloatArray) -> IntArray:
+    """The first of the nearest rows of ``other (m, p)`` for each of the ``points (k, p)``, in Euclidean distance."""
+    squares, out = (other**2).sum(axis=1), np.zeros(len(points), dtype=np.int64)
+    step = max(1, BLOCK // len(other))
+    for first in range(0, len(points), step):
+        some = points[first : first + step]
+        # Short of |x|², up to rounding; rows that are nearest within it are compared exactly.
+        about = squares - 2 * some @ other.T
+        close = about <= about.min(axis=1, keepdims=True) + ROUNDING * (1.0 + squares.max())
+        for k, mask in enumerate(close):
+            rows = np.flatnonzero(mask)
+            out[first + k] = rows[np.argmin(dual_length(other[rows] - some[k], "l2"))]
+    return out
+
+
+def _nearest_max(other: FloatArray, points: FloatArray) -> IntArray:
+    """The same in the maximum norm."""
+    columns = np.ascontiguousarray(other.T)
+    out = np.zeros(len(points), dtype=np.int64)
+    for k, point in enumerate(points):
+        largest = np.zeros(len(other))
+        for column, value in zip(columns, point.tolist(), strict=True):
+            np.maximum(largest, np.abs(column - value), out=largest)
+        out[k] = np.argmin(largest)
+    return out
 
 
 def _solve2(

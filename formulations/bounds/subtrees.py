@@ -169,13 +169,20 @@ class Search:
         How many cumulative sums may be taken: results repeat, as they would not under a time limit.
     stop : callable, optional
         Asked in every round whether to stop.
+    late : callable, optional
+        Asked within a round whether there is no time at all; ``stop``, which may count, by default.
     """
 
     def __init__(
-        self, split: float, n_min: int, limit: float, stop: Callable[[], bool] = lambda: False
+        self,
+        split: float,
+        n_min: int,
+        limit: float,
+        stop: Callable[[], bool] = lambda: False,
+        late: Callable[[], bool] | None = None,
     ) -> None:
         self.split, self.n_min, self.limit, self.work = float(split), n_min, limit, 0
-        self._stop, self._stopped = stop, False
+        self._stop, self._late, self._stopped = stop, late or stop, False
 
     def over(self) -> bool:
         """Whether the search is to end."""
@@ -190,7 +197,10 @@ class Search:
         return Found(cost, sized, sized)
 
     def _children(self, table: Table, lefts: BoolArray, depth: int) -> tuple[FloatArray, ...]:
-        """opt and opt_N of depth 0 or 1, left and right, for ``lefts (c, G)``: four arrays (c,), exact."""
+        """opt and opt_N of depth 0 or 1, left and right, for ``lefts (c, G)``: four arrays (c,), exact.
+
+        They are shorter where there is no time for all.
+        """
         p, G = table.order.shape
         K = table.W.shape[1]
         inside, whole = lefts @ table.W, table.W.sum(axis=0)
@@ -204,6 +214,9 @@ class Search:
         columns, sizes = table.columns
         step = max(1, CELLS // (p * G))
         for first in range(0, len(lefts), step):
+            if first and self._late():
+                self._stopped = True
+                return tuple(values[:first] for values in out)
             part = slice(first, min(first + step, len(lefts)))
             some = lefts[part]
             self.work += len(some) * p * G * K
@@ -290,6 +303,7 @@ class Search:
             lefts = table.position.T[j] < v[:, None]
             if depth <= 2:
                 sides = self._children(table, lefts, depth - 1)
+                j, v = j[: len(sides[0])], v[: len(sides[0])]
                 tried[j, v] = np.inf
                 A[j, v], C[j, v] = np.maximum(A[j, v], sides[0]), np.maximum(C[j, v], sides[2])
                 own[0, j, v], own[1, j, v] = sides[1], sides[3]

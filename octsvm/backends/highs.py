@@ -24,9 +24,6 @@ from .matrix_program import SEEDS, Array, Limits, LinearProgram, Outcome, Reques
 from .protocol import fitting
 from .supervisor import Supervisor
 
-# Seconds past the limit after which a solve is told to stop; what does not stop in its grace is left behind.
-PATIENCE = 1.0
-
 _STOPS = {
     highspy.HighsModelStatus.kOptimal: "optimal",
     highspy.HighsModelStatus.kInfeasible: "infeasible",
@@ -225,7 +222,7 @@ def solve(
         solution = highspy.HighsSolution()
         solution.col_value = np.asarray(start, dtype=float)
         h.setSolution(solution)
-    supervisor = Supervisor(limits.seconds, watch, patience=PATIENCE)
+    supervisor = Supervisor(limits.seconds, watch)
     progress = _Progress(request, supervisor)
     progress.subscribe(h)
     with contextlib.closing(log), supervisor:

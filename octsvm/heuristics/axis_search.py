@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -53,9 +54,17 @@ class AxisSearch:
         self.X, self.y, self.K, self.weights, self.costs = X, y, K, weights, costs
         self.Y = np.eye(K)[y] * weights[:, None]
         self.order = np.argsort(X, axis=0, kind="stable")
-        position = np.column_stack([np.unique(column, return_inverse=True)[1] for column in X.T])
-        self.groups = subtrees.Groups.of(position, y, weights, K)
-        self.table = subtrees.Table.whole(self.groups, costs.error)
+
+    @cached_property
+    def groups(self) -> subtrees.Groups:
+        """The rows with equal ones merged; only subtrees of two levels and more want it."""
+        position = np.column_stack([np.unique(column, return_inverse=True)[1] for column in self.X.T])
+        return subtrees.Groups.of(position, self.y, self.weights, self.K)
+
+    @cached_property
+    def table(self) -> subtrees.Table:
+        """The groups, sorted by every feature."""
+        return subtrees.Table.whole(self.groups, self.costs.error)
 
     def leaf(self, rows: BoolArray) -> AxisSubtree:
         """The majority class of the rows."""
@@ -99,7 +108,7 @@ class AxisSearch:
         """The best subtree, as far as the budget goes."""
         if depth <= 1:
             return self.stump(rows) if depth else self.leaf(rows)
-        search = subtrees.Search(self.costs.split, self.costs.n_min, np.inf, budget.tick)
+        search = subtrees.Search(self.costs.split, self.costs.n_min, np.inf, budget.tick, budget.overdue)
         inside = np.bincount(self.groups.of_row[rows], minlength=len(self.groups.size)) > 0
         best, found = self.stump(rows), self._read(search.subtree(self.table.part(inside), depth), rows)
         return found if found.cost < best.cost else best
@@ -117,7 +126,7 @@ class AxisSearch:
 
     def below(self, rows: BoolArray, depth: int, budget: Budget) -> AxisSubtree:
         """A good subtree of the given depth: exact up to two levels, the best few splits above."""
-        if depth == 0:
+        if depth == 0 or budget.overdue():
             return self.leaf(rows)
         if depth == 1:
             return self.stump(rows)
@@ -216,10 +225,10 @@ def candidates(data: Data, params: Any, budget: Budget, seed: int) -> Iterator[A
     yield as_tree(data, params.depth, search.stump(all_rows))
     greedy = cart(data, params.depth, costs.n_min, seed)
     yield as_tree(data, params.depth, bottom_up(greedy, search, 1, all_rows))
-    if params.depth > 1:
+    if params.depth > 1 and not budget.overdue():
         yield as_tree(data, params.depth, search.below(all_rows, params.depth, budget))
         yield as_tree(data, params.depth, with_exact_ends(greedy, search, 1, all_rows, budget))
-    if params.depth > 2:
+    if params.depth > 2 and not budget.overdue():
         yield as_tree(data, params.depth, search.exact(all_rows, params.depth, budget))
 
 

@@ -42,6 +42,10 @@ class Budget:
         """True once nothing is left, or no time; without counting a step."""
         return bool(self.ended_by) or self._clock.late()
 
+    def overdue(self) -> bool:
+        """True once no time is left, whatever is left of the steps: what is cut short by it repeats under a step limit."""
+        return self._clock.late()
+
     def stop(self) -> None:
         """End the budget, whatever is left."""
         self.ended_by = self.ended_by or "interrupted"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,6 +25,7 @@ from ..errors import (
     UnsupportedProblem,
 )
 from ..formulations.base import Evaluation, Formulation, ModelInfo
+from ..formulations.blocks.rows import collected, uncollected
 from ..formulations.registry import formulation as find_formulation
 from ..formulations.trees import Tree
 from ..options import SOLVE, SolveOptions, require_known, takes_options
@@ -35,13 +37,18 @@ from .certificate import Certificate
 from .compile import compile_program, start_point
 from .cutting_planes import CuttingPlaneLoop, Known
 from .engine import Engine
-from .outcome import BENT, Candidate, Contest, Outcome, rebuild_note
+from .outcome import BENT, Candidate, Contest, Outcome, rebuild_note, unmodelled
 from .own_terms import NOTHING, complete, least_terms
 from .plan import Plan, candidates
 from .polish import polish_tree
 
 SMALL_TABLE = 24  # rows, up to which proofs are likely and rounds short
 SLACK_WARNING = 0.01  # of M times the integrality tolerance, in units of the margin
+# Steps of a large model that nothing can interrupt are measured in times of embedding a tree and checking every row,
+# which comes first: compiling and polishing took 3 to 4 of them, reading an answer and checking it 2 to 4.
+STEPS_BEFORE, STEPS_AFTER = 4.0, 4.0
+SHORT = 0.1  # seconds of embedding up to which a model is small, and none of this matters
+MANY = 20_000  # variables from which on embedding takes more than a tenth of a second
 POLISH_SECONDS = 1.0  # that a tree made of an answer which does not hold gets at least
 
 
@@ -79,6 +86,7 @@ def solve(model: pyo.ConcreteModel, **options: Any) -> Result:
     return solve_with(model, SolveOptions(**options))
 
 
+@uncollected
 def solve_with(
     model: pyo.ConcreteModel,
     options: SolveOptions,
@@ -93,7 +101,11 @@ def solve_with(
     """
     call = _Call(model, options, start_is_optional, neighbourhoods)
     with call.values_restored_on_error():
+        if call.no_time():
+            return call.unsolved()
         call.embed_first_tree()
+        if call.no_time():
+            return call.unsolved()
         attempt = call.attempt()
         result = call.outcome(attempt)
         call.unset_what_was_not_used(attempt)
@@ -129,6 +141,7 @@ class _Call:
         self.start: Tree | None = None  # as embedded; None where it is but the constant tree
         self.has_start = False
         self.terms = NOTHING if self.form is None else least_terms(model)
+        self.step = 0.0  # seconds that the embedding took
 
     @contextmanager
     def values_restored_on_error(self) -> Iterator[None]:
@@ -142,6 +155,38 @@ class _Call:
 
     # -- the start ------------------------------------------------------------------------------------------
 
+    def no_time(self) -> bool:
+        """Whether the steps up to a checked answer of this large model would take more than is left."""
+        clock = self.options.clock
+        if self.has_start:
+            late = self.step > SHORT and clock.left() < (STEPS_BEFORE + STEPS_AFTER) * self.step
+        else:
+            late = len(self.before) > MANY and clock.late()
+        return late and self.form is not None and checks.is_own(self.model)
+
+    def unsolved(self) -> Result:
+        """The best tree known, where there is no time to hand the model over."""
+        form, info, options = self.form, self.info, self.options
+        assert form is not None
+        assert info is not None
+        _check_limits(self.first_plan, options, self.first_plan.spec)
+        tree = self.start
+        note = "no time to hand the model over: the tree was checked without it"
+        if not self.has_start:
+            note += ", and the model's variables are as before"
+            known = [tree for tree, better in self._first_trees(form, info) if better]
+            tree = form.normalise(known[0], info.data, info.params) if known else None
+        return unmodelled(
+            form,
+            info,
+            tree,
+            stop="time_limit",
+            seconds=options.clock.seconds(),
+            solver=self.first_plan.solver,
+            note=note,
+            asked_gap=options.gap,
+        )
+
     def embed_first_tree(self) -> None:
         """Give the model the values of the first tree that it admits.
 
@@ -154,6 +199,7 @@ class _Call:
                     "start= needs a model that octsvm.build made; this one belongs to no formulation."
                 )
             return
+        began = time.monotonic()
         checks.forget_own_values(self.model)
         for tree, known in self._first_trees(self.form, self.info):
             try:
@@ -164,6 +210,7 @@ class _Call:
             else:
                 complete(self.model)  # the rounds try again what is left open
                 self.has_start, self.start = True, embedded if known else None
+                self.step = time.monotonic() - began
                 return
 
     def _first_trees(self, form: Formulation, info: ModelInfo) -> list[tuple[Tree, bool]]:
@@ -240,19 +287,28 @@ class _Call:
                 small=self.info is not None and self.info.data.n <= SMALL_TABLE,
                 searched=self.start_is_optional and self.start is not None,
             )
-            rounds = CuttingPlaneLoop(program, engine, bridge, options, known)
+            rounds = CuttingPlaneLoop(program, engine, bridge, self._for_engine(), known)
             if searches and start is not None and form is not None:
-                stop = large_neighbourhood.Search(
+                search = large_neighbourhood.Search(
                     model, rounds, plan, bridge, options.seed, lambda: form.assigned_path(model)
-                ).run(start)
+                )
+                with collected():
+                    stop = search.run(start)
             else:
-                stop = rounds.run(start)
+                with collected():
+                    stop = rounds.run(start)
         finally:
             if engine is not None:
                 engine.close()
             if bridge is not None:
                 bridge.undo()
         return _Attempt(plan, program, rounds, stop, bridge)
+
+    def _for_engine(self) -> SolveOptions:
+        """The options, less the time that checking the answer of a large model takes."""
+        if self.step <= SHORT:
+            return self.options
+        return self.options.within(self.options.clock.left() - STEPS_AFTER * self.step)
 
     def _improver(self, program: LinearProgram, bridge: Bridge | None) -> Any:
         """A point's tree with the best of what its routing leaves free, as a point again."""

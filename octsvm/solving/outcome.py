@@ -277,10 +277,12 @@ def unmodelled(
     solver: str,
     note: str,
     trace: Iterable[TracePoint] = (),
+    asked_gap: float | None = None,
 ) -> Result:
     """The result of heuristics alone: the tree is a point of the model by the formulation's own checks.
 
-    None stands for the constant tree; ``note`` says why no model was built.
+    None stands for the constant tree; ``note`` says why no model was built, or handed over. With ``asked_gap`` a bound
+    that was found in building it counts.
     """
     data, params = info.data, info.params
     held: Any = form.constant_tree(data, params) if tree is None else tree
@@ -293,7 +295,8 @@ def unmodelled(
         info,
         stop,
         Candidate(held, evaluation, evaluation.objective, "constant" if tree is None else "heuristic"),
-        asked_gap=None,
+        bound=0.0 if asked_gap is None else info.least,
+        asked_gap=asked_gap,
         found=tree is not None,
         notes=[note],
         how={"solver": solver, "solver_version": "not called", "trace": tuple(trace)},

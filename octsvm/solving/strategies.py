@@ -9,8 +9,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pyomo.environ as pyo
 
+from .. import solvers
 from ..errors import TreeNotAdmitted
 from ..formulations.base import Data, Formulation, ModelInfo
+from ..formulations.blocks.rows import uncollected
+from ..formulations.blocks.sizes import BlockSize, Shape
 from ..formulations.params import Params
 from ..formulations.trees import Tree
 from ..options import SolveOptions
@@ -25,7 +28,10 @@ SHORTEST_FOR_START = 0.5  # seconds below which the heuristic would eat the limi
 LARGEST_SEARCHED = 1_000  # rows times nodes up to which strategy="heuristic" builds a model
 HEURISTIC_SHARE = 0.7  # of the limit that goes to the start heuristics before neighbourhoods are searched
 BUILDING_SHARE = 1 / 3  # of the limit after which building looks for no further bounds
-MODEL_SECONDS = 1e-5  # of building and compiling, for each row, node and feature: generous
+# Of building a model, embedding a tree, compiling and checking, for each nonzero: 6 to 15 µs on tables of up to a million
+# nonzeros, in all formulations. The engine's own time comes on top.
+MODEL_SECONDS = 1.5e-5
+START_SHARE = 0.1  # of the limit, at most, for the start heuristic
 CAUGHT = "Ctrl-C came while the model was built or handed over; the tree is the best one known before"
 
 
@@ -85,6 +91,7 @@ class Fit:
     interrupted: bool = False
     best: Tree | None = None
     trace: list[TracePoint] = field(default_factory=list)
+    _size: BlockSize | None = None  # of the model, as predicted
 
     def run(self) -> Result:
         """Fit by the strategy that was asked for."""
@@ -111,18 +118,29 @@ class Fit:
     def _prove(self) -> Result:
         """A start by heuristics unless all time is the engine's, then the engine on the whole model."""
         options = self.options
+        too_large = self._too_large()
+        if too_large is not None and not self.interrupted:
+            return self._unbuilt(too_large)
         wanted = options.strategy == "balanced" and options.time_limit >= SHORTEST_FOR_START
         if wanted and not self.interrupted:
             self._better_start()
 
+        return self._built_and_solved()
+
+    @uncollected
+    def _built_and_solved(self) -> Result:
+        """The engine on the whole model; where building took all the time, the start or the constant tree."""
+        options = self.options
+        ahead = 0.0 if self._size is None else MODEL_SECONDS * self._size.nonzeros
+
         def late() -> bool:
-            return options.work_limit is None and options.clock.late(BUILDING_SHARE)
+            by_time = options.work_limit is None
+            return by_time and (options.clock.late(BUILDING_SHARE) or options.clock.left() < ahead)
 
         try:
             model = self._build(late)
             if self.interrupted:
                 options.clock.out_of_time()
-            # Where building took all the time, the result is the start or the constant tree.
             result = solve_with(
                 model, options.but(start=self.best), start_is_optional=self.best is not options.start
             )
@@ -136,6 +154,59 @@ class Fit:
     def _cut_short(self, result: Result) -> bool:
         return self.interrupted and result.status != "optimal"
 
+    def _predicted(self) -> BlockSize | None:
+        """The model's size by its formulation's own statement, at most that; None where it does not state it.
+
+        Zeros and equal values of the table are looked for only where the model of any such table would be too large.
+        """
+        form, data, params = self.form, self.data, self.params
+        size: BlockSize | None = form.size(params, Shape(data.n, data.p, data.K))
+        if size is None or self._fits(size):
+            return size
+        more = {"stop": lambda: True} if form.searches else {}
+        exact: BlockSize | None = form.size(params, data, **more)
+        return exact
+
+    def _fits(self, size: BlockSize) -> bool:
+        """Whether the limit leaves time to build, hand over and check a model of this size after the start heuristic.
+
+        Under a work limit the same is decided whenever it is asked.
+        """
+        options = self.options
+        left = options.time_limit if options.work_limit is not None else options.clock.left()
+        return MODEL_SECONDS * size.nonzeros <= left - START_SHARE * options.time_limit
+
+    def _too_large(self) -> BlockSize | None:
+        """The size of the model where there is no time for it."""
+        self._size = self._predicted()
+        return None if self._size is None or self._fits(self._size) else self._size
+
+    def _unbuilt(self, size: BlockSize) -> Result:
+        """The tree of the heuristics, which get all the time where no model can be built in it; "exact" as well.
+
+        A limit that is too short for them leaves the start or the constant tree.
+        """
+        if self.options.solver != solvers.AUTO:
+            solvers.require(self.options.solver)
+        self._admit_start()
+        stop = "time_limit"
+        if self.options.time_limit >= SHORTEST_FOR_START:
+            self._load_libraries()
+            if self._heuristics(model_wanted=False) == "interrupted":
+                stop = "interrupted"
+        return self._without_model(self.best, stop, _no_time(size))
+
+    def _admit_start(self) -> None:
+        """The caller's start for the model's depth and scaling.
+
+        Raises
+        ------
+        TreeNotAdmitted
+        """
+        if self.best is not None:
+            self.best = self.form.normalise(self.best, self.data, self.params)
+            self.form.require(self.best, self.data, self.params)
+
     def _better_start(self) -> None:
         """The better of the given start and the heuristic's; under a work limit a fixed number of steps is taken."""
         from .. import heuristics
@@ -145,7 +216,7 @@ class Fit:
         if options.work_limit is None:
             levels = getattr(self.params, "depth", 0) + 1
             most = START_SECONDS * (self.data.n / ROWS_FOR_ALL) ** 2 * levels / 2
-            seconds = min(START_SECONDS, most, options.time_limit / 10)
+            seconds = min(START_SECONDS, most, options.time_limit * START_SHARE)
         else:
             steps = START_STEPS
         found, self.interrupted = heuristics.find(
@@ -169,9 +240,7 @@ class Fit:
     def _search(self) -> Result:
         """The start heuristics, then neighbourhoods of the best tree where a model is worth building."""
         constant = self.form.constant_tree(self.data, self.params)
-        if self.best is not None:
-            self.best = self.form.normalise(self.best, self.data, self.params)
-            self.form.require(self.best, self.data, self.params)
+        self._admit_start()
         given = self.best
         cells = self.data.n * constant.n_nodes
         model_wanted = self._model_pays(cells)
@@ -198,11 +267,11 @@ class Fit:
 
     def _model_pays(self, cells: int) -> bool:
         """Whether there is time to build a model of so many rows times nodes and to use it."""
-        building = MODEL_SECONDS * cells * (self.data.p + 10)
-        rest = self.options.time_limit * (1 - HEURISTIC_SHARE)
-        return cells <= LARGEST_SEARCHED and (
-            self.options.work_limit is not None or rest > 2 * building + START_SECONDS
-        )
+        if cells > LARGEST_SEARCHED or self.options.work_limit is not None:
+            return cells <= LARGEST_SEARCHED
+        size = self._predicted()
+        building = 0.0 if size is None else MODEL_SECONDS * size.nonzeros
+        return self.options.time_limit * (1 - HEURISTIC_SHARE) > building + START_SECONDS
 
     def _heuristics(self, model_wanted: bool) -> str:
         """Search for the best tree, with all the time where no model follows; what ended that."""
@@ -245,6 +314,14 @@ class Fit:
             note=note,
             trace=self.trace,
         )
+
+
+def _no_time(size: BlockSize) -> str:
+    """That a model of this size was not built, as a note."""
+    return (
+        f"no time to build the model ({size.variables} variables, {size.rows} rows, {size.nonzeros} nonzeros): the tree was "
+        "found and checked without it"
+    )
 
 
 def _no_model(cells: int, stop: str) -> str:
