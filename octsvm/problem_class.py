@@ -209,7 +209,7 @@ def _is_plain_term(part: Any, known: set[int]) -> bool:
     """Whether ``part`` is a finite number times a free variable of the model."""
     if type(part) is not MonomialTermExpression:
         return False
-    coef, var = part.args
+    coef, var = part._args_
     return type(coef) is float and math.isfinite(coef) and id(var) in known and not var.fixed
 
 

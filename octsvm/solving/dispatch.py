@@ -38,7 +38,7 @@ from .compile import compile_program, start_point
 from .cutting_planes import CuttingPlaneLoop, Known
 from .engine import Engine
 from .outcome import BENT, Candidate, Contest, Outcome, rebuild_note, unmodelled
-from .own_terms import NOTHING, complete, least_terms
+from .own_terms import NOTHING, complete, least_terms, without_optimum
 from .plan import Plan, candidates
 from .polish import polish_tree
 
@@ -420,8 +420,8 @@ class _Call:
         note = rebuild_note(form, info, self.terms)
         slack = largest_big_m(info) * attempt.plan.spec.tolerances.integrality
         outcome.limit_bound(checks.is_own(self.model), note, self.terms, slack)
-        if outcome.stop == "inf_or_unbd" and outcome.best is not None:
-            outcome.stop = "unbounded"  # as it has a point
+        if outcome.stop == "inf_or_unbd":
+            outcome.stop = "unbounded" if outcome.best is not None else without_optimum(attempt.program)
         if outcome.stop in ("unbounded", "inf_or_unbd"):
             outcome.notes.append(
                 f"the objective {checks.active_objective(self.model).name!r} has no least value: give bounds to the "

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -106,7 +107,7 @@ class _Ranges:
         # What bounds δ may be far below UB, and then grows faster than UB does; ‖ω‖ <= 2δ <= 2 UB holds for all.
         largest = 2 * info.upper_bound * (1 + SLACK)
         self._growth = max(1.0, largest / W) if delta is not None and W > 0 else 1.0
-        self._known = "weights" in info.big_m
+        self._known = "weights" in info.big_m and info.upper_bound > 0  # nothing is a multiple of 0
         self._by_rows: dict[int, Range] = {}
         for component in checks.user_components(model):
             for row in checks.rows_of(component):
@@ -188,6 +189,19 @@ def complete(model: pyo.ConcreteModel, seconds: float = COMPLETION_SECONDS) -> b
         if out.stop not in ("unbounded", "inf_or_unbd"):
             return False
     return False
+
+
+def without_optimum(program: LinearProgram, seconds: float = COMPLETION_SECONDS) -> str:
+    """Why a program has no optimum: "unbounded" where it has a point, "infeasible", or "inf_or_unbd" where nobody knows."""
+    from ..backends import highs
+
+    if program.quadratic or program.partial:
+        return "inf_or_unbd"
+    limits = Limits(seconds, 1.0, None, 1, 0, embedded().tolerances.integrality)
+    out = highs.solve(replace(program, cost=np.zeros(program.n)), embedded(), limits)
+    if out.x is not None:
+        return "unbounded"
+    return "infeasible" if out.stop == "infeasible" else "inf_or_unbd"
 
 
 def _rest(model: pyo.ConcreteModel, lacking: dict[int, Any]) -> LinearProgram | None:

@@ -103,6 +103,22 @@ def test_what_own_terms_come_to_at_least() -> None:
 
 
 @ON_ENGINES
+def test_a_credit_for_errors_where_the_known_tree_costs_nothing(engine: str) -> None:
+    """Of multiples of UB = 0 nothing is known: a tree that errs costs more, and the credit for it may be larger."""
+    results = []
+    for bound in (None, 50.0):
+        weights = [1.0, 0.0, 1.0, 0.0]
+        params = {"c1": 0.1, "c2": 5.0, "upper_bound": bound, "weights": weights}
+        model = octsvm.build("re_svm", LINE, [-1, 1, -1, 1], **params)
+        assert model.info.upper_bound == (bound or 0.0)
+        model.capped = pyo.Constraint(expr=model.hinge.e[0, 1] <= 4)
+        model.objective.set_value(model.cost - model.hinge.e[0, 1])
+        results.append(octsvm.solve(model, solver=engine))
+    assert results[0].bound <= results[1].objective == pytest.approx(-3.6, rel=1e-4)
+    assert results[0].status != "optimal"
+
+
+@ON_ENGINES
 def test_an_untouched_objective_is_never_bounded_below_zero(engine: str) -> None:
     model = re_svm()
     model.row = pyo.Constraint(expr=model.split.omega[1, 0] <= 1)
@@ -273,6 +289,23 @@ def test_a_term_without_end_is_called_unbounded(engine: str, formulation: str) -
     assert result.status in ("feasible", "fallback")
     assert result.bound == -math.inf
     assert any("'objective'" in note for note in result.notes)
+
+
+@ON_ENGINES
+@pytest.mark.parametrize(
+    ("splits", "status", "stop"), [(2, "no_tree", "unbounded"), (4, "infeasible", "infeasible")]
+)
+def test_without_a_known_tree_unbounded_and_infeasible_are_told_apart(
+    engine: str, splits: int, status: str, stop: str
+) -> None:
+    X = [[float(k), float(k % 2)] for k in range(6)]
+    model = octsvm.build("oct", X, list("aabbaa"), depth=2, alpha=0.01, variant="rank")
+    model.mine = pyo.Constraint(expr=sum(model.split.d.values()) + model.split.d[3] >= 2 * splits - 1)
+    model.k = pyo.Var(bounds=(0, None))
+    model.objective.set_value(model.cost - model.k)
+    result = octsvm.solve(model, solver=engine, time_limit=10)
+    assert (result.status, result.stop, result.tree) == (status, stop, None)
+    assert ("'objective'" in " ".join(result.notes)) is (stop == "unbounded")
 
 
 @ON_ENGINES
