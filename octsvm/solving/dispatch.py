@@ -44,11 +44,10 @@ from .polish import polish_tree
 
 SMALL_TABLE = 24  # rows, up to which proofs are likely and rounds short
 SLACK_WARNING = 0.01  # of M times the integrality tolerance, in units of the margin
-# Steps of a large model that nothing can interrupt are measured in times of embedding a tree and checking every row,
-# which comes first: compiling and polishing took 3 to 4 of them, reading an answer and checking it 2 to 4.
-STEPS_BEFORE, STEPS_AFTER = 4.0, 4.0
-SHORT = 0.1  # seconds of embedding up to which a model is small, and none of this matters
-MANY = 20_000  # variables from which on embedding takes more than a tenth of a second
+MANY = 20_000  # variables from which on a model is large: the steps that nothing can interrupt take seconds
+# They are measured in times of embedding a tree and checking every row, which comes first: compiling took about three of
+# them, reading an answer and checking it one to three. Embedding takes one to two times what reading the model takes.
+STEPS_BEFORE, STEPS_AFTER, READINGS = 3.0, 3.0, 4.0
 POLISH_SECONDS = 1.0  # that a tree made of an answer which does not hold gets at least
 
 
@@ -134,14 +133,16 @@ class _Call:
         self.info: ModelInfo | None = getattr(model, "info", None)
         self.form = None if self.info is None else find_formulation(self.info.formulation)
         checks.active_objective(model)
+        began = time.monotonic()
         problem = classify(model)
+        self.step = time.monotonic() - began  # seconds of reading the model through; later those of embedding
         self.plans = candidates(model, problem, options.solver, options.bridge)
         self.first_plan = next(self.plans)
         self.before = {id(v): (v, v.value) for v in model.component_data_objects(pyo.Var)}
+        self.large = len(self.before) > MANY
         self.start: Tree | None = None  # as embedded; None where it is but the constant tree
         self.has_start = False
         self.terms = NOTHING if self.form is None else least_terms(model)
-        self.step = 0.0  # seconds that the embedding took
 
     @contextmanager
     def values_restored_on_error(self) -> Iterator[None]:
@@ -158,10 +159,8 @@ class _Call:
     def no_time(self) -> bool:
         """Whether the steps up to a checked answer of this large model would take more than is left."""
         clock = self.options.clock
-        if self.has_start:
-            late = self.step > SHORT and clock.left() < (STEPS_BEFORE + STEPS_AFTER) * self.step
-        else:
-            late = len(self.before) > MANY and clock.late()
+        ahead = STEPS_BEFORE + STEPS_AFTER if self.has_start else READINGS
+        late = self.large and clock.left() < ahead * self.step
         return late and self.form is not None and checks.is_own(self.model)
 
     def unsolved(self) -> Result:
@@ -305,8 +304,8 @@ class _Call:
         return _Attempt(plan, program, rounds, stop, bridge)
 
     def _for_engine(self) -> SolveOptions:
-        """The options, less the time that checking the answer of a large model takes."""
-        if self.step <= SHORT:
+        """The options, less the time that checking the answer takes."""
+        if not self.has_start:
             return self.options
         return self.options.within(self.options.clock.left() - STEPS_AFTER * self.step)
 
