@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from .base import FloatArray, Scaling
 from .errors import InvalidData
 from .params import MAX_DEPTH
+from .read_file import read_text_bytes
 from .read_matrix import MadeUpNames, UndecidedNames
 
 SCHEMA = "octsvm.tree"
@@ -146,7 +147,10 @@ def from_dict(data: Any) -> tuple[str, dict[str, Any]]:
         "scaling": Scaling(np.array(saved.scaling.low), np.array(saved.scaling.span)),
     }
     for name in _own_fields(kind):
-        values[name] = _field(name, getattr(saved, name), len(saved.feature_names))
+        try:
+            values[name] = _field(name, getattr(saved, name), len(saved.feature_names))
+        except OverflowError:
+            raise InvalidData(f"The saved tree is damaged: {name}: a number is too large.") from None
     return kind, values
 
 
@@ -166,12 +170,12 @@ def parse(source: str | Path) -> Any:
     text = source
     if isinstance(source, Path) or not source.lstrip().startswith("{"):
         try:
-            text = Path(source).read_text(encoding="utf-8")
+            text = read_text_bytes(source).decode()
         except (OSError, UnicodeDecodeError, ValueError) as error:
             raise InvalidData(f"The saved tree {str(source)!r} cannot be read: {error}.") from None
     try:
         return json.loads(str(text))
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # also a number of too many digits
         raise InvalidData(f"The saved tree is not JSON: {error}.") from None
 
 

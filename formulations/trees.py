@@ -38,6 +38,11 @@ def _dot(X: FloatArray, w: FloatArray) -> FloatArray:
     return np.add.reduce(X * w, axis=1)
 
 
+def printable(name: str) -> str:
+    """A name for a terminal or a page: what controls them is written out, such as \\x1b for an escape."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in name)
+
+
 def label_array(labels: Sequence[Any]) -> NDArray[Any]:
     """``labels`` as an array (K,) that holds exactly them: objects where numpy would make others of them."""
     if all(type(label) in (str, bool, int, float) for label in labels):
@@ -294,7 +299,7 @@ class AxisTree(_LeafLabelledTree):
         return W, b
 
     def _condition(self, t: int, units: Units, most: int) -> tuple[str, str]:
-        name = self.feature_names[self.feature[t - 1]]
+        name = printable(self.feature_names[self.feature[t - 1]])
         value = self.weights(units)[1][t - 1]
         return f"{name} < {value:.12g}", f"{name} >= {value:.12g}"
 
@@ -467,7 +472,7 @@ def _linear_text(w: FloatArray, names: tuple[str, ...], most: int) -> str:
     text = ""
     for k, j in enumerate(shown):
         sign = ("-" if w[j] < 0 else "") if k == 0 else (" - " if w[j] < 0 else " + ")
-        text += f"{sign}{abs(w[j]):.4g}*{names[j]}"
+        text += f"{sign}{abs(w[j]):.4g}*{printable(names[j])}"
     rest = int(np.count_nonzero(w)) - len(shown)
     return text + (f" + ({rest} smaller weights)" if rest > 0 else "")
 

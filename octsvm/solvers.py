@@ -23,6 +23,7 @@ from platformdirs import user_config_path
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from .errors import InvalidSolverTable, SolverUnavailable, UnknownSolver
+from .formulations.read_file import read_text_bytes
 
 ENVIRONMENT = "OCTSVM_SOLVERS"
 AUTO = "auto"
@@ -350,17 +351,21 @@ _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 def _parse(path: Path) -> tuple[dict[str, Any], yaml.Node | None]:
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_text_bytes(path).decode()
         # Once to nodes, which know their lines, and from them to values.
         loader = _Loader(text)
         node = loader.get_single_node()
         content = None if node is None else loader.construct_document(node)
     except yaml.YAMLError as error:
         raise InvalidSolverTable(f"{path}: {error}") from None
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InvalidSolverTable(f"{path} cannot be read: {error}") from None
     if not isinstance(content, dict) or not isinstance(content.get("solvers"), dict):
         raise InvalidSolverTable(f"{path}: a table `solvers:` of entries by name is missing.")
+    for key in ("prefer", "classes"):
+        names = content.get(key) or []
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise InvalidSolverTable(f"{path}, line {_line(node, (key,))}: {key} is a list of names.")
     return content, node
 
 
@@ -493,6 +498,10 @@ def _inherited(entries: dict[str, Any], name: Any, mistake: Any) -> dict[str, An
         parent = entry.get("inherit")
         if parent is None:
             break
+        if not isinstance(parent, str):
+            raise mistake(
+                f"solver {str(seen[-1])!r}: inherit is the name of an entry.", "solvers", seen[-1], "inherit"
+            )
         if parent not in entries or parent in seen:
             raise mistake(
                 f"solver {str(seen[-1])!r}: inherit names {parent!r}, which is "

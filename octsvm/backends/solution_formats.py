@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InvalidSolutionFile
+from ..formulations.read_file import read_text_bytes
 
 # Values of this size are a solver's infinity, not a point.
 INFINITE = 1e19
@@ -105,7 +106,7 @@ def read(path: str | Path, kind: str | None = None) -> SolutionFile:
         )
     try:
         return READERS[kind](text)
-    except _Broken as error:
+    except (_Broken, ValueError, OverflowError) as error:  # the others: counts beyond any number of columns
         raise InvalidSolutionFile(
             f"{name!r} cannot be read as {WRITTEN_BY[kind]}: {error}. Let the solver write it again"
             " (a run that was killed leaves half a file), or name another kind=."
@@ -152,7 +153,7 @@ class _Broken(Exception):
 def _text(path: str | Path) -> str:
     name = Path(path).name
     try:
-        raw = Path(path).read_bytes()
+        raw = read_text_bytes(path)
     except FileNotFoundError:
         raise InvalidSolutionFile(
             f"There is no file {str(path)!r}. A solver that found nothing often writes none: look at its log."

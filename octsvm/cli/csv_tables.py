@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidData
+from ..formulations.read_file import read_text_bytes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -228,7 +229,7 @@ def _like(cell: str, value: Any, classes: Sequence[Any]) -> Any:
 def _text(name: str) -> str:
     path = Path(name)
     try:
-        raw = path.read_bytes()
+        raw = read_text_bytes(path)
     except FileNotFoundError:
         close = difflib.get_close_matches(name, [*BUILT_IN, *_beside(path)], n=1, cutoff=0.6)
         hint = f" Did you mean {close[0]!r}?" if close else ""

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InvalidData
+from ..formulations.read_file import read_text_bytes
 from ..formulations.replace_file import replace_text
 from ..formulations.trees import Tree
 from ..relabelling import COLUMNS
@@ -69,12 +70,12 @@ def read(cls: Any, source: str | Path) -> Any:
     text = source
     if isinstance(source, Path) or not source.lstrip().startswith("{"):
         try:
-            text = Path(source).read_text(encoding="utf-8")
+            text = read_text_bytes(source).decode()
         except (OSError, UnicodeDecodeError, ValueError) as error:
             raise InvalidData(f"The saved classifier {str(source)!r} cannot be read: {error}.") from None
     try:
-        data = json.loads(str(text))
-    except (json.JSONDecodeError, RecursionError) as error:
+        data = json.loads(str(text), parse_constant=_no_number)
+    except (ValueError, RecursionError) as error:
         raise InvalidData(f"The saved classifier is not JSON: {error}.") from None
     if not isinstance(data, Mapping) or data.get("schema") != SCHEMA:
         raise InvalidData(
@@ -116,7 +117,8 @@ def _restored(cls: Any, data: Mapping[str, Any]) -> Any:
     if classes.ndim != 1 or not set(tree.classes) <= set(classes.tolist()):
         raise InvalidData("The saved classifier is damaged: its tree predicts classes that it does not list.")
     weights = np.array(data["node_weights"], dtype=float)
-    if weights.shape != (2 ** levels(tree) - 1, len(classes)) or not (weights[0] > 0).any():
+    fit = weights.shape == (2 ** levels(tree) - 1, len(classes)) and np.isfinite(weights).all()
+    if not fit or (weights < 0).any() or not (weights[0] > 0).any():
         raise InvalidData("The saved classifier is damaged: its node_weights do not fit its tree.")
     estimator.classes_, estimator.tree_, estimator.node_weights_ = classes, tree, weights
     estimator.n_features_in_ = len(tree.feature_names)
@@ -126,6 +128,10 @@ def _restored(cls: Any, data: Mapping[str, Any]) -> Any:
     estimator.gap_ = math.inf if data["gap"] is None else float(data["gap"])
     estimator.relabelled_ = pd.DataFrame(data["relabelled"], columns=COLUMNS)
     return estimator
+
+
+def _no_number(text: str) -> Any:
+    raise ValueError(f"{text} stands where a number is due")
 
 
 def _finite(value: float) -> float | None:

@@ -430,7 +430,12 @@ class Store:
         found = self._read("SELECT value FROM meta WHERE key = 'protocol'")
         if not found:
             raise InvalidStore(f"{str(self.path)!r} holds no protocol. Give another file.")
-        return Protocol.model_validate_json(found[0][0])
+        try:
+            return Protocol.model_validate_json(found[0][0])
+        except (ValueError, TypeError) as error:
+            raise InvalidStore(
+                f"The protocol in {str(self.path)!r} is damaged: {' '.join(str(error).split())[:200]}. Give another file."
+            ) from None
 
     @property
     def hash(self) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import InvalidData, InvalidParameter
 from ..formulations.base import FloatArray
 from ..formulations.heap import children
-from ..formulations.trees import AxisTree, MarginTree, Tree
+from ..formulations.trees import AxisTree, MarginTree, Tree, printable
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +103,7 @@ def condition(tree: Tree, split: Split, digits: int | None, most: int | None) ->
         return repr(float(value)) if digits is None else f"{value:.{digits}g}"
 
     def name(j: int) -> str:
-        return " ".join(tree.feature_names[j].split()) or repr(tree.feature_names[j])
+        return printable(" ".join(tree.feature_names[j].split())) or repr(tree.feature_names[j])
 
     used = np.flatnonzero(split.weights)
     if isinstance(tree, AxisTree):

@@ -11,6 +11,7 @@ from typing import Any
 
 from ..errors import InvalidSolutionFile
 from ..formulations.base import ModelInfo
+from ..formulations.read_file import read_text_bytes
 from ..result import versions
 
 SCHEMA, VERSION = "octsvm.model_file", 1
@@ -111,7 +112,7 @@ def read(path: Path) -> ColumnMap:
     """
     again = "Write the model again with octsvm.write, and solve that file."
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(read_text_bytes(path))
     except FileNotFoundError:
         raise InvalidSolutionFile(
             f"There is no sidecar {str(path)!r}. Name the .json that octsvm.write left beside the model file."
@@ -120,7 +121,7 @@ def read(path: Path) -> ColumnMap:
         raise InvalidSolutionFile(
             f"The sidecar {str(path)!r} cannot be read: {error.strerror or error}."
         ) from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InvalidSolutionFile(
             f"The sidecar {path.name!r} is damaged: no JSON ({error}). {again}"
         ) from None

@@ -140,3 +140,43 @@ def test_what_cannot_be_written_leaves_the_old_file_and_nothing_else(
     assert target.read_text() == "old"
     with pytest.raises(octsvm.OutputNotWritable):
         replace_text(tmp_path / "missing" / "tree.json", "new")
+
+
+def test_a_report_that_is_written_again_keeps_the_modes_of_its_files(tmp_path: Path) -> None:
+    from octsvm.experiments.report import write_report
+    from octsvm.experiments.store import read_cells
+
+    saved = Path(__file__).parent.parent / "face" / "recorded" / "saved" / "cells.csv.gz"
+    first = write_report(read_cells(saved), tmp_path)
+    for path in first:
+        path.chmod(0o600)
+    write_report(read_cells(saved), tmp_path)
+    assert {stat.S_IMODE(p.stat().st_mode) for p in tmp_path.iterdir()} == {0o600}
+    assert sorted(tmp_path.iterdir()) == sorted(first)
+
+
+def test_numbers_in_model_files_keep_their_point_in_every_locale(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import locale
+
+    from octsvm.backends import mps
+    from octsvm.problem_class import classify
+    from octsvm.solving.compile import compile_program
+
+    real = mps._Silent.writeModel
+
+    def german(self: Any, path: str) -> Any:
+        done = real(self, path)
+        Path(path).write_text(Path(path).read_text().replace(".", ","))
+        return done
+
+    model = octsvm.build("octsvm", [[0.1], [0.35], [0.7], [0.9]], Y, depth=1, norm="l1")
+    program = compile_program(model, classify(model), None)
+    mps.write_model(program, tmp_path / "plain.mps", 1.0)
+    monkeypatch.setattr(mps._Silent, "writeModel", german)
+    monkeypatch.setattr(locale, "localeconv", lambda: {"decimal_point": ","})
+    mps.write_model(program, tmp_path / "german.mps", 1.0)
+    plain = (tmp_path / "plain.mps").read_text()
+    assert "." in plain
+    assert (tmp_path / "german.mps").read_text() == plain
