@@ -685,7 +685,6 @@ def test_a_parameter_out_of_range_or_of_the_wrong_type_is_refused(
     [
         ("oct", "depht", "depth"),
         ("oct", "Depth", "depth"),
-        ("oct", "max_depth", "depth"),
         ("oct", "nmin", "n_min"),
         ("oct", "alfa", "alpha"),
         ("oct", "errorscale", "error_scale"),
@@ -810,8 +809,8 @@ def test_labels_in_another_order_of_the_same_index_are_refused() -> None:
 
 
 def test_a_misspelt_argument_of_fit_is_named() -> None:
-    with pytest.raises(octsvm.InvalidParameter, match="'time_limit'"):
-        octsvm.fit("oct", [[0.0], [1.0]], [0, 1], timelimit=1)
+    with pytest.raises(octsvm.InvalidParameter, match=r"'time_limt' is no argument.*'time_limit'"):
+        octsvm.fit("oct", [[0.0], [1.0]], [0, 1], time_limt=1)
 
 
 # -- names of columns that were made up ---------------------------------------------------------------------------

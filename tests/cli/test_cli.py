@@ -702,7 +702,8 @@ def test_doctor_is_content_here() -> None:
 
 def test_doctor_reports_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
     entry = (root / "solvers.yaml").read_text()
-    rare = entry[entry.index("  highs:") :].replace("highs:", "rare:", 1).replace("highspy", "no_such_module")
+    highs = entry[entry.index("  highs:") : entry.index("\n  gurobi:") + 1]
+    rare = highs.replace("highs:", "rare:", 1).replace("highspy", "no_such_module")
     (tmp_path / "mine.yaml").write_text(entry + rare)
     monkeypatch.setenv("OCTSVM_SOLVERS", str(tmp_path / "mine.yaml"))
     result = run("doctor")

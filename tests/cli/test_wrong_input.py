@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyomo.environ as pyo
 import pytest
 import scipy.sparse
 from click.testing import CliRunner
@@ -32,15 +33,16 @@ TREE = octsvm.fit("oct", X, Y, depth=1).tree
 HAS_FULL = Path("/dev/full").exists()
 
 
-class HalfWritten:
-    """Stands for a model whose writing breaks off in the middle of the file."""
+def half_written(error: BaseException) -> pyo.ConcreteModel:
+    """A model whose writing breaks off in the middle of the file."""
 
-    def __init__(self, error: BaseException) -> None:
-        self.error = error
-
-    def write(self, path: str, **options: Any) -> None:
+    def write(path: str, **options: Any) -> None:
         Path(path).write_text("half of a mod")
-        raise self.error
+        raise error
+
+    model = pyo.ConcreteModel()
+    model.write = write
+    return model
 
 
 def changed(column: str, row: int, value: Any) -> pd.DataFrame:
@@ -131,10 +133,10 @@ CASES = [
         "'no/m.lp'", "Choose another place",
     ),
     python(
-        "disk full", lambda: octsvm.write(HalfWritten(OSError(errno.ENOSPC, "No space left")), "m.mps"),
+        "disk full", lambda: octsvm.write(half_written(OSError(errno.ENOSPC, "No space left")), "m.mps"),
         octsvm.OutputNotWritable, "'m.mps'", "No space left", "Choose another place",
     ),
-    python("Ctrl-C", lambda: octsvm.write(HalfWritten(KeyboardInterrupt()), "m.lp"), KeyboardInterrupt),
+    python("Ctrl-C", lambda: octsvm.write(half_written(KeyboardInterrupt()), "m.lp"), KeyboardInterrupt),
     python("log", lambda: octsvm.fit("oct", X, Y, log="no/log"), octsvm.OutputNotWritable, "'no/log'", "cannot be written"),
     # CSV files
     csv("empty file", "", "the file is empty", "header line"),
