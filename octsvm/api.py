@@ -296,7 +296,7 @@ def evaluate(
             f"depth={depth} was given, and the tree has depth {tree.depth}. Leave depth out."
         )
     matrix, _ = read_matrix(X, tree.feature_names)
-    require_same_rows(X, y=y, weights=weights)
+    require_same_rows(X=X, y=y, weights=weights)
     classes, index = read_labels(y, len(matrix))
     known = {c: k for k, c in enumerate(tree.classes)}
     for c in classes:
