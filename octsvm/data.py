@@ -16,8 +16,12 @@ from .formulations.base import Data, FloatArray, Formulation, IntArray, Scaling
 from .formulations.read_matrix import frame_of, read_matrix
 
 
-def prepare(formulation: Formulation, X: Any, y: Any, *, scale: bool = True, weights: Any = None) -> Data:
+def prepare(
+    formulation: Formulation, X: Any, y: Any, *, scale: bool = True, weights: Any = None, params: Any = None
+) -> Data:
     """Check ``X (n, p)``, ``y (n,)`` and ``weights (n,)`` and learn the scaling.
+
+    ``params`` are those of a model that is built: they decide on its rows, where they name a kernel.
 
     Raises
     ------
@@ -41,7 +45,8 @@ def prepare(formulation: Formulation, X: Any, y: Any, *, scale: bool = True, wei
     if formulation.binary_only and len(classes) > 2:
         Data(matrix, matrix, index, classes, names, scaling, w).require_two_classes(formulation.name)
     rows = tuple(X.index) if hasattr(X, "iloc") else None
-    return Data(matrix, scaling.transform(matrix), index, classes, names, scaling, w, rows)
+    data = Data(matrix, scaling.transform(matrix), index, classes, names, scaling, w, rows)
+    return data if params is None else formulation.model_rows(data, params)
 
 
 def require_same_rows(**tables: Any) -> None:
