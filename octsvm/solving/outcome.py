@@ -258,7 +258,7 @@ def _origin(info: ModelInfo | None) -> dict[str, Any]:
         "table_digest": data.table_digest,
         "index": data.index,
         "n": data.n,
-        "p": data.p,
+        "p": len(data.feature_names),
     }
 
 
