@@ -143,7 +143,7 @@ def size(params: MOCTSVMParams, table: Data | Shape) -> BlockSize:
     """What :func:`build` builds on ``table``; of a shape every value counts as nonzero."""
     tree, n, p = Topology(params.depth), table.n, table.p
     B, levels = len(tree.branch), params.variant == "levels"
-    out = hyperplanes_size(n, p, B, margin_trees.centred_entries(table)) + pruning_size(p, B)
+    out = hyperplanes_size(n, p, B, margin_trees.centred_entries(table, p)) + pruning_size(p, B)
     out += side_hinge_size(tree, n, levels, strict=not levels) + margin_size(p, B, params.norm)
     out += leaf_labels_size(tree, n, table.K, levels)
     if levels:
