@@ -67,7 +67,7 @@ def build_from(
     given = form.evaluate(tree, data.X_original, data.y, params, data.weights).objective
     bound = min(given, cost_of(form, data, params, form.constant_tree(data, params)))
     model = form.build(data, params, bound, **more)
-    if form.binary_only and given <= bound:
+    if form.uses_upper_bound and given <= bound:
         form.embed(model, tree)  # an objective is a bound only if the model has that tree
         for var in model.component_data_objects(pyo.Var):
             if not var.fixed:
