@@ -155,6 +155,14 @@ class ScoreCosts:
         return np.maximum(low, fresh_low - width), np.minimum(high, fresh_high + width)
 
 
+class ScoreProblem(NamedTuple):
+    """A whole model as a function of scores: what they cost, and intervals (G,) that some best tree has its scores in."""
+
+    costs: ScoreCosts
+    low: FloatArray
+    high: FloatArray
+
+
 def _first_within(points: FloatArray, value: FloatArray, most: FloatArray) -> FloatArray:
     """The first place, from the left, where the function through ``points (K, G)`` is at most ``most`` (G,)."""
     within = value <= most

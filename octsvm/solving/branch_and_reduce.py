@@ -162,19 +162,18 @@ class Reduction:
 
     # -- reduction ------------------------------------------------------------------------------------------
 
-    def thoroughly(self, box: Intervals) -> tuple[float, Intervals]:
-        """Reduce by all means while a round pays: a bound, and the intervals."""
-        bound = -np.inf
+    def thoroughly(self, box: Intervals) -> Iterator[tuple[float, Intervals]]:
+        """Reduce by all means while a round pays: a bound and the intervals after each."""
         for _ in range(ROUNDS):
             before = self.width(box)
             found, box = self.relax(box)
-            bound = max(bound, found.bound.value)
+            yield found.bound.value, box
             if not box.empty:
                 box, _ = self.probe(box, found)
             box = self.squeeze(box)
+            yield found.bound.value, box
             if box.empty or self.stop() or self.width(box) >= (1 - WORTH) * before:
-                break
-        return bound, box
+                return
 
     def _by_depth(self, box: Intervals, found: Relaxed) -> list[Place]:
         """Unsettled places, those first whose group pays more than its envelope says."""
@@ -269,12 +268,21 @@ class BranchAndReduce:
         least = self._open[0].bound if self._open else np.inf
         return min(least, self._settled, self.reduction.cutoff)
 
+    @property
+    def closed(self) -> bool:
+        """Whether no tree better than the incumbent, by more than the gap, is left to be looked for."""
+        return self.bound >= self.reduction.cutoff
+
     def run(self) -> Iterator[None]:
         """Look at one node after another, until none is left or the reduction's ``stop`` says so."""
-        while self._open and self._open[0].bound < self.reduction.cutoff:
+        for value, box in self.reduction.thoroughly(self._open[0].box):
+            root = self._open[0]
+            self._open[0] = root._replace(bound=max(root.bound, value), box=box)
+            yield
+        while self._open and self._open[0].bound < self.reduction.cutoff and not self.reduction.stop():
             node = self._open[0]
             self.nodes += 1
-            children = self._children(node, thorough=self.nodes == 1)
+            children = self._children(node)
             if self.reduction.stop():
                 return  # it may not have been looked at to the end
             heapq.heappop(self._open)
@@ -282,15 +290,14 @@ class BranchAndReduce:
                 heapq.heappush(self._open, child)
             yield
 
-    def _children(self, node: Node, thorough: bool) -> list[Node]:
-        reduction, box, bound = self.reduction, node.box, node.bound
-        if thorough:
-            value, box = reduction.thoroughly(box)
-            bound = max(bound, value)
-        found, box = (None, box) if box.empty else reduction.relax(box)
-        if found is None or box.empty:
+    def _children(self, node: Node) -> list[Node]:
+        reduction, box = self.reduction, node.box
+        if box.empty:
             return []
-        bound = max(bound, found.bound.value)
+        found, box = reduction.relax(box)
+        if box.empty:
+            return []
+        bound = max(node.bound, found.bound.value)
         box, tried = reduction.probe(box, found, LOOKAHEAD)
         if box.empty or bound >= reduction.cutoff:
             return []
