@@ -23,6 +23,7 @@ which of its scores a tree up to a given cost can have (:meth:`ScoreCosts.admitt
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -46,10 +47,11 @@ class Envelope(NamedTuple):
 
 
 class DualBound(NamedTuple):
-    """A lower bound on the whole cost, and what each group's part (G,) of it is."""
+    """A lower bound on the whole cost, what each group's part (G,) of it is, and the larger of its values at both ends."""
 
     value: float
     parts: FloatArray
+    ends: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +92,11 @@ class ScoreCosts:
         center = X.mean(axis=0)
         return cls(rows - center, center, plus, minus, group, float(c1), float(c2))
 
+    @cached_property
+    def share(self) -> FloatArray:
+        """The share (G,) of the samples that is in each group."""
+        return np.bincount(self.group, minlength=len(self.X)) / len(self.group)
+
     @property
     def switch(self) -> float:
         """The score below which a sample of class + gives up its label; of class -, above its negative."""
@@ -108,7 +115,7 @@ class ScoreCosts:
         return float(omega @ omega) / 2 + float(self.of_score(self.X @ omega + omega0).sum())
 
     def envelope(self, low: FloatArray, high: FloatArray) -> Envelope:
-        """Convex envelopes on [low, high] (G,)."""
+        """Convex envelopes on [low, high] (..., G)."""
         b, c = np.clip(-1.0, low, high), np.clip(1.0, low, high)
         fa, fb, fc, fd = self.of_score(np.stack([low, b, c, high]))
         # A point is a kink where it lies below every chord from a point on its left to one on its right.
@@ -130,12 +137,13 @@ class ScoreCosts:
     def dual_bound(self, theta: FloatArray, low: FloatArray, high: FloatArray) -> DualBound:
         """No hyperplane whose scores lie in [low, high] (G,) costs less; for any ``theta`` (G,)."""
         points = np.stack([low, high, np.clip(-1.0, low, high), np.clip(1.0, low, high)])
-        parts = (self.of_score(points) - theta * points).min(axis=0)
+        values = self.of_score(points) - theta * points
+        parts = values.min(axis=0)
         pull, r = theta @ self.X, float(theta.sum())
         # ω_0 is a score less ω'x, whose mean over all samples is 0.
-        share = np.bincount(self.group, minlength=len(self.X)) / len(self.group)
-        omega0 = share @ low if r > 0 else share @ high
-        return DualBound(float(parts.sum()) - float(pull @ pull) / 2 + r * float(omega0), parts)
+        omega0 = self.share @ low if r > 0 else self.share @ high
+        value = float(parts.sum()) - float(pull @ pull) / 2 + r * float(omega0)
+        return DualBound(value, parts, np.maximum(values[0], values[1]))
 
     def admitted(
         self, theta: FloatArray, bound: DualBound, low: FloatArray, high: FloatArray, cost: float
@@ -145,6 +153,8 @@ class ScoreCosts:
         ``bound`` is that of ``theta`` on [low, high].
         """
         most = cost - (bound.value - bound.parts)
+        if (bound.ends <= most).all():
+            return low, high
         kinks = np.array([-1.0, self.switch, -self.switch, 1.0])
         points = np.stack([low, *(np.clip(k, low, high) for k in np.sort(kinks)), high])
         value = self.of_score(points) - theta * points

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..formulations.base import FloatArray
-from ..formulations.bounds.scores import ScoreCosts
+from ..formulations.bounds.scores import Envelope, ScoreCosts
 from .score_relaxation import Relaxed, ScoreRelaxation
 
 WORTH = 0.02  # of the widths of unsettled intervals: a round of reduction that takes less is the last one
@@ -79,6 +79,33 @@ class Place(NamedTuple):
     at: float
 
 
+class _Sides(NamedTuple):
+    """Envelopes on intervals, and on their parts below and above the places where labels are given up, at once."""
+
+    box: Intervals
+    whole: Envelope
+    parts: dict[float, tuple[Envelope, Envelope]]  # by place
+
+    @classmethod
+    def of(cls, costs: ScoreCosts, box: Intervals) -> _Sides:
+        """Of all groups on ``box``."""
+        places = sorted({costs.switch, -costs.switch})
+        at = [np.clip(place, box.low, box.high) for place in places]
+        low = np.stack([box.low, *(end for a in at for end in (box.low, a))])
+        high = np.stack([box.high, *(end for a in at for end in (a, box.high))])
+        all_ = costs.envelope(low, high)
+        whole, *rest = (Envelope(*(part[k] for part in all_)) for k in range(len(low)))
+        return cls(box, whole, dict(zip(places, zip(rest[::2], rest[1::2], strict=True), strict=True)))
+
+    def envelope(self, place: Place, below: bool) -> Envelope:
+        """That of the box with one score at most, or at least, at ``place``."""
+        part = self.parts[place.at][0 if below else 1]
+        copies = [values.copy() for values in self.whole]
+        for fresh, values in zip(copies, part, strict=True):
+            fresh[place.g] = values[place.g]
+        return Envelope(*copies)
+
+
 class Reduction:
     """Cuts intervals down to the scores that trees of less than a cost can have.
 
@@ -124,9 +151,9 @@ class Reduction:
         """Sum of the widths of the intervals that are not settled."""
         return float(sum(box.high[g] - box.low[g] for g, _ in self.unsettled(box)))
 
-    def relax(self, box: Intervals) -> tuple[Relaxed, Intervals]:
+    def relax(self, box: Intervals, envelope: Envelope | None = None) -> tuple[Relaxed, Intervals]:
         """Solve the relaxation, try its hyperplane, and keep what its multipliers admit of the intervals."""
-        found = self.relaxation.solve(*box)
+        found = self.relaxation.solve(*box, envelope)
         self.offer(found)
         if found.bound.value >= self.cutoff:
             return found, Intervals(np.full_like(box.low, np.inf), np.full_like(box.high, -np.inf))
@@ -190,21 +217,25 @@ class Reduction:
         in a row that neither settle anything nor raise the bounds more than one before.
         """
         tried: dict[Place, tuple[float, float]] = {}
-        best, idle = -np.inf, 0
+        best, idle, sides = -np.inf, 0, None
         for place in self._by_depth(box, found):
             g, at = place
             if idle >= lookahead or self.stop():
                 break
             if not box.low[g] < at < box.high[g]:
                 continue
-            (one, under), (two, over) = self.relax(box.under(g, at)), self.relax(box.over(g, at))
+            sides = sides if sides is not None and sides.box is box else _Sides.of(self.costs, box)
+            below, above = box.under(g, at), box.over(g, at)
+            one, under = self.relax(below, sides.envelope(place, below=True))
+            two, over = self.relax(above, sides.envelope(place, below=False))
             tried[place] = one.bound.value, two.bound.value
             gain = branching_gain(found.bound.value, tried[place])
             settled = under.empty or over.empty
             idle = 0 if settled or gain > best else idle + 1
             best = max(best, gain)
             rest = over if under.empty else under if over.empty else under.hull(over)
-            box = box.meeting(*rest)
+            if (rest.low > box.low).any() or (rest.high < box.high).any():
+                box = box.meeting(*rest)
             if box.empty:
                 break
         return box, tried

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..formulations.base import FloatArray
-from ..formulations.bounds.scores import DualBound, ScoreCosts
+from ..formulations.bounds.scores import DualBound, Envelope, ScoreCosts
 
 SOFT = 8  # DAQP's code for rows that may be violated
 CURVATURE = 1e-6  # of ω_0, which the objective lacks: the method needs a strictly convex one
@@ -55,11 +55,15 @@ class ScoreRelaxation:
         self._price = np.full(G, PRICE * (1.0 + most))
         self._G, self._p = G, p
 
-    def solve(self, low: FloatArray, high: FloatArray) -> Relaxed:
-        """Solve it on [low, high] (G,), as far as the time goes; its bound holds in any case."""
+    def solve(self, low: FloatArray, high: FloatArray, envelope: Envelope | None = None) -> Relaxed:
+        """Solve it on [low, high] (G,), as far as the time goes; its bound holds in any case.
+
+        ``envelope`` is that of the intervals, where it is known.
+        """
         self.solves += 1
         G, p = self._G, self._p
-        envelope = self.costs.envelope(low, high)
+        if envelope is None:
+            envelope = self.costs.envelope(low, high)
         slope = np.append(envelope.slope @ self.costs.X, envelope.slope.sum())
         lower = np.concatenate([np.maximum(envelope.low, -UNBOUNDED), low])
         upper = np.concatenate([np.minimum(envelope.high, UNBOUNDED), high])

@@ -6,13 +6,13 @@ import math
 from typing import Any
 
 import numpy as np
+import oracles
 import pytest
 
 from octsvm.formulations.blocks import big_m
 from octsvm.formulations.bounds.scores import ScoreCosts
 from octsvm.solving.branch_and_reduce import BranchAndReduce, Intervals, Plane, Reduction
 from octsvm.solving.score_relaxation import ScoreRelaxation
-from tests import oracles
 
 COSTS = ((1.0, 1.0), (10.0, 5.0), (1.0, 10.0), (100.0, 1.0), (0.1, 1.0), (2.0, 0.0), (3.0, 6.0), (1.0, 1.9))
 N_TINY = 240
