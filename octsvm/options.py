@@ -431,9 +431,15 @@ def default_of(name: str) -> Any:
 def parameters(who: str) -> list[inspect.Parameter]:
     """The options of ``who`` as keyword parameters of a signature."""
     fields = SolveOptions.__dataclass_fields__
+
+    def default(name: str) -> Any:
+        given = fields[name].default
+        # scikit-learn wants defaults of plain types, and cannot tell one from the same value given.
+        return str(given) if who == ESTIMATOR and isinstance(given, Unasked) else given
+
     return [
         inspect.Parameter(
-            name, inspect.Parameter.KEYWORD_ONLY, default=fields[name].default, annotation=fields[name].type
+            name, inspect.Parameter.KEYWORD_ONLY, default=default(name), annotation=fields[name].type
         )
         for name in declarations(who)
     ]

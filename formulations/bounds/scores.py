@@ -101,7 +101,7 @@ class ScoreCosts:
     def switch(self) -> float:
         """The score below which a sample of class + gives up its label; of class -, above its negative."""
         if self.c1 == 0:
-            return -np.inf
+            return 0.0  # nothing costs anything: any will do
         return 1 - self.c2 / self.c1 if self.c2 >= 2 * self.c1 else -self.c2 / (2 * self.c1)
 
     def of_score(self, s: FloatArray) -> FloatArray:

@@ -285,10 +285,12 @@ class BranchAndReduce:
     ----------
     nodes : int
         Nodes that were looked at.
+    root : Intervals
+        What reduction left of the given ones before the first branching; empty where nothing.
     """
 
     def __init__(self, reduction: Reduction, box: Intervals, floor: float) -> None:
-        self.reduction, self.nodes = reduction, 0
+        self.reduction, self.nodes, self.root = reduction, 0, box
         self._numbers = count()
         self._open = [Node(floor, next(self._numbers), box)]
         self._settled = np.inf  # least bound of the nodes that nothing is left to branch at
@@ -309,6 +311,7 @@ class BranchAndReduce:
         for value, box in self.reduction.thoroughly(self._open[0].box):
             root = self._open[0]
             self._open[0] = root._replace(bound=max(root.bound, value), box=box)
+            self.root = box
             yield
         while self._open and self._open[0].bound < self.reduction.cutoff and not self.reduction.stop():
             node = self._open[0]

@@ -58,6 +58,7 @@ class OwnSearch:
 
     def _loop(self, reduction: Reduction) -> str:
         rounds = self.rounds
+        places = len(reduction.unsettled(Intervals(*self.problem[1:])))
         search = BranchAndReduce(reduction, Intervals(*self.problem[1:]), rounds.bound)
         steps, limit = search.run(), rounds.asked.limits.nodes
         rounds.rounds = 1
@@ -66,6 +67,12 @@ class OwnSearch:
             self._keep(reduction.incumbent)
             rounds.nodes, rounds.bound = search.nodes, max(rounds.bound, search.bound)
             self._tell(at_once=ended or search.nodes <= 1)
+            if places and search.nodes == 1:
+                left = len(reduction.unsettled(search.root))
+                rounds.notes.append(
+                    f"searched over scores: {places - left} of {places} labels were settled before the first branching"
+                )
+                places = 0
             if self._asked_to_stop:
                 return "interrupted"
             if ended:
