@@ -75,7 +75,8 @@ class Data:
     X_original : ndarray of shape (n, p)
         As the caller gave it.
     X : ndarray of shape (n, p)
-        As the models see it: scaled to [0, 1] by ``scaling`` (or unchanged, with the identity).
+        The rows that the models are built on: ``scaling.transform(X_original)``, that is scaled to [0, 1] (or unchanged, with
+        the identity), and with a kernel their coordinates in its feature space (:mod:`octsvm.formulations.kernels`).
     y : ndarray of int, shape (n,)
         Index into ``classes``.
     classes : tuple
@@ -107,7 +108,7 @@ class Data:
 
     @property
     def p(self) -> int:
-        """Number of features."""
+        """Number of columns of ``X``: of features, or with a kernel of coordinates."""
         return self.X.shape[1]
 
     @property
@@ -287,6 +288,10 @@ class Formulation(ABC):
     @abstractmethod
     def extract(self, model: pyo.ConcreteModel) -> Any:
         """The tree in the values of the model's variables; it routes the training samples as the model does."""
+
+    def model_rows(self, data: Data, params: Any) -> Data:
+        """``data`` with ``X`` as the rows that :meth:`build` builds on, and the ``scaling`` that leads there. Default: as it is."""
+        return data
 
     @abstractmethod
     def embed(self, model: pyo.ConcreteModel, tree: Any, relabelled: BoolArray | None = None) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pyomo.environ as pyo
@@ -13,14 +14,19 @@ from .blocks.relabelling import set_relabelling
 from .blocks.sizes import Shape
 from .blocks.split import set_hyperplanes
 from .errors import TreeNotAdmitted
-from .trees import MarginTree, Relabelled, rescaled
+from .trees import MarginTree, Relabelled, margin_tree, rescaled
 
 
-def centred_entries(table: Data | Shape) -> int:
-    """Nonzeros of the centred table; of a shape, all of its values."""
+def centred_entries(table: Data | Shape, p: int) -> int:
+    """Nonzeros of the centred rows with ``p`` columns; of a shape, all of their values."""
     if isinstance(table, Data):
         return int(np.count_nonzero(table.X - table.X.mean(axis=0)))
-    return table.n * table.p
+    return table.n * p
+
+
+def model_columns(params: Any, table: Data | Shape) -> int:
+    """Columns of the rows that a model is built on; of a shape with a kernel, as many as samples: no kernel needs more."""
+    return table.n if isinstance(table, Shape) and params.kernel is not None else table.p
 
 
 def constant_side(data: Data) -> float:
@@ -31,7 +37,7 @@ def constant_side(data: Data) -> float:
 def constant_margin_tree(data: Data, depth: int) -> MarginTree:
     """No split anywhere; every intercept says the heavier class."""
     T = 2 ** (depth + 1) - 1
-    return MarginTree(
+    return margin_tree(
         depth,
         data.classes,
         data.feature_names,
@@ -170,9 +176,10 @@ def normalise_margin(tree: MarginTree, data: Data, depth: int) -> MarginTree:
     """
     if not isinstance(tree, MarginTree):
         raise TreeNotAdmitted(f"The SVM models take margin trees, not {type(tree).__name__}.")
-    if len(tree.feature_names) != data.p:
+    p = len(data.feature_names)
+    if len(tree.feature_names) != p:
         raise TreeNotAdmitted(
-            f"The tree was trained on {len(tree.feature_names)} features and the model's data has {data.p}."
+            f"The tree was trained on {len(tree.feature_names)} features and the model's data has {p}."
         )
     if tuple(tree.classes) != tuple(data.classes):
         raise TreeNotAdmitted(
@@ -202,7 +209,7 @@ def read_margin_tree(model: pyo.ConcreteModel, depth: int, split: BoolArray) -> 
     )
     omega = np.where(split[:, None], omega, 0.0)
     omega0 = values(model.split.omega0, nodes) - omega @ model.split.center
-    return MarginTree(depth, data.classes, data.feature_names, data.scaling, omega, omega0, split)
+    return margin_tree(depth, data.classes, data.feature_names, data.scaling, omega, omega0, split)
 
 
 def snap(tree: MarginTree, data: Data, path: IntArray) -> MarginTree:

@@ -17,6 +17,7 @@ _HOME = {
     "solve": "api",
     "fit_path": "parameter_grid",
     "register": "formulations.registry",
+    "register_kernel": "formulations.kernels",
     "plan": "solving.plan",
     "Plan": "solving.plan",
     "race": "diagnostics.race",
@@ -49,6 +50,7 @@ _HOME = {
     "AxisTree": "formulations.trees",
     "ObliqueTree": "formulations.trees",
     "MarginTree": "formulations.trees",
+    "KernelTree": "formulations.trees",
     "Evaluation": "formulations.base",
     "CertificateMismatch": "errors",
     "DatasetUnavailable": "errors",
@@ -107,8 +109,9 @@ if TYPE_CHECKING:
     from .files.read_solution import read_solution
     from .files.write import write
     from .formulations.base import Evaluation
+    from .formulations.kernels import register_kernel
     from .formulations.registry import register
-    from .formulations.trees import AxisTree, MarginTree, ObliqueTree, Tree
+    from .formulations.trees import AxisTree, KernelTree, MarginTree, ObliqueTree, Tree
     from .noise import flip_labels
     from .parameter_grid import fit_path
     from .plots import plot_regions, plot_relabelling_path, plot_trace, plot_tree

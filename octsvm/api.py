@@ -78,7 +78,7 @@ def fit(
     form = find_formulation(formulation)
     _require_parameters(form, params)
     checked = form.Params.make(formulation, **params)
-    data = prepare(form, X, y, scale=scale, weights=weights)
+    data = prepare(form, X, y, scale=scale, weights=weights, params=checked)
     _warn_of_cheap_errors(checked, data)
     if data.K == 1:
         info = ModelInfo(form.name, checked, data)
@@ -174,7 +174,7 @@ def build(
     form = find_formulation(formulation)
     _require_parameters(form, params, "build")
     checked = form.Params.make(formulation, **params)
-    data = prepare(form, X, y, scale=scale, weights=weights)
+    data = prepare(form, X, y, scale=scale, weights=weights, params=checked)
     _warn_of_cheap_errors(checked, data)
     if upper_bound is None:
         if start is not None:
@@ -296,7 +296,7 @@ def evaluate(
             f"depth={depth} was given, and the tree has depth {tree.depth}. Leave depth out."
         )
     matrix, _ = read_matrix(X, tree.feature_names)
-    require_same_rows(X, y=y, weights=weights)
+    require_same_rows(X=X, y=y, weights=weights)
     classes, index = read_labels(y, len(matrix))
     known = {c: k for k, c in enumerate(tree.classes)}
     for c in classes:

@@ -237,7 +237,7 @@ class _Pool:
 def margin_path(
     form: Formulation, data: Data, checked: list[Any], wanted: list[int], steps: int | None, seed: int
 ) -> Iterator[tuple[int, Result]]:
-    """One pool for all settings that share what trees look like: depth, norm and boundary."""
+    """One pool for all settings that share what trees look like: depth, norm, boundary and kernel."""
     alike: defaultdict[Any, list[int]] = defaultdict(list)
     for k, params in enumerate(checked):
         alike[_shape(params)].append(k)
@@ -246,15 +246,17 @@ def margin_path(
         shape = _shape(checked[k])
         members = alike[shape]
         if shape not in paths:
-            paths[shape] = _Path(data, [checked[m] for m in members], steps or STEPS, seed)
+            rows = form.model_rows(data, checked[k])
+            paths[shape] = _Path(rows, [checked[m] for m in members], steps or STEPS, seed)
         path = paths[shape]
         began = time.monotonic() - path.share
         tree = path.tree(members.index(k))
-        yield k, _result(form, data, checked[k], [] if tree is None else [tree], began)
+        yield k, _result(form, path.data, checked[k], [] if tree is None else [tree], began)
 
 
 def _shape(params: Any) -> Any:
-    return getattr(params, "depth", 0), params.norm, getattr(params, "boundary", None)
+    kernel = (params.kernel, params.gamma, params.degree, params.coef0) if params.kernel is not None else ()
+    return getattr(params, "depth", 0), params.norm, getattr(params, "boundary", None), kernel
 
 
 class _Path:

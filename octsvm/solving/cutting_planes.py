@@ -275,7 +275,7 @@ class CuttingPlaneLoop:
             return "optimal"
         if self._asked_to_stop:
             return "interrupted"
-        if self._left() <= 0:
+        if self._left() <= self.engine.seconds_of_writing():
             return "time_limit"
         if self.asked.limits.rounds is not None and self.rounds >= self.asked.limits.rounds:
             return "work_limit"

@@ -285,8 +285,9 @@ def _described(model: pyo.ConcreteModel) -> str:
     if info is None:
         return "this model"
     depth = getattr(info.params, "depth", None)
-    return f"{info.formulation} on {info.data.n} training rows and {info.data.p} features" + (
-        "" if depth is None else f" with depth {depth}"
+    return (
+        f"{info.formulation} on {info.data.n} training rows and {len(info.data.feature_names)} features"
+        + ("" if depth is None else f" with depth {depth}")
     )
 
 
