@@ -36,8 +36,9 @@ from . import large_neighbourhood
 from .certificate import Certificate
 from .compile import compile_program, start_point
 from .cutting_planes import CuttingPlaneLoop, Known
-from .engine import Engine
+from .engine import Engine, embedded
 from .outcome import BENT, Candidate, Contest, Outcome, rebuild_note, unmodelled
+from .own_search import OwnSearch
 from .own_terms import NOTHING, complete, least_terms, without_optimum
 from .plan import Plan, candidates
 from .polish import polish_tree
@@ -199,7 +200,9 @@ class _Call:
         self.ahead.require(READING + coming)
         self._go_on("reading")
         with self.ahead.measured(READING):
-            self.plans = candidates(self.model, problem, self.options.solver, self.options.bridge)
+            options = self.options
+            own_search = not (options.engine_wanted or self.neighbourhoods or self.own_parts)
+            self.plans = candidates(self.model, problem, options.solver, options.bridge, own_search)
             self.first_plan = next(self.plans)
         self.solver = self.first_plan.solver
         _check_limits(self.first_plan, self.options, self.first_plan.spec)
@@ -331,7 +334,7 @@ class _Call:
                 if attempt.stop in ("error", "licence"):
                     failure = attempt.rounds.notes[-1] if attempt.rounds.notes else attempt.stop
             except (EngineFailed, LicenseTooSmall, UnsupportedProblem) as error:
-                if self.options.solver != solvers.AUTO:
+                if self.options.solver != solvers.AUTO and plan.spec.backend != "own":
                     raise
                 failure = str(error)
             late = self.options.clock.late() or self.ahead.too_long(COMPILING + self.checking)
@@ -352,18 +355,22 @@ class _Call:
     def _run(self, plan: Plan) -> _Attempt:
         model, form, options = self.model, self.form, self.options
         own = form is not None and checks.is_own(model)
+        searched = checks.scores_of(model) if plan.spec.backend == "own" else None
         bridge = leading_to(plan.problem, LINEAR, plan.bridge)
         engine: Engine | None = None
         try:
             self._go_on("compiling")
             program = compile_program(model, plan.problem, bridge)
             self.ahead.require(self.checking)
-            engine = Engine(plan.spec.with_own(options.options), program, bridge, plan.native)
+            if searched is None:
+                engine = Engine(plan.spec.with_own(options.options), program, bridge, plan.native)
+            else:  # the embedded engine polishes
+                engine = Engine(embedded(), program, bridge, native=False)
             start = start_point(program, bridge) if self.held is not None else None
             if bridge is not None:
                 bridge.undo()
             searches = self.neighbourhoods and start is not None
-            if not searches:
+            if not searches and searched is None:
                 engine.write_file(model, plan.problem, self._size(), options.clock)
             known = Known(
                 # Costs are not negative in any formulation.
@@ -374,7 +381,12 @@ class _Call:
                 searched=self.start_is_optional and self.start is not None,
             )
             rounds = CuttingPlaneLoop(program, engine, bridge, self._for_engine(), known)
-            if searches and start is not None and form is not None:
+            if searched is not None and form is not None:
+                rounds.integrality = plan.spec.tolerances.integrality
+                own_search = OwnSearch(model, form, rounds, searched, lambda: start_point(program, bridge))
+                with collected():
+                    stop = own_search.run(start)
+            elif searches and start is not None and form is not None:
                 search = large_neighbourhood.Search(
                     model, rounds, plan, bridge, options.seed, lambda: form.assigned_path(model)
                 )
