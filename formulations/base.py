@@ -373,6 +373,10 @@ class Formulation(ABC):
         path: IntArray = self.extract(model).nodes(model.info.data.X_original)
         return path
 
+    def scores(self, model: pyo.ConcreteModel) -> Any:
+        """The model, as it was built, as a :class:`~.bounds.scores.ScoreProblem` of one hyperplane. Default: None, it is none."""
+        return None
+
     def candidates(self, data: Data, params: Any, budget: Any, seed: int) -> Iterator[Any]:
         """Trees of a start heuristic, until ``budget.tick()``. Default: those of ``heuristic``; none without one."""
         if self.heuristic:

@@ -1000,3 +1000,15 @@ def test_a_folder_without_write_permission_leaves_no_file(tmp_path: Path) -> Non
     finally:
         tmp_path.chmod(0o755)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("norm", ["l2", "l1"])
+def test_the_farthest_row_is_that_of_all_differences(norm: str) -> None:
+    rng = np.random.default_rng(0)
+    for k in range(40):
+        n, p = int(rng.integers(1, 60)), int(rng.integers(1, 6))
+        rows = rng.random((n, p)) if k % 2 else rng.integers(0, 3, (n, p)) / 2.0
+        rows = 0.999 + 1e-7 * rows if k % 4 == 3 else rows
+        difference = np.abs(rows[:, None] - rows[None])
+        every = np.linalg.norm(difference, axis=2) if norm == "l2" else difference.max(axis=2)
+        np.testing.assert_allclose(big_m.farthest(rows, norm), every.max(axis=1), rtol=1e-8, atol=1e-15)
