@@ -132,7 +132,7 @@ class Data:
             shown = ", ".join(repr(c) for c in self.classes[:6]) + (", ..." if self.K > 6 else "")
             raise InvalidData(
                 f"{formulation!r} separates two classes, and y holds {self.K}: {shown}. "
-                "Choose 'oct' or 'oct_h', or fit one class against the rest."
+                "Choose 'oct', 'oct_h' or 'moctsvm', or fit one class against the rest."
             )
 
     @property
@@ -276,6 +276,11 @@ class Formulation(ABC):
     @property
     def binary_only(self) -> bool:
         """``two_classes_only``."""
+        return self.two_classes_only
+
+    @property
+    def uses_upper_bound(self) -> bool:
+        """Whether big-M in :meth:`build` depends on ``upper_bound``. Default: where two classes only are taken."""
         return self.two_classes_only
 
     @abstractmethod
