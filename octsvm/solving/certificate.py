@@ -13,6 +13,8 @@ from pyomo.core.expr.visitor import identify_variables
 
 from ..errors import TreeNotAdmitted, UnsupportedProblem
 from ..formulations.base import FEASIBILITY, BoolArray, Evaluation, Formulation, ModelInfo, structure
+from ..formulations.bounds.scores import ScoreProblem
+from ..formulations.registry import formulation
 from ..formulations.trees import MarginTree, Tree
 
 # Agreement asked of two computations of one objective, relative: what feasibility tolerances of 1e-6 leave.
@@ -78,6 +80,15 @@ def is_own(model: pyo.ConcreteModel) -> bool:
     return (
         has_own_objective(model) and not user_components(model) and structure(model) == model.info.structure
     )
+
+
+def scores_of(model: pyo.ConcreteModel) -> ScoreProblem | None:
+    """The model as a function of scores; None where it is none, or not as it was built."""
+    info: ModelInfo | None = getattr(model, "info", None)
+    if info is None:
+        return None
+    found: ScoreProblem | None = formulation(info.formulation).scores(model)
+    return found if found is not None and is_own(model) else None
 
 
 def user_terms(model: pyo.ConcreteModel) -> float:

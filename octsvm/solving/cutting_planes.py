@@ -254,6 +254,11 @@ class CuttingPlaneLoop:
         self._report(0)
         return self.objective < before
 
+    def keep(self, point: Array, own: bool) -> bool:
+        """Take a point as it is, unpolished; whether it is admitted and better than the incumbent."""
+        admitted = self._admitted(point)
+        return admitted is not None and self._take(admitted, own)
+
     def tell(self) -> bool:
         """Tell the caller's callback how things are; whether it asks to stop."""
         return self._report(0)

@@ -36,8 +36,9 @@ from . import large_neighbourhood
 from .certificate import Certificate
 from .compile import compile_program, start_point
 from .cutting_planes import CuttingPlaneLoop, Known
-from .engine import Engine
+from .engine import Engine, embedded
 from .outcome import BENT, Candidate, Contest, Outcome, rebuild_note, unmodelled
+from .own_search import OwnSearch
 from .own_terms import NOTHING, complete, least_terms, without_optimum
 from .plan import Plan, candidates
 from .polish import polish_tree
@@ -53,6 +54,7 @@ from .steps_ahead import (
     NoTimeLeft,
     StepsAhead,
 )
+from .telling import CalledOff, Telling
 
 SMALL_TABLE = 24  # rows, up to which proofs are likely and rounds short
 SLACK_WARNING = 0.01  # of M times the integrality tolerance, in units of the margin
@@ -100,20 +102,28 @@ def solve_with(
     *,
     start_is_optional: bool = False,
     neighbourhoods: bool = False,
+    incumbent: float = math.inf,
 ) -> Result:
     """As :func:`solve`; a start that is optional is dropped where the model does not admit it.
+
+    ``incumbent`` is what the start is known to cost.
 
     With ``neighbourhoods`` the model is searched from the start (:mod:`octsvm.solving.large_neighbourhood`), not
     solved as a whole.
     """
     call = _Call(model, options, start_is_optional, neighbourhoods)
+    call.telling.incumbent = incumbent
     with call.values_restored_on_error():
         try:
             call.choose_plan()
             call.embed_first_tree()
             attempt = call.attempt()
         except NoTimeLeft:
-            return call.unsolved()
+            return call.unsolved("time_limit", "no time to hand the model over")
+        except CalledOff:
+            return call.unsolved(
+                "interrupted", "the callback asked for the end before the model was handed over"
+            )
         result = call.outcome(attempt)
         call.unset_what_was_not_used(attempt)
     return _delivered(result, options)
@@ -153,6 +163,7 @@ class _Call:
         self.held: Tree | None = None  # which the model holds the values of at first
         self.start: Tree | None = None  # the same; None where it is but the constant tree
         self.terms = NOTHING if self.form is None else least_terms(model)
+        self.telling = Telling(options, bound=self.terms.floor())
 
     @contextmanager
     def values_restored_on_error(self) -> Iterator[None]:
@@ -187,21 +198,34 @@ class _Call:
         # A tree is looked for under rows of the user's own even where there is no time for the engine.
         coming = 0.0 if self.own_parts else EMBEDDING + COMPILING + self.checking
         self.ahead.require(READING + coming)
+        self._go_on("reading")
         with self.ahead.measured(READING):
-            self.plans = candidates(self.model, problem, self.options.solver, self.options.bridge)
+            options = self.options
+            own_search = not (options.engine_wanted or self.neighbourhoods or self.own_parts)
+            self.plans = candidates(self.model, problem, options.solver, options.bridge, own_search)
             self.first_plan = next(self.plans)
         self.solver = self.first_plan.solver
         _check_limits(self.first_plan, self.options, self.first_plan.spec)
         self.ahead.require(coming)
 
-    def unsolved(self) -> Result:
-        """The best tree known, where there is no time to hand the model over."""
+    def _go_on(self, phase: str) -> None:
+        """Tell the callback what comes; nothing is called off where there is no tree to return but the engine's.
+
+        Raises
+        ------
+        CalledOff
+        """
+        if self.form is not None:
+            self.telling.go_on(phase)
+
+    def unsolved(self, stop: str, why: str) -> Result:
+        """The best tree known, where the model is not handed over."""
         form, info, options = self.form, self.info, self.options
         assert form is not None
         assert info is not None
-        note = f"no time to hand the model over ({len(self.before)} variables)"
+        note = f"{why} ({len(self.before)} variables)"
         if self.own_parts:
-            return self._unsolved_with_own_parts(form, info, note)
+            return self._unsolved_with_own_parts(form, info, stop, note)
         tree = self.start
         note += ": the tree was checked without it"
         if self.held is None:
@@ -212,14 +236,14 @@ class _Call:
             form,
             info,
             tree,
-            stop="time_limit",
+            stop=stop,
             seconds=options.clock.seconds(),
             solver=self.solver,
             note=note,
             asked_gap=options.gap,
         )
 
-    def _unsolved_with_own_parts(self, form: Formulation, info: ModelInfo, note: str) -> Result:
+    def _unsolved_with_own_parts(self, form: Formulation, info: ModelInfo, stop: str, note: str) -> Result:
         """The tree that the model holds: of others nobody knows whether rows of the user's own admit them."""
         contest = Contest(self.model, form, info)
         if self.held is not None and not checks.without_value(self.model):
@@ -227,10 +251,10 @@ class _Call:
             note += ": the tree holds in it, rows of your own included"
         else:
             self.restore_values()
-            note += ", nor to find out which tree rows of your own admit; its variables are as before"
+            note += ", and no tree is known to hold in rows of your own; its variables are as before"
         return Outcome(
             info,
-            "time_limit",
+            stop,
             contest.best,
             bound=min(self.terms.floor(), self.terms.ceiling(info.upper_bound)),
             asked_gap=self.options.gap,
@@ -254,6 +278,7 @@ class _Call:
         checks.forget_own_values(self.model)
         for tree, known in self._first_trees(self.form, self.info):
             self.ahead.require(EMBEDDING)
+            self._go_on("reading")
             retry = not self.ahead.too_long(OTHER_WAYS + COMPILING + self.checking)
             try:
                 with nullcontext() if self.own_parts else self.ahead.measured(EMBEDDING):
@@ -267,6 +292,9 @@ class _Call:
                 complete(self.model)  # the rounds try again what is left open
                 self.held = embedded
                 self.start = embedded if known else None
+                held = pyo.value(checks.active_objective(self.model).expr, exception=False)
+                if held is not None:  # otherwise variables of the user's own have no value
+                    self.telling.incumbent = min(self.telling.incumbent, held)
                 break
         self.ahead.require(COMPILING + self.checking)
 
@@ -306,7 +334,7 @@ class _Call:
                 if attempt.stop in ("error", "licence"):
                     failure = attempt.rounds.notes[-1] if attempt.rounds.notes else attempt.stop
             except (EngineFailed, LicenseTooSmall, UnsupportedProblem) as error:
-                if self.options.solver != solvers.AUTO:
+                if self.options.solver != solvers.AUTO and plan.spec.backend != "own":
                     raise
                 failure = str(error)
             late = self.options.clock.late() or self.ahead.too_long(COMPILING + self.checking)
@@ -327,17 +355,22 @@ class _Call:
     def _run(self, plan: Plan) -> _Attempt:
         model, form, options = self.model, self.form, self.options
         own = form is not None and checks.is_own(model)
+        searched = checks.scores_of(model) if plan.spec.backend == "own" else None
         bridge = leading_to(plan.problem, LINEAR, plan.bridge)
         engine: Engine | None = None
         try:
+            self._go_on("compiling")
             program = compile_program(model, plan.problem, bridge)
             self.ahead.require(self.checking)
-            engine = Engine(plan.spec.with_own(options.options), program, bridge, plan.native)
+            if searched is None:
+                engine = Engine(plan.spec.with_own(options.options), program, bridge, plan.native)
+            else:  # the embedded engine polishes
+                engine = Engine(embedded(), program, bridge, native=False)
             start = start_point(program, bridge) if self.held is not None else None
             if bridge is not None:
                 bridge.undo()
             searches = self.neighbourhoods and start is not None
-            if not searches:
+            if not searches and searched is None:
                 engine.write_file(model, plan.problem, self._size(), options.clock)
             known = Known(
                 # Costs are not negative in any formulation.
@@ -348,7 +381,12 @@ class _Call:
                 searched=self.start_is_optional and self.start is not None,
             )
             rounds = CuttingPlaneLoop(program, engine, bridge, self._for_engine(), known)
-            if searches and start is not None and form is not None:
+            if searched is not None and form is not None:
+                rounds.integrality = plan.spec.tolerances.integrality
+                own_search = OwnSearch(model, form, rounds, searched, lambda: start_point(program, bridge))
+                with collected():
+                    stop = own_search.run(start)
+            elif searches and start is not None and form is not None:
                 search = large_neighbourhood.Search(
                     model, rounds, plan, bridge, options.seed, lambda: form.assigned_path(model)
                 )
@@ -399,6 +437,8 @@ class _Call:
     def outcome(self, attempt: _Attempt) -> Result:
         """The certified result; a second Ctrl-C, while the answer is being checked, finishes with what there is."""
         try:
+            self.telling.incumbent, self.telling.bound = attempt.rounds.objective, attempt.rounds.bound
+            self.telling.tell("checking")
             return self._checked(attempt)
         except KeyboardInterrupt:
             return self._checked(replace(attempt, stop="interrupted"))
