@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from ..solvers import SolverSpec
 
 Array = NDArray[np.float64]
+MOST_CURVED = 500  # variables of a quadratic form up to which its curvature is computed
+FLAT = 1e-9  # of the largest curvature: less than that below 0 is rounding
 SEEDS = 2_000_000_000  # larger ones are refused by some engines; ours are taken modulo this
 
 
@@ -49,6 +51,16 @@ class QuadraticForm(NamedTuple):
         """Its value."""
         return float(np.sum(self.coef * x[self.first] * x[self.second]))
 
+    def is_convex(self, sign: float = 1.0) -> bool:
+        """Whether ``sign`` times the form is convex; False as well where it has too many variables to tell."""
+        used, place = np.unique(np.concatenate([self.first, self.second]), return_inverse=True)
+        if len(used) > MOST_CURVED:
+            return False
+        Q = np.zeros((len(used), len(used)))
+        np.add.at(Q, (place[: len(self.first)], place[len(self.first) :]), sign * self.coef / 2)
+        curvatures = np.linalg.eigvalsh(Q + Q.T)
+        return bool(len(used) == 0 or curvatures[0] >= -FLAT * np.abs(curvatures).max())
+
 
 class QuadraticRow(NamedTuple):
     """low <= form + Σ value·x[at] <= high, by column position."""
@@ -58,6 +70,12 @@ class QuadraticRow(NamedTuple):
     value: Array
     low: float
     high: float
+
+    def is_convex(self) -> bool:
+        """Whether its points are known to be a convex set."""
+        return (self.high == np.inf or self.form.is_convex()) and (
+            self.low == -np.inf or self.form.is_convex(-1.0)
+        )
 
 
 @dataclass
@@ -162,6 +180,11 @@ class LinearProgram:
     def quadratic(self) -> bool:
         """Whether there is any quadratic row or term."""
         return bool(self.quadratic_rows) or self.quadratic_cost is not None
+
+    def is_convex(self) -> bool:
+        """Whether it is known to be convex but for its integers."""
+        cost = self.quadratic_cost is None or self.quadratic_cost.is_convex()
+        return not self.partial and cost and all(row.is_convex() for row in self.quadratic_rows)
 
     def violation(self, x: Array) -> float:
         """Largest violation of a row or bound, relative to the size of its side."""

@@ -220,6 +220,21 @@ def embed(
     TreeNotAdmitted
     """
     fixed = [(v, v.value) for v in model.component_data_objects(pyo.Var) if v.fixed]
+    try:
+        return _embed(model, formulation, tree, marks, retry, fixed)
+    finally:
+        moved(fixed)
+
+
+def _embed(
+    model: pyo.ConcreteModel,
+    formulation: Formulation,
+    tree: Tree,
+    marks: BoolArray | None,
+    retry: bool,
+    fixed: list[tuple[Any, float | None]],
+) -> Tree:
+    """As :func:`embed`; what raises may leave variables that the user ``fixed`` at other values."""
     embedded: Tree = formulation.embed(model, tree, marks)
     reason = moved(fixed) or broken_row(model)
     if not retry or marks is not None or (reason is None and has_own_objective(model)):

@@ -20,11 +20,13 @@ from ..errors import EngineFailed, LicenseTooSmall
 from ..options import SolveOptions
 from ..result import Progress, TracePoint, relative_gap
 from .engine import Engine, embedded
+from .own_terms import is_unbounded
 from .polish import STARTS_WITHIN, polish_point
 
 POLISH_GRACE = 0.5  # seconds past the deadline that polishing may still take
 TIGHTEST_INTEGRALITY = 1e-9
 REFINE_ROUNDS = 20
+SAID = {"infeasible": "infeasible", "unbounded": "unbounded", "inf_or_unbd": "infeasible or unbounded"}
 LEAST_GAP = 1e-9  # relative, of a single round
 
 
@@ -91,6 +93,7 @@ class CuttingPlaneLoop:
         self.best: Array | None = None
         self.own = False
         self.objective, self.bound = float("inf"), problem.floor
+        self._endless = problem.floor == -np.inf  # whether terms may have no least value, as far as is known
         self.rounds = self.nodes = 0
         self.trace: list[TracePoint] = []
         self.notes: list[str] = []
@@ -327,6 +330,12 @@ class CuttingPlaneLoop:
 
     def _without_solution(self, stop: str) -> str:
         """Why the loop ends where the engine says that the model has no optimum."""
+        if self.spec.claim == "none":
+            self.notes.append(f"{self.spec.title} calls the model {SAID[stop]}, which is no proof here")
+            return "numeric"
+        if stop == "infeasible" and self._endless and (self.bridge is None or not self.engine.native):
+            # Seen with an engine whose presolve has one word for both.
+            stop = "unbounded" if is_unbounded(self.program) else stop
         if stop != "infeasible":
             return stop  # a point of an unbounded model is worth nothing
         if self.best is None:

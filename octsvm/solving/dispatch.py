@@ -36,9 +36,9 @@ from . import large_neighbourhood
 from .certificate import Certificate
 from .compile import compile_program, start_point
 from .cutting_planes import CuttingPlaneLoop, Known
-from .engine import Engine
+from .engine import Engine, require_options
 from .outcome import BENT, Candidate, Contest, Outcome, rebuild_note, unmodelled
-from .own_terms import NOTHING, complete, least_terms, without_optimum
+from .own_terms import NOTHING, complete, infeasible_at_any_cost, least_terms, without_optimum
 from .plan import Plan, candidates
 from .polish import polish_tree
 
@@ -142,6 +142,7 @@ class _Call:
         self.large = len(self.before) > MANY
         self.start: Tree | None = None  # as embedded; None where it is but the constant tree
         self.has_start = False
+        self.refused = ""  # why the model does not admit the tree to begin with
         self.terms = NOTHING if self.form is None else least_terms(model)
 
     @contextmanager
@@ -169,6 +170,7 @@ class _Call:
         assert form is not None
         assert info is not None
         _check_limits(self.first_plan, options, self.first_plan.spec)
+        require_options(self.first_plan.spec, options.options)
         tree = self.start
         note = "no time to hand the model over: the tree was checked without it"
         if not self.has_start:
@@ -203,9 +205,10 @@ class _Call:
         for tree, known in self._first_trees(self.form, self.info):
             try:
                 embedded = checks.embed(self.model, self.form, tree)
-            except TreeNotAdmitted:
+            except TreeNotAdmitted as error:
                 if tree is self.options.start and not self.start_is_optional:
                     raise  # the others may break rows of the user's own, a start may not
+                self.refused = f"of the {'tree known before' if known else 'constant tree'}: {error}"
             else:
                 complete(self.model)  # the rounds try again what is left open
                 self.has_start, self.start = True, embedded if known else None
@@ -261,6 +264,8 @@ class _Call:
             raise EngineFailed(
                 f"No engine solved this model: {failure}. Write it with octsvm.write and solve it elsewhere."
             )
+        if attempt.rounds.last is None:  # nobody has read them
+            require_options(attempt.plan.spec, self.options.options)
         attempt.rounds.notes[:0] = passed_over
         return attempt
 
@@ -271,7 +276,7 @@ class _Call:
         engine: Engine | None = None
         try:
             program = compile_program(model, plan.problem, bridge)
-            engine = Engine(plan.spec.with_own(options.options), program, bridge, plan.native)
+            engine = Engine(_proving(plan, options, program), program, bridge, plan.native)
             start = start_point(program, bridge) if self.has_start else None
             if bridge is not None:
                 bridge.undo()
@@ -352,7 +357,7 @@ class _Call:
             bound=rounds.bound,
             asked_gap=self.options.gap,
             size=min(1.0, rounds.size),
-            notes=[*rounds.notes, *_what_was_rewritten(attempt, info)],
+            notes=[*rounds.notes, *_what_was_rewritten(attempt, info, self.options)],
             how=self._how(attempt),
         )
         if rounds.best is not None:
@@ -366,11 +371,18 @@ class _Call:
                     None, Evaluation(rounds.objective, {}, {}), rounds.objective, "answer"
                 )
         elif attempt.stop == "infeasible":
-            if math.isfinite(info.upper_bound):
-                outcome.notes.append(rebuild_note(form, info))
+            self._without_tree(outcome, attempt, form, info)
         else:
             self._choose(outcome, attempt, form, info)
         return outcome.result(self.options.clock.seconds())
+
+    def _without_tree(self, outcome: Outcome, attempt: _Attempt, form: Formulation, info: ModelInfo) -> None:
+        """What is proved where the engine calls the model infeasible: a model that holds the trees up to UB proves no more."""
+        if self.refused:
+            outcome.notes.append(self.refused)
+        if math.isfinite(info.upper_bound) and not infeasible_at_any_cost(self.model):
+            outcome.stop, outcome.bound = "numeric", math.inf
+            self._limit_bound(outcome, attempt, form, info)
 
     def _choose(self, outcome: Outcome, attempt: _Attempt, form: Formulation, info: ModelInfo) -> None:
         """Certify the answer, choose the best tree known, and say what is proved of it."""
@@ -394,6 +406,7 @@ class _Call:
         contest.load()
         best = outcome.best = contest.best
         if best is None:
+            outcome.notes += [self.refused] if self.refused else []
             self._limit_bound(outcome, attempt, form, info)
             return
         if best.source != "answer" and certificate is not None and not certificate.mismatch:
@@ -468,7 +481,15 @@ class _Call:
                 var.set_value(value, skip_validation=True)
 
 
-def _what_was_rewritten(attempt: _Attempt, info: ModelInfo | None) -> list[str]:
+def _proving(plan: Plan, options: SolveOptions, program: LinearProgram) -> solvers.SolverSpec:
+    """The engine's entry with what it proves of this model under these options."""
+    spec = plan.spec.with_own(options.options)
+    if spec.claim == "convex" and plan.problem.unmarked and not program.is_convex():
+        return spec.model_copy(update={"claim": "none"})
+    return spec
+
+
+def _what_was_rewritten(attempt: _Attempt, info: ModelInfo | None, options: SolveOptions) -> list[str]:
     """Notes on bridges, claims and slack."""
     plan, bridge, rounds = attempt.plan, attempt.bridge, attempt.rounds
     notes = []
@@ -478,14 +499,14 @@ def _what_was_rewritten(attempt: _Attempt, info: ModelInfo | None) -> list[str]:
         )
     elif plan.rewritten:
         notes.append("; ".join(plan.rewritten))
-    if rounds.spec.claim == "none" != plan.spec.claim:
+    if plan.spec.with_own(options.options).claim == "none" != plan.spec.claim:
         notes.append(
             f"with these options {plan.title} has been seen to call wrong values optimal: its bound is not used"
         )
-    if plan.spec.claim == "convex" and plan.problem.unmarked and attempt.stop == "optimal":
+    elif rounds.spec.claim == "none" != plan.spec.claim:
         notes.append(
-            f"{plan.title} proves optimality of convex models only, and nothing is known of {plan.problem.unmarked[0]}: "
-            "its bound is no proof"
+            f"{plan.title} proves optimality of convex models only, and {plan.problem.unmarked[0]} is not known to be "
+            "convex: its bound is not used"
         )
     if info is not None and info.big_m:
         largest = largest_big_m(info)

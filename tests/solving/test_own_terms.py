@@ -477,3 +477,30 @@ def test_what_was_transformed_is_solved(engine: str, tmp_path: Path) -> None:
     assert result.status == "optimal"
     assert max(a[1, 0].value, a[1, 1].value) >= 0.5 - 1e-6
     assert octsvm.write(model, tmp_path / "m.lp").exists()
+
+
+# -- fixed variables ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("limit", [1e-6, 20.0])
+@pytest.mark.parametrize("value", [0, 1])
+def test_what_is_fixed_keeps_its_value_whatever_trees_are_tried(value: int, limit: float) -> None:
+    X = [[0.0], [3.0], [1.0], [2.0], [2.0], [0.0], [1.0]]
+    model = octsvm.build("oct", X, [0, 1, 0, 0, 1, 0, 1], depth=1, alpha=0.2, variant="rank")
+    model.split.a[1, 0].fix(value)
+    result = octsvm.solve(model, time_limit=limit)
+    assert (model.split.a[1, 0].value, model.split.a[1, 0].fixed) == (value, True)
+    assert result.tree is None or result.tree.splits.tolist() == [bool(value)]
+    if limit > 1:
+        assert (result.status, result.objective) == ("optimal", pytest.approx(2.2 if value else 3.0))
+    form = find_formulation("oct")
+    model = octsvm.build("oct", X, [0, 1, 0, 0, 1, 0, 1], depth=1, alpha=0.2)
+    trees = [octsvm.fit("oct", X, [0, 1, 0, 0, 1, 0, 1], depth=1, alpha=a).tree for a in (0.1, 9.0)]
+    model.split.a[1, 0].fix(value)
+    for tree in trees:
+        if bool(tree.splits.any()) is bool(value):
+            checks.embed(model, form, tree)
+        else:
+            with pytest.raises(octsvm.TreeNotAdmitted, match=r"split\.a\[1,0\]"):
+                checks.embed(model, form, tree)
+        assert model.split.a[1, 0].value == value
