@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 MOST_CURVED = 500  # variables of a quadratic form up to which its curvature is computed
+FAR = 1e6  # from 1, of a coefficient: from there on rows and columns get units of their own
+NEAR = 1e3  # to 1, of a bound
 FLAT = 1e-9  # of the largest curvature: less than that below 0 is rounding
 SEEDS = 2_000_000_000  # larger ones are refused by some engines; ours are taken modulo this
 
@@ -93,6 +95,8 @@ class LinearProgram:
         Of the objective, likewise.
     partial : bool
         Whether the model has rows or terms that are not in this program (nonlinear ones of the user's own).
+    unit : ndarray (n,) or None
+        What one of each column is in its variable; None where that is 1 for all.
     """
 
     columns: list[Any]
@@ -109,6 +113,7 @@ class LinearProgram:
     quadratic_rows: list[QuadraticRow] = field(default_factory=list)
     quadratic_cost: QuadraticForm | None = None
     partial: bool = False
+    unit: Array | None = None
 
     @classmethod
     @uncollected
@@ -263,8 +268,39 @@ class LinearProgram:
         low[columns] = high[columns] = values
         return replace(self, low=low, high=high)
 
+    def in_units(self) -> LinearProgram:
+        """The program with rows and columns in units of their own, where coefficients are far from 1 (weights of 1e12, say).
+
+        A row is measured by its columns that are about 1 by themselves, integers first of all; a column that is not, by its
+        rows. Units are powers of two, so that nothing is rounded.
+        """
+        size = sp.csr_array(abs(self.A))
+        size.eliminate_zeros()
+        if not size.nnz or (size.data.max() <= FAR and size.data.min() >= 1 / FAR):
+            return self
+        about_1 = self.integer | ((np.abs(self.low) <= NEAR) & (np.abs(self.high) <= NEAR))
+        if (self.high[about_1] - self.low[about_1] < 1 / NEAR).any():
+            about_1 &= self.integer | (self.high - self.low >= 1 / NEAR)
+        rows = _powers(
+            np.where(size[:, about_1].sum(axis=1) > 0, _largest(size[:, about_1], 1), _largest(size, 1))
+        )
+        size = sp.csr_array(sp.diags_array(rows) @ size)
+        columns = np.where(about_1, 1.0, _powers(_largest(size, 0)))
+        rows *= _powers(_largest(sp.csr_array(size @ sp.diags_array(columns)), 1))
+        return replace(
+            self,
+            cost=self.cost * columns,
+            low=self.low / columns,
+            high=self.high / columns,
+            A=sp.csr_array(sp.diags_array(rows) @ self.A @ sp.diags_array(columns)),
+            row_low=self.row_low * rows,
+            row_high=self.row_high * rows,
+            unit=columns,
+        )
+
     def load(self, x: Array) -> None:
         """Write ``x`` into the model's variables."""
+        x = x if self.unit is None else x * self.unit
         for var, value, integer in zip(self.columns, x.tolist(), self.integer.tolist(), strict=True):
             var.set_value(float(round(value)) if integer else value, skip_validation=True)
 
@@ -273,6 +309,18 @@ class LinearProgram:
         if not np.isfinite(size) or size <= 0 or 1.0 <= size <= 1e4:
             return 1.0
         return float(2.0 ** np.round(np.log2(100.0 / size)))
+
+
+def _largest(size: Any, axis: int) -> Array:
+    """The largest entry of each row (axis 1) or column (axis 0) of a matrix without negative ones."""
+    if not all(size.shape):
+        return np.zeros(size.shape[1 - axis])
+    return np.asarray(size.max(axis=axis).todense(), dtype=float).ravel()
+
+
+def _powers(size: Array) -> Array:
+    """Powers of two that bring ``size`` to about 1; 1 where it is 0."""
+    return np.where(size > 0, 2.0 ** -np.round(np.log2(np.where(size > 0, size, 1.0))), 1.0)
 
 
 def _standard_form(model: pyo.ConcreteModel) -> Any:

@@ -392,6 +392,9 @@ class _Call:
             certificate = checks.certify(self.model, form)
             outcome.notes += certificate.notes
             outcome.mismatch, outcome.claimed = certificate.mismatch, certificate.claimed
+            if certificate.mismatch and self._bent(attempt, info) >= BENT:
+                outcome.mismatch = ""  # it is big-M that made room for the claim, and nothing is proved
+                outcome.notes.append(certificate.mismatch)
             outcome.differing = certificate.differing_rows
             contest.certified(certificate)
             if certificate.mismatch and checks.is_own(self.model):
@@ -428,10 +431,14 @@ class _Call:
                 )
             )
 
+    @staticmethod
+    def _bent(attempt: _Attempt, info: ModelInfo) -> float:
+        """How far integrality can be bent, in units of the margin."""
+        return largest_big_m(info) * attempt.plan.spec.tolerances.integrality
+
     def _limit_bound(self, outcome: Outcome, attempt: _Attempt, form: Formulation, info: ModelInfo) -> None:
         note = rebuild_note(form, info, self.terms)
-        slack = largest_big_m(info) * attempt.plan.spec.tolerances.integrality
-        outcome.limit_bound(checks.is_own(self.model), note, self.terms, slack)
+        outcome.limit_bound(checks.is_own(self.model), note, self.terms, self._bent(attempt, info))
         if outcome.stop == "inf_or_unbd":
             outcome.stop = "unbounded" if outcome.best is not None else without_optimum(attempt.program)
         if outcome.stop in ("unbounded", "inf_or_unbd"):
@@ -445,8 +452,7 @@ class _Call:
             if var.value is None:  # stands in no row: any value will do, and its own is best
                 _, own = self.before.get(id(var), (var, None))
                 var.set_value(0.0 if own is None else own, skip_validation=True)
-        for var, value, integer in zip(program.columns, x.tolist(), program.integer.tolist(), strict=True):
-            var.set_value(float(round(value)) if integer else value, skip_validation=True)
+        program.load(x)
 
     def _how(self, attempt: _Attempt) -> dict[str, Any]:
         """The fields of the Result on the engine's own doing."""

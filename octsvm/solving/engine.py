@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 from numpy.typing import NDArray
+from pyomo.common.errors import InfeasibleConstraintException
 
 from .. import solvers
 from ..backends.matrix_program import Array, Limits, LinearProgram, Outcome, Watch, claimed_bound
@@ -68,13 +69,18 @@ class Engine:
         wants = self.native and (
             self.spec.format == "nl" or (self.spec.format == "any" and self._program.partial)
         )
-        if not wants or self._program.infeasible or not self._program.n:
-            return
+        if not wants or self._program.infeasible or not self._program.n or self._program.unit is not None:
+            return  # a program in units of its own is written as it is
         scale = self._program.cost_scale(size)
         try:
             written = write_nl(model, problem, self._program, self.spec.cone_form, scale, self._place())
         except OSError as error:
             raise self._unwritable(error) from None
+        except (
+            InfeasibleConstraintException
+        ):  # a row of fixed variables alone, which the compiled program keeps
+            self._program.infeasible = self._lifted.infeasible = True
+            return
         self._file = ModelFile(written.path, written.columns, scale)
 
     def _place(self) -> Path:
