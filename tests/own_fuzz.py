@@ -2,7 +2,7 @@
 
 An :class:`Instance` follows from its seed alone: formulation, variant, norm, table and its scale, labels, weights and their
 unit, rows, terms, variables and fixings of the user's own, and an engine. It is solved twice, by that engine as it is built,
-and by HiGHS with big-M from a bound that no tree worth having exceeds. :func:`failures` compares what is said with all trees
+and as by default with big-M from a bound that no tree worth having exceeds. :func:`examine` compares what is said with all trees
 known: those of both, every axis tree (OCT), and brute force where nothing was added.
 """
 
@@ -257,7 +257,7 @@ def examine(seed: int, engines: Sequence[str] = ("highs",)) -> Found:
         except Exception as error:  # whatever it is, it is what we look for
             found.failures.append(f"{instance}, build: {type(error).__name__}: {error}")
             return found
-        for which, solver in ((model, instance.engine), (wide, "highs")):
+        for which, solver in ((model, {"solver": instance.engine}), (wide, {})):
             _solve(found, which, solver)
         if len(found.results) == 2:
             known = _known(found, model)
@@ -266,10 +266,11 @@ def examine(seed: int, engines: Sequence[str] = ("highs",)) -> Found:
     return found
 
 
-def _solve(found: Found, model: pyo.ConcreteModel, solver: str) -> None:
-    began = time.monotonic()
+def _solve(found: Found, model: pyo.ConcreteModel, asked: dict[str, str]) -> None:
+    """Solve with the engine that is ``asked`` for, if any, and keep the result or what is wrong."""
+    began, solver = time.monotonic(), asked.get("solver", "default")
     try:
-        result = octsvm.solve(model, solver=solver, time_limit=SECONDS, on_mismatch="ignore")
+        result = octsvm.solve(model, time_limit=SECONDS, on_mismatch="ignore", **asked)
     except (octsvm.errors.UnsupportedProblem, octsvm.errors.LicenseTooSmall) as error:
         found.refused = type(error).__name__
         return

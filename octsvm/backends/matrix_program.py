@@ -271,22 +271,27 @@ class LinearProgram:
     def in_units(self) -> LinearProgram:
         """The program with rows and columns in units of their own, where coefficients are far from 1 (weights of 1e12, say).
 
-        A row is measured by its columns that are about 1 by themselves, integers first of all; a column that is not, by its
-        rows. Units are powers of two, so that nothing is rounded.
+        A row is measured by its side and its columns that are about 1, which at first are integers and what is bounded closely;
+        a further column by the rows that are measured. Units are powers of two, so that nothing is rounded.
         """
         size = sp.csr_array(abs(self.A))
         size.eliminate_zeros()
         if not size.nnz or (size.data.max() <= FAR and size.data.min() >= 1 / FAR):
             return self
-        about_1 = self.integer | ((np.abs(self.low) <= NEAR) & (np.abs(self.high) <= NEAR))
-        if (self.high[about_1] - self.low[about_1] < 1 / NEAR).any():
-            about_1 &= self.integer | (self.high - self.low >= 1 / NEAR)
-        rows = _powers(
-            np.where(size[:, about_1].sum(axis=1) > 0, _largest(size[:, about_1], 1), _largest(size, 1))
-        )
-        size = sp.csr_array(sp.diags_array(rows) @ size)
-        columns = np.where(about_1, 1.0, _powers(_largest(size, 0)))
-        rows *= _powers(_largest(sp.csr_array(size @ sp.diags_array(columns)), 1))
+        sides = np.maximum(_finite(self.row_low), _finite(self.row_high))
+        rows, columns = np.zeros(size.shape[0]), np.ones(self.n)  # 0 where nothing is known yet
+        known = self.integer | ((np.abs(self.low) <= NEAR) & (np.abs(self.high) <= NEAR))
+        while known.any():
+            scaled = size * (columns * known)
+            found = (rows == 0) & (scaled.sum(axis=1) > 0)
+            rows[found] = _powers(np.maximum(_largest(scaled, 1), sides)[found])
+            by_rows = _largest(sp.csr_array(sp.diags_array(rows) @ size), 0)
+            new = ~known & (by_rows > 0)
+            columns[new] = _powers(by_rows[new])
+            known |= new
+            if not new.any():
+                break
+        rows[rows == 0] = 1.0
         return replace(
             self,
             cost=self.cost * columns,
@@ -316,6 +321,11 @@ def _largest(size: Any, axis: int) -> Array:
     if not all(size.shape):
         return np.zeros(size.shape[1 - axis])
     return np.asarray(size.max(axis=axis).todense(), dtype=float).ravel()
+
+
+def _finite(side: Array) -> Array:
+    """The sizes of sides of rows; 0 of those that are open."""
+    return np.where(np.isfinite(side), np.abs(side), 0.0)
 
 
 def _powers(size: Array) -> Array:

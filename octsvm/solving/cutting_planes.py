@@ -27,6 +27,7 @@ POLISH_GRACE = 0.5  # seconds past the deadline that polishing may still take
 TIGHTEST_INTEGRALITY = 1e-9
 REFINE_ROUNDS = 20
 SAID = {"infeasible": "infeasible", "unbounded": "unbounded", "inf_or_unbd": "infeasible or unbounded"}
+TIE = 1e-12  # of about how large objectives are, 1 at most
 LEAST_GAP = 1e-9  # relative, of a single round
 
 
@@ -82,6 +83,7 @@ class CuttingPlaneLoop:
         self.program, self.engine, self.bridge, self.improve = program, engine, bridge, problem.improve
         self.spec, self._polisher = engine.spec, embedded()
         self.asked, self.size = asked, problem.size
+        self.tie = TIE * min(1.0, self.size)  # what is better by less is as good
         self.deadline = time.monotonic() + asked.clock.left()
         self.small = problem.small  # then a round is short, and is not ended early for better tangents
         # Our own search has been where the engine's heuristics would look; on a small model they take most of the time.
@@ -160,7 +162,7 @@ class CuttingPlaneLoop:
         if repaired is None:
             return False
         objective = self.program.objective(repaired)
-        if objective >= self.objective - 1e-12:
+        if objective >= self.objective - self.tie:
             return False
         self.best, self.objective, self.own = repaired, objective, own
         return True
@@ -176,7 +178,7 @@ class CuttingPlaneLoop:
             self.program, self.bridge, x, self._limits(self.asked.gap), lambda: self._left() + POLISH_GRACE
         )
         if best is not None:
-            if value < self.objective - 1e-12 or (self.best is None):
+            if value < self.objective - self.tie or (self.best is None):
                 self.best, self.objective, self.own = best, value, own
             if self.bridge is not None:
                 self.program.add_rows(self.bridge.cuts(best, violated=False))
@@ -257,6 +259,11 @@ class CuttingPlaneLoop:
         self._report(0)
         return self.objective < before
 
+    def keep(self, point: Array, own: bool) -> bool:
+        """Take a point as it is, unpolished; whether it is admitted and better than the incumbent."""
+        admitted = self._admitted(point)
+        return admitted is not None and self._take(admitted, own)
+
     def tell(self) -> bool:
         """Tell the caller's callback how things are; whether it asks to stop."""
         return self._report(0)
@@ -273,7 +280,7 @@ class CuttingPlaneLoop:
             return "optimal"
         if self._asked_to_stop:
             return "interrupted"
-        if self._left() <= 0:
+        if self._left() <= self.engine.seconds_of_writing():
             return "time_limit"
         if self.asked.limits.rounds is not None and self.rounds >= self.asked.limits.rounds:
             return "work_limit"
@@ -378,7 +385,7 @@ class CuttingPlaneLoop:
 
     def _refined(self, begun: Round) -> str:
         """Prepare the next round; "numeric" where nothing is left to try."""
-        progress = self.objective < begun.objective - 1e-12
+        progress = self.objective < begun.objective - self.tie
         progress = progress or self.bound > begun.bound + 1e-9 * max(1.0, abs(self.bound))
         if progress and not begun.exact:
             return ""

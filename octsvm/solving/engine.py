@@ -20,12 +20,16 @@ from ..backends.own_options import own_options
 from ..backends.scratch import Scratch
 from ..bridges import Bridge
 from ..errors import EngineFailed, LicenseTooSmall, OutputNotWritable, UnsupportedProblem
+from ..options import Clock
 from ..problem_class import ProblemClass
 from ..solvers import SolverSpec
 from .compile import write_nl
 
 EMBEDDED = "highs"  # polishes every engine's answer
 TRIAL_SECONDS = 5.0  # at most, for the model of two variables that options are tried on
+# Seconds for each nonzero, by the format; "walked" is an .nl file by Pyomo, which walks through every expression.
+WRITING = {"walked": 1e-5, "nl": 5e-6, "lp": 3.5e-6, "mps": 2.5e-6}
+LONG_WRITING = 0.1  # seconds: what is shorter is done without looking at the clock
 
 
 @dataclass(frozen=True)
@@ -58,19 +62,35 @@ class Engine:
         if native and bridge is not None and not program.infeasible:
             self._program, self._keep = bridge.native(program)
 
-    def write_file(self, model: pyo.ConcreteModel, problem: ProblemClass, size: float) -> None:
-        """Write the .nl file of ``model``, which must carry no bridge, for an entry that reads one.
+    def seconds_of_writing(self) -> float:
+        """About how long writing the model's file takes, which nothing can interrupt; 0 where no large one is to be written."""
+        if self._file is not None:
+            return 0.0
+        program = self._program if self.native else self._lifted
+        way = "walked" if self._wants_nl() else self.spec.format
+        seconds = program.A.nnz * WRITING.get(way, 0.0)
+        return seconds if seconds >= LONG_WRITING else 0.0
+
+    def _wants_nl(self) -> bool:
+        """Whether the entry is handed an .nl file of the model as it stands."""
+        # What is refined in rounds is linear and gets new rows: its file is written anew for every solve.
+        return self.native and (
+            self.spec.format == "nl" or (self.spec.format == "any" and self._program.partial)
+        )
+
+    def write_file(self, model: pyo.ConcreteModel, problem: ProblemClass, size: float, clock: Clock) -> None:
+        """Write the .nl file of ``model``, which must carry no bridge, for an entry that reads one, if there is time for it.
 
         Raises
         ------
         OutputNotWritable
         """
-        # What is refined in rounds is linear and gets new rows: its file is written anew for every solve.
-        wants = self.native and (
-            self.spec.format == "nl" or (self.spec.format == "any" and self._program.partial)
-        )
-        if not wants or self._program.infeasible or not self._program.n or self._program.unit is not None:
+        if not self._wants_nl() or self._program.infeasible or not self._program.n:
+            return
+        if self._program.unit is not None:
             return  # a program in units of its own is written as it is
+        if self.seconds_of_writing() > clock.left():
+            return
         scale = self._program.cost_scale(size)
         try:
             written = write_nl(model, problem, self._program, self.spec.cone_form, scale, self._place())
@@ -167,7 +187,7 @@ def require_options(spec: SolverSpec, options: Mapping[str, Any] | None) -> None
         return
     own_options(spec, options)
     key = (spec.name, repr(sorted(options.items(), key=str)))
-    if key in _taken or spec.backend == "neos":  # a trial there is a job for others' machines
+    if key in _taken or spec.backend in ("neos", "own"):  # a trial there is a job for others' machines
         return
     limits = Limits(TRIAL_SECONDS, 1e-4, None, 1, 0, spec.tolerances.integrality, 1.0, options=dict(options))
     engine = Engine(spec, _trial_program(), None, native=True)
