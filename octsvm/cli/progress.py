@@ -8,8 +8,6 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-import click
-
 from .options import say
 
 if TYPE_CHECKING:
@@ -64,7 +62,7 @@ class SolveProgress:
     def _tick(self) -> None:
         while not self._done.wait(0.3):
             text = self._state()
-            click.echo("\r" + text.ljust(self.width), err=True, nl=False)
+            say("\r" + text.ljust(self.width), nl=False)
             self.width = len(text)
 
     def __enter__(self) -> SolveProgress:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import math
 import time
@@ -122,4 +123,5 @@ class RunProgress:
             )
         elif time.monotonic() >= self._next:
             self._next = time.monotonic() + self._every
-            print(now, file=self._stream, flush=True)
+            with contextlib.suppress(OSError, ValueError):  # a stream that is full or gone costs no cell
+                print(now, file=self._stream, flush=True)
