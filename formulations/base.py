@@ -75,7 +75,8 @@ class Data:
     X_original : ndarray of shape (n, p)
         As the caller gave it.
     X : ndarray of shape (n, p)
-        As the models see it: scaled to [0, 1] by ``scaling`` (or unchanged, with the identity).
+        The rows that the models are built on: ``scaling.transform(X_original)``, that is scaled to [0, 1] (or unchanged, with
+        the identity), and with a kernel their coordinates in its feature space (:mod:`octsvm.formulations.kernels`).
     y : ndarray of int, shape (n,)
         Index into ``classes``.
     classes : tuple
@@ -107,7 +108,7 @@ class Data:
 
     @property
     def p(self) -> int:
-        """Number of features."""
+        """Number of columns of ``X``: of features, or with a kernel of coordinates."""
         return self.X.shape[1]
 
     @property
@@ -131,7 +132,7 @@ class Data:
             shown = ", ".join(repr(c) for c in self.classes[:6]) + (", ..." if self.K > 6 else "")
             raise InvalidData(
                 f"{formulation!r} separates two classes, and y holds {self.K}: {shown}. "
-                "Choose 'oct' or 'oct_h', or fit one class against the rest."
+                "Choose 'oct', 'oct_h' or 'moctsvm', or fit one class against the rest."
             )
 
     @property
@@ -277,6 +278,11 @@ class Formulation(ABC):
         """``two_classes_only``."""
         return self.two_classes_only
 
+    @property
+    def uses_upper_bound(self) -> bool:
+        """Whether big-M in :meth:`build` depends on ``upper_bound``. Default: where two classes only are taken."""
+        return self.two_classes_only
+
     @abstractmethod
     def build(self, data: Data, params: Any, upper_bound: float = np.inf) -> pyo.ConcreteModel:
         """The model on ``data``, with ``cost``, ``objective`` and ``info`` (a :class:`ModelInfo`).
@@ -287,6 +293,10 @@ class Formulation(ABC):
     @abstractmethod
     def extract(self, model: pyo.ConcreteModel) -> Any:
         """The tree in the values of the model's variables; it routes the training samples as the model does."""
+
+    def model_rows(self, data: Data, params: Any) -> Data:
+        """``data`` with ``X`` as the rows that :meth:`build` builds on, and the ``scaling`` that leads there. Default: as it is."""
+        return data
 
     @abstractmethod
     def embed(self, model: pyo.ConcreteModel, tree: Any, relabelled: BoolArray | None = None) -> Any:
@@ -362,6 +372,10 @@ class Formulation(ABC):
         """
         path: IntArray = self.extract(model).nodes(model.info.data.X_original)
         return path
+
+    def scores(self, model: pyo.ConcreteModel) -> Any:
+        """The model, as it was built, as a :class:`~.bounds.scores.ScoreProblem` of one hyperplane. Default: None, it is none."""
+        return None
 
     def candidates(self, data: Data, params: Any, budget: Any, seed: int) -> Iterator[Any]:
         """Trees of a start heuristic, until ``budget.tick()``. Default: those of ``heuristic``; none without one."""

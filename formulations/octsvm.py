@@ -21,15 +21,14 @@ objective of at most UB obeys: like each M it holds for trees up to UB, and thos
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, Self
 
 import numpy as np
 import pyomo.environ as pyo
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from . import margin_trees
 from .base import (
-    FEASIBILITY,
     BoolArray,
     Data,
     Evaluation,
@@ -70,7 +69,7 @@ from .blocks.valid_inequalities import (
     set_convex_hull_inequalities,
 )
 from .bounds import hull
-from .errors import TreeNotAdmitted
+from .kernels import Gamma, KernelChoice, model_rows, refuse_l1
 from .params import MAX_DEPTH, Norm, Params
 from .registry import register
 from .trees import MarginTree
@@ -103,6 +102,15 @@ class OCTSVMParams(Params):
         Of the normal vectors in δ; "l1" makes the model a MILP.
     variant : None, "compact" or "paper"
         None is "compact".
+    kernel : None, "linear", "poly", "rbf", a registered name or callable
+        None: hyperplanes in the features themselves. A kernel: hyperplanes in its feature space, with norm "l2"; a callable
+        takes tables ``(n, p)`` and ``(m, p)`` scaled to [0, 1] and returns ``(n, m)``.
+    gamma : "scale", "auto" or float
+        Of "poly" and "rbf": "scale" is 1/(p · variance of the scaled table), "auto" is 1/p.
+    degree : int
+        Of "poly".
+    coef0 : float
+        Of "poly".
     big_m : float, optional
         Used instead of the proved bound on |s_it|, with a warning where it is not the proved one.
     """
@@ -115,6 +123,15 @@ class OCTSVMParams(Params):
     norm: Norm = "l2"
     variant: Literal["compact", "paper"] | None = None
     big_m: float | None = Field(None, gt=0)
+    kernel: KernelChoice = None
+    gamma: Gamma = "scale"
+    degree: int = Field(3, ge=1)
+    coef0: float = 0.0
+
+    @model_validator(mode="after")
+    def _norm_has_kernel(self) -> Self:
+        refuse_l1(self.kernel, self.norm)
+        return self
 
     @property
     def boundary(self) -> float | None:
@@ -136,6 +153,7 @@ def build(data: Data, params: OCTSVMParams, upper_bound: float = np.inf) -> pyo.
     InvalidData
     """
     data.require_two_classes(NAME)
+    data = model_rows(data, params)
     variant = params.variant or "compact"
     constant = evaluate(constant_tree(data, params), data.X_original, data.y, params, data.weights)
     ub = constant.objective if np.isinf(upper_bound) else upper_bound
@@ -229,9 +247,9 @@ def size(params: OCTSVMParams, table: Data | Shape) -> BlockSize:
 
     Of a shape every value counts as nonzero, the classes as of one size, and no sets of more than two rows are counted.
     """
-    tree, n, p = Topology(params.depth), table.n, table.p
+    tree, n, p = Topology(params.depth), table.n, margin_trees.model_columns(params, table)
     T, printed = len(tree.nodes), params.variant == "paper"
-    below, strict, entries = T - 1, params.boundary is not None, margin_trees.centred_entries(table)
+    below, strict, entries = T - 1, params.boundary is not None, margin_trees.centred_entries(table, p)
     out = hyperplanes_size(n, p, T, entries) + pruning_size(p, T, weights=not printed)
     out += level_assignment_size(tree, n, is_binary=printed) + margin_size(p, T, params.norm, printed)
     out += side_routing_size(tree, n, strict, last_level=printed, forced=not printed)
@@ -321,20 +339,9 @@ def require_strict(tree: MarginTree, data: Data, params: OCTSVMParams) -> None:
     ------
     TreeNotAdmitted
     """
-    mu = params.boundary
-    if mu is None:
-        return
-    path = tree._route(data.X)
-    for level in range(tree.depth):
-        for t in np.unique(path[:, level]):
-            rows = np.flatnonzero((path[:, level] == t) & (path[:, level + 1] == 2 * t))
-            s = tree.node_score(int(t), data.X[rows])
-            if len(rows) and s.max() > -mu + FEASIBILITY:
-                i = int(rows[np.argmax(s)])
-                raise TreeNotAdmitted(
-                    f"Row {i} goes left at node {t} with score {s.max():.3g}, and the model wants rows on the left to "
-                    f"be at most {-mu:g} (mu_svm). Move the intercept, or scale the node's weights up."
-                )
+    if params.boundary is not None:
+        score = np.column_stack([tree.node_score(t, data.X) for t in range(1, tree.n_nodes + 1)])
+        margin_trees.require_beyond(score, tree._route(data.X), params.boundary)
 
 
 def normalise(tree: MarginTree, data: Data, params: OCTSVMParams) -> MarginTree:
@@ -396,6 +403,7 @@ class OCTSVM(Formulation):
     evaluate = staticmethod(evaluate)
     constant_tree = staticmethod(constant_tree)
     size = staticmethod(size)
+    model_rows = staticmethod(model_rows)
     normalise = staticmethod(normalise)
     require = staticmethod(require_strict)
     assigned_path = staticmethod(assigned_path)

@@ -10,11 +10,11 @@ same optimum. ``norm="l1"`` minimises ‖ω‖₁ and makes the model a MILP.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal
+from typing import Literal, Self
 
 import numpy as np
 import pyomo.environ as pyo
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from . import margin_trees
 from .base import BoolArray, Data, Evaluation, FloatArray, Formulation, IntArray, ModelInfo, structure
@@ -33,6 +33,8 @@ from .blocks.relabelling import relabelling_size
 from .blocks.rows import linear, model_builder
 from .blocks.sizes import BlockSize, Shape
 from .blocks.split import hyperplanes_size
+from .bounds.scores import ScoreCosts, ScoreProblem
+from .kernels import Gamma, KernelChoice, model_rows, refuse_l1
 from .params import Norm, Params
 from .registry import register
 from .trees import MarginTree
@@ -55,6 +57,15 @@ class RESVMParams(Params):
         ½‖ω‖₂² or ‖ω‖₁ in the objective.
     variant : None, "compact" or "paper"
         None is "compact".
+    kernel : None, "linear", "poly", "rbf", a registered name or callable
+        None: hyperplanes in the features themselves. A kernel: hyperplanes in its feature space, with norm "l2"; a callable
+        takes tables ``(n, p)`` and ``(m, p)`` scaled to [0, 1] and returns ``(n, m)``.
+    gamma : "scale", "auto" or float
+        Of "poly" and "rbf": "scale" is 1/(p · variance of the scaled table), "auto" is 1/p.
+    degree : int
+        Of "poly".
+    coef0 : float
+        Of "poly".
     big_m : float, optional
         Used instead of the proved bound on |ω'x_i + ω0|, with a warning where it is not the proved one.
     """
@@ -64,6 +75,15 @@ class RESVMParams(Params):
     norm: Norm = "l2"
     variant: Literal["compact", "paper"] | None = None
     big_m: float | None = Field(None, gt=0)
+    kernel: KernelChoice = None
+    gamma: Gamma = "scale"
+    degree: int = Field(3, ge=1)
+    coef0: float = 0.0
+
+    @model_validator(mode="after")
+    def _norm_has_kernel(self) -> Self:
+        refuse_l1(self.kernel, self.norm)
+        return self
 
 
 NODES = range(1, 2)
@@ -81,6 +101,7 @@ def build(data: Data, params: RESVMParams, upper_bound: float = np.inf) -> pyo.C
     InvalidData
     """
     data.require_two_classes(NAME)
+    data = model_rows(data, params)
     variant = params.variant or "compact"
     constant = evaluate(constant_tree(data, params), data.X_original, data.y, params, data.weights)
     ub = constant.objective if np.isinf(upper_bound) else upper_bound
@@ -127,8 +148,8 @@ def build(data: Data, params: RESVMParams, upper_bound: float = np.inf) -> pyo.C
 
 def size(params: RESVMParams, table: Data | Shape) -> BlockSize:
     """What :func:`build` builds on ``table``; of a shape every value counts as nonzero."""
-    n, p = table.n, table.p
-    entries = margin_trees.centred_entries(table)
+    n, p = table.n, margin_trees.model_columns(params, table)
+    entries = margin_trees.centred_entries(table, p)
     printed = params.variant == "paper"
     hinge = product_hinge_size(n, p, 1, entries) if printed else hinge_size(n, 1)
     margin = squared_margin_size(p, params.norm)
@@ -214,6 +235,19 @@ def constant_tree(data: Data, params: RESVMParams) -> MarginTree:
     return margin_trees.constant_margin_tree(data, 0)
 
 
+def scores(model: pyo.ConcreteModel) -> ScoreProblem | None:
+    """The model as a function of its scores, with the bounds of big-M; None where these are not the proved ones, or for l1."""
+    info: ModelInfo = model.info
+    data, params = info.data, info.params
+    assert isinstance(params, RESVMParams)
+    if params.norm != "l2" or info.big_m["scores"] < info.big_m["scores_proved"]:
+        return None
+    costs = ScoreCosts.of(data.X, data.sign, data.weights, params.c1, params.c2)
+    M = np.zeros(len(costs.X))
+    M[costs.group] = big_m.score_bound(info.big_m["weights"], big_m.farthest(data.X, params.norm))
+    return ScoreProblem(costs, -M, M)
+
+
 @register
 class RESVM(Formulation):
     """RE-SVM, as :mod:`octsvm.formulations.re_svm` says."""
@@ -235,5 +269,7 @@ class RESVM(Formulation):
     evaluate = staticmethod(evaluate)
     constant_tree = staticmethod(constant_tree)
     size = staticmethod(size)
+    model_rows = staticmethod(model_rows)
     normalise = staticmethod(normalise)
     assigned_path = staticmethod(root_path)
+    scores = staticmethod(scores)

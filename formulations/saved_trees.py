@@ -72,9 +72,27 @@ class _SavedMargin(_Saved):
         )
 
 
+class _SavedKernel(BaseModel):
+    model_config = ConfigDict(strict=True, allow_inf_nan=False, extra="forbid")
+    name: str
+    gamma: Annotated[float, Field(gt=0)]
+    degree: Annotated[int, Field(ge=1)]
+    coef0: float
+
+
+class _SavedKernelMargin(_SavedMargin):
+    kernel: _SavedKernel
+    support: list[list[float]]
+
+
 # A kind's own fields, in the order they are written in, are those that its model adds to _Saved.
-_SAVED: dict[str, type[_Saved]] = {"axis": _SavedAxis, "oblique": _SavedOblique, "margin": _SavedMargin}
-_MATRICES = ("a", "omega")
+_SAVED: dict[str, type[_Saved]] = {
+    "axis": _SavedAxis,
+    "oblique": _SavedOblique,
+    "margin": _SavedMargin,
+    "kernel_margin": _SavedKernelMargin,
+}
+_MATRICES = ("a", "omega", "support")
 _TYPES: dict[str, type] = {"feature": np.int64, "label": np.int64, "split": np.bool_}
 
 
@@ -103,7 +121,9 @@ def plain_labels(labels: Iterable[Any]) -> list[Any]:
 def to_dict(tree: Any) -> dict[str, Any]:
     """A fitted ``tree`` as plain Python data, fit for JSON."""
 
-    def plain(values: Any) -> list[Any]:
+    def plain(values: Any) -> Any:
+        if hasattr(values, "to_dict"):
+            return values.to_dict()
         return values.tolist() if isinstance(values, np.ndarray) else [list(record) for record in values]
 
     return {
@@ -148,7 +168,9 @@ def from_dict(data: Any) -> tuple[str, dict[str, Any]]:
     }
     for name in _own_fields(kind):
         try:
-            values[name] = _field(name, getattr(saved, name), len(saved.feature_names))
+            p = len(saved.feature_names)
+            columns = len(saved.support) if name == "omega" and isinstance(saved, _SavedKernelMargin) else p
+            values[name] = _field(name, getattr(saved, name), columns)
         except OverflowError:
             raise InvalidData(f"The saved tree is damaged: {name}: a number is too large.") from None
     return kind, values
@@ -201,9 +223,11 @@ def _names(names: list[str], named: bool | None) -> tuple[str, ...]:
     return UndecidedNames(names) if named is None else MadeUpNames(names)
 
 
-def _field(name: str, values: list[Any], p: int) -> Any:
+def _field(name: str, values: Any, p: int) -> Any:
     if name in _MATRICES:
         return _matrix(values, p)
+    if name == "kernel":
+        return values.model_dump()
     if name == "relabelled":
         return tuple(values)
     return np.array(values, dtype=_TYPES.get(name, float))

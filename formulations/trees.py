@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from . import saved_trees
 from .base import BoolArray, FloatArray, IntArray, Scaling
-from .errors import InvalidData
+from .errors import InvalidData, TreeNotAdmitted
 from .heap import children, parent, rightmost
+from .kernels import Kernel, KernelMap
 from .read_matrix import read_matrix
 from .replace_file import replace_text
 
@@ -51,7 +52,8 @@ def label_array(labels: Sequence[Any]) -> NDArray[Any]:
         if plain.tolist() == list(labels) and not (whole and plain.dtype.kind == "f"):
             return plain
     out = np.empty(len(labels), dtype=object)
-    out[:] = labels
+    for k, label in enumerate(labels):  # at once, numpy takes tuples for rows
+        out[k] = label
     return out
 
 
@@ -203,7 +205,7 @@ class Tree:
             Not a tree, a newer schema, or arrays that do not fit together.
         """
         kind, values = saved_trees.from_dict(data)
-        kinds: dict[str, type[Tree]] = {k.kind: k for k in (AxisTree, ObliqueTree, MarginTree)}
+        kinds: dict[str, type[Tree]] = {k.kind: k for k in (AxisTree, ObliqueTree, MarginTree, KernelTree)}
         return kinds[kind]._of_saved(values)
 
     @classmethod
@@ -394,7 +396,7 @@ class MarginTree(Tree):
         """Refuse arrays that do not fit together."""
         self._check_common()
         T = self.n_nodes
-        _require_shapes((self.omega, (T, len(self.feature_names))), (self.omega0, (T,)), (self.split, (T,)))
+        _require_shapes((self.omega, (T, self._n_columns())), (self.omega0, (T,)), (self.split, (T,)))
         _require_parents(self.split)
         _require_no_weights(self.omega, self.split)
         if any(not 1 <= r.node <= T for r in self.relabelled):
@@ -403,6 +405,9 @@ class MarginTree(Tree):
             )
         if len(self.classes) > 2:
             raise InvalidData(f"A margin tree has two classes, not {len(self.classes)}.")
+
+    def _n_columns(self) -> int:
+        return len(self.feature_names)
 
     @property
     def splits(self) -> BoolArray:
@@ -456,6 +461,80 @@ class MarginTree(Tree):
         W, w0 = self.weights(units)
         left = _linear_text(W[t - 1], self.feature_names, most)
         return f"{left} < {-w0[t - 1]:.6g}", f"{left} >= {-w0[t - 1]:.6g}"
+
+
+@dataclass(frozen=True, eq=False)
+class KernelTree(MarginTree):
+    """RE-SVM and OCTSVM with a kernel: the score of a node is Σ_j alpha_tj k(x_j, x) + omega_t0 over the support samples x_j.
+
+    ``scaling`` is a :class:`~octsvm.formulations.kernels.KernelMap`, which leads from a row in original units to its coordinates in
+    feature space; the samples that it needs are all that is kept of the training table.
+
+    Attributes
+    ----------
+    omega : ndarray of shape (T, r)
+        In coordinates of feature space; its norm is that of the model.
+    """
+
+    scaling: KernelMap
+
+    kind: ClassVar[str] = "kernel_margin"
+
+    def _n_columns(self) -> int:
+        return len(self.scaling.support)
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel with its parameters."""
+        return self.scaling.kernel
+
+    @property
+    def support(self) -> FloatArray:
+        """Support samples (r, p) in scaled units."""
+        return self.scaling.support
+
+    @property
+    def alpha(self) -> FloatArray:
+        """Coefficients (T, r) of the support samples in each node's score."""
+        return np.asarray(self.omega @ self.scaling.basis.T)
+
+    @classmethod
+    def _of_saved(cls, values: dict[str, Any]) -> Tree:
+        kernel, support = Kernel.from_dict(values.pop("kernel")), values.pop("support")
+        values["scaling"] = KernelMap.spanned_by(values["scaling"], kernel, support)
+        return super()._of_saved(values)
+
+    def weights(self, units: Units = "original") -> tuple[FloatArray, FloatArray]:
+        """None: a kernel's score is no weighted sum of the features.
+
+        Raises
+        ------
+        InvalidData
+            Always; ``alpha``, ``support`` and ``omega0`` say what the score is.
+        """
+        raise InvalidData(
+            f"The splits of this tree have no weights of features, as its kernel ({self.kernel.describe()}) is none of them: "
+            "a score is Σ_j alpha[t, j] k(support[j], x) + omega0[t], with tree.alpha, tree.support and tree.omega0."
+        )
+
+    def _condition(self, t: int, units: Units, most: int) -> tuple[str, str]:
+        used = int(np.count_nonzero(self.omega[t - 1] @ self.scaling.basis.T))
+        left = f"score({self.kernel.describe()}; {used} support samples)"
+        return f"{left} < {-self.omega0[t - 1]:.6g}", f"{left} >= {-self.omega0[t - 1]:.6g}"
+
+
+def margin_tree(
+    depth: int,
+    classes: tuple[Any, ...],
+    feature_names: tuple[str, ...],
+    scaling: Scaling,
+    omega: FloatArray,
+    omega0: FloatArray,
+    split: BoolArray,
+) -> MarginTree:
+    """A margin tree of the kind that ``scaling`` leads to: with a kernel's map a :class:`KernelTree`."""
+    kind = KernelTree if isinstance(scaling, KernelMap) else MarginTree
+    return kind(depth, classes, feature_names, scaling, omega, omega0, split)  # type: ignore[arg-type]
 
 
 def _branch_text(condition: str, below: list[str]) -> list[str]:
@@ -516,7 +595,17 @@ def _require_range(array: IntArray, low: int, high: int, what: str) -> None:
 
 
 def rescaled(tree: Any, scaling: Scaling) -> Any:
-    """The same oblique or margin tree, written for another scaling of the features (up to rounding)."""
+    """The same oblique or margin tree, written for another scaling of the features (up to rounding).
+
+    Of a tree with a kernel, its projection on the span of other support samples: the same on the table that they span.
+
+    Raises
+    ------
+    TreeNotAdmitted
+        One has a kernel that the other has not.
+    """
+    if isinstance(tree.scaling, KernelMap) or isinstance(scaling, KernelMap):
+        return _on_other_basis(tree, scaling)
     if np.array_equal(tree.scaling.low, scaling.low) and np.array_equal(tree.scaling.span, scaling.span):
         return tree
     W, constant = tree.weights("original")
@@ -524,3 +613,23 @@ def rescaled(tree: Any, scaling: Scaling) -> Any:
     if isinstance(tree, MarginTree):
         return replace(tree, omega=W * scaling.span, omega0=constant + shift, scaling=scaling)
     return replace(tree, a=W * scaling.span, b=constant - shift, scaling=scaling)
+
+
+def _on_other_basis(tree: MarginTree, scaling: Scaling) -> MarginTree:
+    """A tree with a kernel, in the coordinates of another map of the same space."""
+    if not isinstance(scaling, KernelMap) or not scaling.same_space(tree.scaling):
+        asked, has = _space(scaling), _space(tree.scaling)
+        also = ", on features of other ranges" if asked == has else ""
+        raise TreeNotAdmitted(
+            f"The tree's splits are made with {has}, and the model's with {asked}{also}. Give a tree that was fitted with "
+            "the model's kernel on its table, or none."
+        )
+    assert isinstance(tree.scaling, KernelMap)
+    if np.array_equal(tree.scaling.support, scaling.support):
+        return replace(tree, scaling=scaling)
+    there = tree.scaling.coordinates(scaling.support) @ tree.omega.T
+    return replace(tree, omega=there.T @ scaling.basis, scaling=scaling)
+
+
+def _space(scaling: Scaling) -> str:
+    return f"the kernel {scaling.kernel.describe()}" if isinstance(scaling, KernelMap) else "no kernel"

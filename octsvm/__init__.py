@@ -1,6 +1,6 @@
 """octsvm: solver-agnostic models of optimal classification trees that survive wrong labels.
 
-Four formulations ("oct", "oct_h", "re_svm", "octsvm") on Pyomo, assembled from constraint blocks, solved to a
+Five formulations ("oct", "oct_h", "re_svm", "octsvm", "moctsvm") on Pyomo, assembled from constraint blocks, solved to a
 checked tree. Importing this package loads neither Pyomo nor a solver; names are loaded when first used.
 """
 
@@ -17,6 +17,7 @@ _HOME = {
     "solve": "api",
     "fit_path": "parameter_grid",
     "register": "formulations.registry",
+    "register_kernel": "formulations.kernels",
     "plan": "solving.plan",
     "Plan": "solving.plan",
     "race": "diagnostics.race",
@@ -30,6 +31,7 @@ _HOME = {
     "OCTHClassifier": "estimators",
     "RESVMClassifier": "estimators",
     "OCTSVMClassifier": "estimators",
+    "MOCTSVMClassifier": "estimators",
     "relabelling_report": "relabelling",
     "relabelling_scores": "relabelling",
     "relabelling_path": "relabelling",
@@ -49,6 +51,7 @@ _HOME = {
     "AxisTree": "formulations.trees",
     "ObliqueTree": "formulations.trees",
     "MarginTree": "formulations.trees",
+    "KernelTree": "formulations.trees",
     "Evaluation": "formulations.base",
     "CertificateMismatch": "errors",
     "DatasetUnavailable": "errors",
@@ -102,13 +105,20 @@ if TYPE_CHECKING:
         UnknownSolver,
         UnsupportedProblem,
     )
-    from .estimators import OCTClassifier, OCTHClassifier, OCTSVMClassifier, RESVMClassifier
+    from .estimators import (
+        MOCTSVMClassifier,
+        OCTClassifier,
+        OCTHClassifier,
+        OCTSVMClassifier,
+        RESVMClassifier,
+    )
     from .exports import export_dict, export_graphviz, export_source, export_text
     from .files.read_solution import read_solution
     from .files.write import write
     from .formulations.base import Evaluation
+    from .formulations.kernels import register_kernel
     from .formulations.registry import register
-    from .formulations.trees import AxisTree, MarginTree, ObliqueTree, Tree
+    from .formulations.trees import AxisTree, KernelTree, MarginTree, ObliqueTree, Tree
     from .noise import flip_labels
     from .parameter_grid import fit_path
     from .plots import plot_regions, plot_relabelling_path, plot_trace, plot_tree

@@ -65,12 +65,12 @@ def show(tree: str, units: Any, most: int, as_text: bool, as_json: bool) -> int:
 
 
 def _header(tree: Tree, units: str) -> str:
-    kind = {"axis": "axis-parallel", "oblique": "oblique", "margin": "margin"}[tree.kind]
-    levels = tree.depth + (tree.kind == "margin")
+    kind = {"axis": "axis-parallel", "kernel_margin": "margin"}.get(tree.kind, tree.kind)
+    levels = tree.depth + tree.kind.endswith("margin")
     count = int(tree.splits.sum())
     lines = [
         f"{kind} tree, {levels} level{'' if levels == 1 else 's'} of splits, {count} split{'' if count == 1 else 's'}, "
-        f"{len(tree.feature_names)} features, {units} units",
+        f"{len(tree.feature_names)} features, {_space(tree, units)}",
         "classes: " + ", ".join(repr(c) for c in tree.classes),
     ]
     relabelled = getattr(tree, "relabelled", ())
@@ -81,6 +81,13 @@ def _header(tree: Tree, units: str) -> str:
             f"relabelled rows ({len(rows)}, counted among the training rows, not the table's): {shown}"
         )
     return "\n".join(lines)
+
+
+def _space(tree: Tree, units: str) -> str:
+    """What the splits are made in."""
+    from ..formulations.trees import KernelTree
+
+    return f"kernel {tree.kernel.describe()}" if isinstance(tree, KernelTree) else f"{units} units"
 
 
 def _picture(tree: Tree, t: int, units: Any, most: int, side: int | None, way: str) -> Picture:

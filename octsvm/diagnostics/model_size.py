@@ -80,8 +80,8 @@ def of_shape(formulation: str, n: int, p: int, k: int = 2, **params: Any) -> Siz
         raise InvalidParameter(f"k={k} classes need as many rows, and n={n}. Give k of at most n.")
     if form.binary_only and k > 2:
         raise InvalidParameter(
-            f"{formulation!r} separates two classes, and k={k}. Choose 'oct' or 'oct_h', or k=2 for one class against "
-            "the rest."
+            f"{formulation!r} separates two classes, and k={k}. Choose 'oct', 'oct_h' or 'moctsvm', or k=2 for one "
+            "class against the rest."
         )
     return _size(form, checked, Shape(n, p, k))
 
@@ -95,7 +95,7 @@ def of_table(formulation: str, X: Any, y: Any, *, scale: bool = True, **params: 
     """
     form = find_formulation(formulation)
     checked = form.Params.make(formulation, **params)
-    data = prepare(form, X, y, scale=scale)
+    data = prepare(form, X, y, scale=scale, params=checked)
     if data.K < 2:
         raise InvalidData(
             f"y holds one class only ({data.classes[0]!r}): the tree predicts it everywhere, and no model is built."
@@ -107,7 +107,7 @@ def _built(form: Formulation, params: Params, table: Data | Shape) -> BlockSize:
     """Of a formulation that does not state its size: that of a model, of a shape on random values."""
     if isinstance(table, Shape):
         X = np.random.default_rng(0).random((table.n, table.p))
-        table = prepare(form, X, np.arange(table.n) % table.K)
+        table = prepare(form, X, np.arange(table.n) % table.K, params=params)
     return counted(form.build(table, params, np.inf))
 
 
@@ -119,7 +119,7 @@ def _size(form: Formulation, params: Params, table: Data | Shape) -> Size:
     return Size(
         form.name,
         table.n,
-        table.p,
+        len(table.feature_names) if isinstance(table, Data) else table.p,
         table.K,
         problem,
         count.variables,

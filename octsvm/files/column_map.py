@@ -83,7 +83,7 @@ def text_of(
         "params": plain_params(info) if info else None,
         "data_digest": info.data.digest if info else None,
         "n": info.data.n if info else None,
-        "p": info.data.p if info else None,
+        "p": len(info.data.feature_names) if info else None,
         "versions": {k: known[k] for k in ("octsvm", "pyomo")},
     }
     start = json.dumps(head, indent=1, allow_nan=False, default=str).removesuffix("\n}")

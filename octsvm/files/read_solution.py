@@ -211,7 +211,9 @@ def _difference(side: ColumnMap, info: ModelInfo) -> str | None:
     """What of formulation, parameters and data is another in the column map."""
     if side.formulation != info.formulation:
         return f"its formulation is {side.formulation!r}, and this one's {info.formulation!r}"
-    ours, theirs = column_map.plain_params(info), side.params or {}
+    ours = column_map.plain_params(info)
+    # Files of earlier versions lack parameters that are new since.
+    theirs = type(info.params)().model_dump(mode="json") | (side.params or {})
     different = [k for k in {**ours, **theirs} if ours.get(k) != theirs.get(k)]
     if different:
         return ", ".join(f"{k}={theirs.get(k)!r} there and {ours.get(k)!r} here" for k in different)

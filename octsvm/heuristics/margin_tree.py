@@ -19,7 +19,7 @@ import numpy as np
 
 from ..formulations.base import BoolArray, Data, FloatArray, IntArray
 from ..formulations.margin_trees import norms
-from ..formulations.trees import MarginTree
+from ..formulations.trees import MarginTree, margin_tree
 from . import few_relabelled
 from .alternating_optimisation import Weighting, sweep
 from .axis_search import sample
@@ -509,7 +509,7 @@ def as_margin_tree(planes: Hyperplanes, data: Data, params: Any) -> MarginTree:
     depth = getattr(params, "depth", 0)
     # With ω = 0 there is no side to choose, and a split would only cost.
     split = planes.split & planes.omega.any(axis=1) if depth == 0 else planes.split
-    return MarginTree(
+    return margin_tree(
         depth,
         data.classes,
         data.feature_names,
