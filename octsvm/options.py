@@ -333,7 +333,7 @@ class SolveOptions:
     )
     callback: Callable[[Any], Any] | None = option(
         None,
-        "Called with :class:`octsvm.Progress`; return True to stop.",
+        "Called with :class:`octsvm.Progress`, on the thread of the call; return True to stop.",
         kind="callable, optional",
         where=frozenset((FIT, SOLVE, RACE)),
         check=_callback,
