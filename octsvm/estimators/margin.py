@@ -85,6 +85,15 @@ class RESVMClassifier(MarginClassifier):
         None is "compact"; see the page on the model.
     big_m : float, optional
         Used instead of the proved bound on scores.
+    kernel : None, "linear", "poly", "rbf", a registered name or callable
+        None: hyperplanes in the features themselves. A kernel: in its feature space, with norm "l2"; a callable takes
+        tables ``(n, p)`` and ``(m, p)`` scaled to [0, 1] and returns ``(n, m)``. See :func:`octsvm.register_kernel`.
+    gamma : "scale", "auto" or float
+        Of "poly" and "rbf", as in SVC; "scale" takes the variance of the scaled table, rows by their weights.
+    degree : int
+        Of "poly".
+    coef0 : float
+        Of "poly".
     {options}
     random_state : int, RandomState or None
         Seed of the solver and the heuristic; None is 0, so that fits can be repeated.
@@ -151,6 +160,8 @@ class OCTSVMClassifier(MarginClassifier):
         None is "compact"; see the page on the model.
     big_m : float, optional
         Used instead of the proved bound on scores.
+    kernel, gamma, degree, coef0
+        As for :class:`RESVMClassifier`.
     {options}
     random_state, warm_start, verbose, class_weight
         As for :class:`RESVMClassifier`.

@@ -47,6 +47,8 @@ CHECKED = [
     OCTHClassifier(**SHORTEST),
     RESVMClassifier(**SHORTEST),
     OCTSVMClassifier(max_depth=1, **SHORTEST),
+    RESVMClassifier(kernel="rbf", **SHORTEST),
+    OCTSVMClassifier(max_depth=1, kernel="poly", coef0=1.0, **SHORTEST),
 ]
 
 
