@@ -62,6 +62,11 @@ def tree_of(fitted: Any) -> Tree:
     for found in (fitted, getattr(fitted, "tree_", None), getattr(fitted, "tree", None)):
         if isinstance(found, Tree):
             return found
+    many = getattr(fitted, "estimators_", None)
+    if many is not None:
+        raise InvalidParameter(
+            f"This {type(fitted).__name__} holds {len(many)} trees, one in each of its estimators_. Pass one of those."
+        )
     raise InvalidParameter(
         f"A tree was expected, a Result, or a fitted classifier, not this {type(fitted).__name__}. "
         "Fit it first where it is a classifier."
