@@ -33,6 +33,7 @@ from .blocks.relabelling import relabelling_size
 from .blocks.rows import linear, model_builder
 from .blocks.sizes import BlockSize, Shape
 from .blocks.split import hyperplanes_size
+from .bounds.scores import ScoreCosts, ScoreProblem
 from .kernels import Gamma, KernelChoice, model_rows, refuse_l1
 from .params import Norm, Params
 from .registry import register
@@ -234,6 +235,19 @@ def constant_tree(data: Data, params: RESVMParams) -> MarginTree:
     return margin_trees.constant_margin_tree(data, 0)
 
 
+def scores(model: pyo.ConcreteModel) -> ScoreProblem | None:
+    """The model as a function of its scores, with the bounds of big-M; None where these are not the proved ones, or for l1."""
+    info: ModelInfo = model.info
+    data, params = info.data, info.params
+    assert isinstance(params, RESVMParams)
+    if params.norm != "l2" or info.big_m["scores"] < info.big_m["scores_proved"]:
+        return None
+    costs = ScoreCosts.of(data.X, data.sign, data.weights, params.c1, params.c2)
+    M = np.zeros(len(costs.X))
+    M[costs.group] = big_m.score_bound(info.big_m["weights"], big_m.farthest(data.X, params.norm))
+    return ScoreProblem(costs, -M, M)
+
+
 @register
 class RESVM(Formulation):
     """RE-SVM, as :mod:`octsvm.formulations.re_svm` says."""
@@ -258,3 +272,4 @@ class RESVM(Formulation):
     model_rows = staticmethod(model_rows)
     normalise = staticmethod(normalise)
     assigned_path = staticmethod(root_path)
+    scores = staticmethod(scores)

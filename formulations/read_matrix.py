@@ -6,7 +6,9 @@ module needs numpy only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+import datetime
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,7 +43,7 @@ def frame_of(X: Any) -> Frame | None:
     if hasattr(X, "iloc") and hasattr(X, "columns"):
         return Frame(list(X.columns), len(X), lambda j: X.iloc[:, j])
     if isinstance(X, np.ndarray) and X.dtype.names is not None and X.ndim == 1:
-        return Frame(list(X.dtype.names), len(X), lambda j: X[X.dtype.names[j]])
+        return Frame(list(X.dtype.names), len(X), lambda j: _unmasked(X[X.dtype.names[j]]))
     if isinstance(X, np.ndarray):
         return None
     if hasattr(X, "collect"):
@@ -64,11 +66,20 @@ def frame_of(X: Any) -> Frame | None:
 def _plain_column(column: Any) -> Any:
     """A column of polars or Arrow in numpy; with a missing value as objects, so that it is None and not a number."""
     missing = getattr(column, "null_count", 0)
+    if not (missing() if callable(missing) else missing):
+        # Whatever numpy has no type for is looked at value by value.
+        with contextlib.suppress(Exception):
+            found = column.to_numpy() if hasattr(column, "to_numpy") else np.asarray(column)
+            if found.ndim == 1:
+                return found
     values = getattr(column, "to_list", None) or getattr(column, "tolist", None) or column.to_pylist
-    if missing() if callable(missing) else missing:
-        return np.array([*values(), None], dtype=object)[:-1]
-    found = column.to_numpy() if hasattr(column, "to_numpy") else np.asarray(column)
-    return found
+    return np.array([*values(), None], dtype=object)[:-1]
+
+
+def _unmasked(column: Any) -> Any:
+    """A column of a masked array, with None where a value is masked."""
+    masked = np.ma.isMaskedArray(column) and bool(np.ma.getmaskarray(column).any())
+    return np.array([*column.tolist(), None], dtype=object)[:-1] if masked else column
 
 
 def read_matrix(X: Any, expected: Sequence[str] | None = None) -> tuple[NDArray[np.float64], tuple[str, ...]]:
@@ -107,6 +118,10 @@ def read_matrix(X: Any, expected: Sequence[str] | None = None) -> tuple[NDArray[
             "X is ragged: its rows have different lengths. Give every row the same number of values."
         ) from None
     if array.ndim != 2:
+        if isinstance(X, Mapping) or (len(array.shape) == 1 and len(array) and isinstance(array[0], Mapping)):
+            raise InvalidData("X holds its values by name, in no table. Pass pd.DataFrame(X).")
+        if hasattr(X, "__next__"):
+            raise InvalidData(f"X is a {type(X).__name__}, which hands out rows once only. Pass list(X).")
         hint = (
             "For one feature pass X.reshape(-1, 1), for one row X.reshape(1, -1)."
             if array.ndim == 1
@@ -184,9 +199,7 @@ def _read_column(column: Any, name: str, *, frame: bool, key: Any = None) -> NDA
             _refuse_missing(name, int(np.flatnonzero(np.asarray(column.isna()))[0]))
         return np.asarray(column, dtype=np.float64)
     if kind in "mM":
-        raise InvalidData(
-            f"Column {name!r} holds dates or durations. Turn it into a number first, e.g. days since a fixed date."
-        )
+        _refuse_times(name)
     if kind == "c":
         raise InvalidData(
             f"Column {name!r} holds complex numbers. Pass its real and imaginary parts as two columns."
@@ -211,6 +224,8 @@ def _read_column(column: Any, name: str, *, frame: bool, key: Any = None) -> NDA
             )
         if value is None or type(value).__name__ in ("NAType", "NaTType"):
             _refuse_missing(name, i)
+        if isinstance(value, (datetime.date, datetime.timedelta)):
+            _refuse_times(name)
         try:
             out[i] = float(value)
         except (TypeError, ValueError, OverflowError):
@@ -241,6 +256,12 @@ def _is_number(value: Any) -> bool:
     except (TypeError, ValueError):
         return False
     return True
+
+
+def _refuse_times(name: str) -> None:
+    raise InvalidData(
+        f"Column {name!r} holds dates or durations. Turn it into a number first, e.g. days since a fixed date."
+    )
 
 
 def _refuse_missing(name: str, row: int) -> None:

@@ -52,7 +52,8 @@ def label_array(labels: Sequence[Any]) -> NDArray[Any]:
         if plain.tolist() == list(labels) and not (whole and plain.dtype.kind == "f"):
             return plain
     out = np.empty(len(labels), dtype=object)
-    out[:] = labels
+    for k, label in enumerate(labels):  # at once, numpy takes tuples for rows
+        out[k] = label
     return out
 
 

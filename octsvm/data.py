@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import date, timedelta
+from decimal import Decimal
 from enum import Enum, EnumType, Flag
+from fractions import Fraction
+from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
@@ -25,7 +29,7 @@ def prepare(
         Naming the column, the row or the label that cannot be used.
     """
     matrix, names = read_matrix(X)
-    require_same_rows(X, y=y, weights=weights)
+    require_same_rows(X=X, y=y, weights=weights)
     classes, index = read_labels(y, len(matrix))
     w = read_weights(weights, len(matrix))
     if scale:
@@ -45,66 +49,113 @@ def prepare(
     return data if params is None else formulation.model_rows(data, params)
 
 
-def require_same_rows(X: Any, **others: Any) -> None:
-    """Refuse what belongs to a table of pandas and has its index in another order: rows go by position.
+def require_same_rows(**tables: Any) -> None:
+    """Refuse tables, labels and weights (by their names) whose pandas indices do not fit: rows go by position.
+
+    Indices fit where they are equal, or where one of them only counts the rows: that says nothing of which row is meant.
 
     Raises
     ------
     InvalidData
     """
-    for name, other in others.items():
-        if not (hasattr(X, "iloc") and hasattr(other, "iloc")) or len(X) != len(other):
+    indexed = [(name, t.index) for name, t in tables.items() if hasattr(t, "iloc") and hasattr(t, "index")]
+    for (name, one), (other, two) in combinations(indexed, 2):
+        if len(one) != len(two) or one.equals(two):
             continue
-        if not X.index.equals(other.index) and set(X.index) == set(other.index):
+        if set(one) == set(two):
             raise InvalidData(
-                f"X and {name} have the same index in different orders, and rows are matched by position. "
-                f"Pass {name}.loc[X.index], or .to_numpy() of both where the order is meant."
+                f"{name} and {other} have the same index in different orders, and rows are matched by position. "
+                f"Pass {other}.loc[{name}.index], or .to_numpy() of both where the order is meant."
             )
+        if not (_counts_rows(one) or _counts_rows(two)):
+            k = next(k for k, (a, b) in enumerate(zip(one, two, strict=True)) if not _same(a, b))
+            raise InvalidData(
+                f"The indices of {name} and {other} differ (row {k} is {one[k]!r} in {name} and {two[k]!r} in {other}), and "
+                f"rows are matched by position. Take both from one table, or pass .to_numpy() of both where the order is meant."
+            )
+
+
+def _counts_rows(index: Any) -> bool:
+    """Whether an index is 0, 1, 2, ..."""
+    return bool(index.dtype.kind in "iu" and (index.to_numpy() == np.arange(len(index))).all())
+
+
+def _same(a: Any, b: Any) -> bool:
+    return bool(a is b or a == b or (a != a and b != b))
 
 
 def read_labels(y: Any, n: int) -> tuple[tuple[Any, ...], IntArray]:
     """The distinct labels in order, and each row's index into them.
 
-    Labels may be strings, integers, booleans, floats or members of an Enum, of one kind. What does not sort is in the
-    order of its definition.
+    Labels may be whatever can be hashed and is of one kind: text, numbers, true/false, members of an Enum, dates, tuples,
+    objects of one class. What does not sort is in the order of its definition, or else of its first row.
 
     Raises
     ------
     InvalidData
     """
-    values = _label_list(y)
+    values = label_list(y)
     if len(values) != n:
         raise InvalidData(f"X has {n} rows and y has {len(values)} labels. Give one label a row.")
     for i, v in enumerate(values):
-        missing = v is None or type(v).__name__ in ("NAType", "NaTType") or (isinstance(v, float) and v != v)
-        if missing:
-            raise InvalidData(f"The label of row {i} is missing ({v!r}). Drop the row or give it a label.")
-        if isinstance(v, (int, float)) and not abs(v) <= 1e308:
-            raise InvalidData(
-                f"The label of row {i} is too large for a number of double precision ({str(v)[:20]})."
-            )
-        if not isinstance(v, (str, bool, int, float, Enum)):
-            raise InvalidData(
-                f"The label of row {i} is {v!r} ({type(v).__name__}); labels are strings, integers, booleans or floats."
-            )
+        _require_label(v, i)
     kinds = {_kind(v) for v in values}
     if len(kinds) > 1:
         raise InvalidData(
             f"y mixes {' and '.join(sorted(kinds))}. Give all labels one type, e.g. y = y.astype(str)."
         )
-    if kinds == {"numbers"}:
-        fractions = {v for v in values if isinstance(v, float) and v != int(v)}
-        if len(fractions) > 10:
-            raise InvalidData(
-                f"y holds {len(set(values))} different numbers, among them fractions such as {next(iter(fractions))!r}: it looks like a "
-                "measurement, and these trees predict classes. Cut it into classes first, e.g. y > y.median()."
-            )
-    classes = _in_order(set(values))
+    measured = {v for v in values if _is_measured(v)}
+    if len(measured) > 10:
+        raise InvalidData(
+            f"y holds {len(set(values))} different {kinds.pop()}, such as {next(v for v in values if v in measured)!r}: it looks "
+            "like a measurement, and these trees predict classes. Cut it into classes first, e.g. y > y.median()."
+        )
+    classes = _in_order(values)
     position = {c: k for k, c in enumerate(classes)}
     return classes, np.array([position[v] for v in values], dtype=np.int64)
 
 
-def _label_list(y: Any) -> list[Any]:
+def _require_label(v: Any, i: int) -> None:
+    """Refuse what is no label in row ``i``: missing, not finite, or not to be hashed."""
+    try:
+        hash(v)
+    except TypeError:
+        raise InvalidData(
+            f"The label of row {i} is {str(v)[:40]!r}, and a {type(v).__name__} can change, so that it names no class. Give one "
+            "label a row, of text, numbers or tuples."
+        ) from None
+    if v is None or type(v).__name__ in ("NAType", "NaTType") or _is_nan(v):
+        raise InvalidData(f"The label of row {i} is missing ({v!r}). Drop the row or give it a label.")
+    if isinstance(v, (int, float)) and not abs(v) <= 1e308:
+        raise InvalidData(
+            f"The label of row {i} is too large for a number of double precision ({str(v)[:20]})."
+        )
+
+
+def _is_nan(v: Any) -> bool:
+    try:
+        return bool(v != v)
+    except (TypeError, ValueError, ArithmeticError):  # of a signalling NaN: it is none of the others either
+        return True
+
+
+def _is_measured(v: Any) -> bool:
+    """Whether many different labels of the kind are no classes: fractions and points in time."""
+    if isinstance(v, (np.datetime64, np.timedelta64, date, timedelta)):
+        return True
+    return isinstance(v, (float, Decimal, Fraction)) and not isinstance(v, Enum) and v != int(v)
+
+
+def label_list(y: Any) -> list[Any]:
+    """The labels of a list, array, series or column of any library, as they are; numbers of numpy as those of Python.
+
+    Raises
+    ------
+    InvalidData
+        ``y`` does not say which label belongs to which row.
+    """
+    if hasattr(y, "nnz"):
+        raise InvalidData("y is a sparse matrix, and labels are a dense column. Pass y.toarray().ravel().")
     frame = frame_of(y)
     if frame is not None:
         if len(frame.keys) != 1:
@@ -117,29 +168,53 @@ def _label_list(y: Any) -> list[Any]:
         values = listed()
     elif hasattr(y, "__iter__") and not isinstance(y, (str, bytes, set, frozenset, dict, EnumType)):
         values = list(y)
+    elif hasattr(y, "__array__"):
+        values = np.asarray(y).tolist()
     if not isinstance(values, list):
         raise InvalidData(
             f"y is {str(y)[:40]!r}, a {type(y).__name__}, which does not say in order which label belongs to which row. "
             "Give a list or an array."
         )
-    if values and all(isinstance(v, (list, tuple)) and len(v) == 1 for v in values):
+    if values and all(type(v) is list and len(v) == 1 for v in values):
         values = [v[0] for v in values]
-    return [v.item() if isinstance(v, np.generic) and v.dtype.kind not in "mM" else v for v in values]
+    return [_plain(v) for v in values]
+
+
+def _plain(v: Any) -> Any:
+    if isinstance(v, np.longdouble) and v == float(v):
+        return float(v)
+    return v.item() if isinstance(v, np.generic) and v.dtype.kind not in "mM" else v
 
 
 def _kind(label: Any) -> str:
     if isinstance(label, Enum):
         return f"members of {type(label).__name__}"
-    return "text" if isinstance(label, str) else "true/false" if isinstance(label, bool) else "numbers"
+    return next(
+        (name for kind, name in _KINDS if isinstance(label, kind)), f"labels of type {type(label).__name__}"
+    )
 
 
-def _in_order(labels: set[Any]) -> tuple[Any, ...]:
+_KINDS: tuple[tuple[type | tuple[type, ...], str], ...] = (
+    (str, "text"),
+    (bool, "true/false"),
+    ((int, float), "numbers"),
+)
+
+
+def _in_order(values: list[Any]) -> tuple[Any, ...]:
+    """The distinct ``values``, sorted where they sort."""
+    labels = list(dict.fromkeys(values))
     if any(isinstance(v, Flag) for v in labels):
         return tuple(sorted(labels, key=lambda v: v.value))  # combinations have no place in the definition
     try:
-        return tuple(sorted(labels))
-    except TypeError:
-        return tuple(v for v in type(next(iter(labels))) if v in labels)
+        found = sorted(labels)
+        if all(a < b for a, b in pairwise(found)):  # sets, say, are ordered in part only
+            return tuple(found)
+    except (TypeError, ValueError, ArithmeticError):
+        pass
+    if labels and isinstance(labels[0], Enum):
+        return tuple(v for v in type(labels[0]) if v in labels)
+    return tuple(labels)
 
 
 def read_weights(weights: Any, n: int) -> FloatArray:

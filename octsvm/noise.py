@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .data import read_labels
+from .data import label_list, read_labels
 from .errors import InvalidData, InvalidParameter
 from .formulations.trees import label_array
 
@@ -38,8 +38,9 @@ def flip_labels(y: Any, share: float, seed: int = 0) -> NDArray[Any]:
         raise InvalidParameter(f"share={share!r} should be a number between 0 and 1.")
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
         raise InvalidParameter(f"seed={seed!r} should be a whole number, 0 or more.")
-    n = len(y) if hasattr(y, "__len__") else 0
-    classes, index = read_labels(y, n)
+    values = label_list(y)
+    n = len(values)
+    classes, index = read_labels(values, n)
     count = round(float(share) * n)
     if count and len(classes) < 2:
         raise InvalidData("y holds one class only, so there is no other label to flip to.")

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .data import read_labels, require_same_rows
+from .data import label_list, read_labels, require_same_rows
 from .errors import InvalidData, InvalidParameter
 from .exports import tree_of
-from .formulations.base import FloatArray, table_digest
+from .formulations.base import BoolArray, FloatArray, table_digest
 from .formulations.read_matrix import read_matrix
 from .formulations.trees import MarginTree, Relabelled, Tree, label_array
 from .result import Result
@@ -81,7 +81,7 @@ def relabelling_report(fitted: Any, X: Any, y: Any) -> pd.DataFrame:
 
     tree = tree_of(fitted)
     matrix, _ = read_matrix(X, tree.feature_names)
-    require_same_rows(X, y=y)
+    require_same_rows(X=X, y=y)
     classes, index_y = read_labels(y, len(matrix))
     records = tree.relabelled if isinstance(tree, MarginTree) else ()
     result = fitted if isinstance(fitted, Result) else getattr(fitted, "result_", None)
@@ -104,7 +104,19 @@ def relabelling_report(fitted: Any, X: Any, y: Any) -> pd.DataFrame:
     index = getattr(result, "index", None)
     names = None if index is None else [index[r.row] for r in records]
     frame = pd.DataFrame(rows, columns=COLUMNS, index=names)
+    if label_array(tree.classes).dtype == object:
+        for name in ("given", "believed", "predicted"):
+            frame[name] = _column(label_array([row[COLUMNS.index(name)] for row in rows])).set_axis(
+                frame.index
+            )
     return frame if rows else frame.astype(NUMBERS)
+
+
+def _column(labels: np.ndarray) -> pd.Series:
+    """Labels as a column; pandas would make text of members of a StrEnum, and integers of those of an IntEnum."""
+    import pandas as pd
+
+    return pd.Series(labels, dtype=object if labels.dtype == object else None)
 
 
 def _require_training_table(
@@ -213,7 +225,8 @@ def suspect_rows(
     from sklearn.model_selection import ParameterGrid
     from sklearn.utils.parallel import Parallel, delayed
 
-    require_same_rows(X, y=y)
+    require_same_rows(X=X, y=y)
+    y = label_list(y)
     classes, position = read_labels(y, len(y))
     grid = list(ParameterGrid(param_grid))
     if not grid:
@@ -226,7 +239,7 @@ def suspect_rows(
     against = np.sum([f[0] for f in fits], axis=0)
     frame = pd.DataFrame(
         {
-            "given": label_array(classes)[position],
+            "given": _column(label_array(classes)[position]),
             "trees": len(grid),
             "against": against,
             "relabelled": np.sum([f[1] for f in fits], axis=0),
@@ -238,11 +251,18 @@ def suspect_rows(
     return frame
 
 
+def _against(estimator: Any, X: Any, y: Any) -> BoolArray:
+    """Which rows the fitted ``estimator`` predicts otherwise than ``y``."""
+    return np.array(
+        [p != g for p, g in zip(estimator.predict(X).tolist(), label_list(y), strict=True)], dtype=bool
+    )
+
+
 def _disagreement(estimator: Any, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
     estimator.fit(X, y)
     relabelled = np.zeros(len(y), dtype=np.int64)
     relabelled[estimator.relabelled_["row"].unique()] = 1
-    return (estimator.predict(X) != np.asarray(y)).astype(np.int64), relabelled
+    return _against(estimator, X, y).astype(np.int64), relabelled
 
 
 def relabelling_path(
@@ -315,7 +335,7 @@ def _at_price(model: Any, price: float, X: Any, y: Any, flipped: Any) -> dict[st
     line = {
         "c2": price,
         "relabelled": model.relabelled_["row"].nunique(),
-        "against": int((model.predict(X) != np.asarray(y)).sum()),
+        "against": int(_against(model, X, y).sum()),
         "splits": int(model.tree_.splits.sum()),
         "objective": result.objective,
         "bound": result.bound,

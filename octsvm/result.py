@@ -84,6 +84,8 @@ class Progress:
         No tree of the model is better.
     rounds, nodes : int
         Solves of the (refined) model so far, and branch-and-bound nodes in all of them.
+    phase : str
+        What goes on: "start heuristics", "building", "reading", "compiling", "solving" or "checking".
     """
 
     seconds: float
@@ -91,6 +93,7 @@ class Progress:
     bound: float
     rounds: int
     nodes: int
+    phase: str = "solving"
 
 
 @dataclass(frozen=True, eq=False)

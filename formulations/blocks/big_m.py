@@ -17,13 +17,18 @@ SLACK = 1e-6
 
 def farthest(X: FloatArray, norm: str = "l2") -> FloatArray:
     """max_h ‖x_i - x_h‖_* for every row (n,), in the dual of ``norm`` ("l2": Euclidean, "l1": maximum norm)."""
-    n = len(X)
-    out = np.zeros(n)
-    chunk = max(1, int(4e6 // max(1, X.size)))
+    if norm == "l1":  # the farthest value of a feature is its least or its greatest
+        return np.maximum(X - X.min(axis=0), X.max(axis=0) - X).max(axis=1, initial=0.0)
+    n, out = len(X), np.zeros(len(X))
+    # Centred, no row is longer than the largest distance, of which the farthest row of any is half away at least.
+    X = X - X.mean(axis=0)
+    squares = (X**2).sum(axis=1)
+    chunk = max(1, int(4e6 // max(1, n)))
     for first in range(0, n, chunk):
-        difference = np.abs(X[first : first + chunk, None, :] - X[None, :, :])
-        distance = np.sqrt((difference**2).sum(axis=2)) if norm == "l2" else difference.max(axis=2)
-        out[first : first + chunk] = distance.max(axis=1)
+        part = X[first : first + chunk]
+        # ‖x_h‖² - 2 x_i'x_h says which row is farthest; the difference itself says how far.
+        other = X[(squares - 2 * (part @ X.T)).argmax(axis=1)]
+        out[first : first + chunk] = np.sqrt(((part - other) ** 2).sum(axis=1))
     return out
 
 

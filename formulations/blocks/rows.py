@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,8 +13,55 @@ from typing import Any
 from pyomo.core.expr import LinearExpression, MonomialTermExpression
 
 
+class Abandoned(BaseException):
+    """The model is not to be made to its end."""
+
+
+class _Beat(threading.local):
+    """What is called between the rows that this thread makes, and how many it made."""
+
+    call: Callable[[], None] | None = None
+    rows = 0
+
+
+_beat = _Beat()
+ROWS_PER_BEAT = 200
+PYOMO = logging.getLogger("pyomo.core")
+
+
+@contextmanager
+def between_rows(call: Callable[[], None]) -> Iterator[None]:
+    """Call ``call`` now and then while this thread makes rows, which takes seconds in large models.
+
+    It may raise :class:`Abandoned`, and nothing else.
+    """
+    before, _beat.call = _beat.call, call
+    try:
+        yield
+    finally:
+        _beat.call = before
+        PYOMO.removeFilter(_not_abandoned)
+
+
+def _not_abandoned(record: logging.LogRecord) -> bool:
+    """Whether a record of Pyomo's is about anything else than a model that was abandoned: it takes that for an error."""
+    return not (isinstance(record.args, tuple) and Abandoned.__name__ in record.args)
+
+
+def _count_row() -> None:
+    if _beat.call is not None:
+        _beat.rows += 1
+        if _beat.rows % ROWS_PER_BEAT == 0:
+            try:
+                _beat.call()
+            except Abandoned:
+                PYOMO.addFilter(_not_abandoned)  # until the caller has it
+                raise
+
+
 def linear(coefs: list[float], variables: list, constant: float = 0.0) -> LinearExpression:
     """Σ coefs·variables + constant as one flat expression (the fastest form that Pyomo builds and compiles)."""
+    _count_row()
     return LinearExpression(constant=constant, linear_coefs=coefs, linear_vars=variables)
 
 
@@ -24,6 +72,7 @@ def term(coef: float, variable: Any) -> MonomialTermExpression:
 
 def sum_of(*terms: MonomialTermExpression) -> LinearExpression:
     """The sum of ``terms`` as one flat expression; for rows that share their terms with others."""
+    _count_row()
     return LinearExpression(list(terms))
 
 

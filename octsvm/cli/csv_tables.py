@@ -1,4 +1,4 @@
-"""Tables by name: a CSV file, a data set that scikit-learn brings along, or a generated one."""
+"""Tables by name: a file (CSV, Excel, Parquet), a data set that scikit-learn brings along, or a generated one."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import difflib
 import io
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..errors import InvalidData
-from ..formulations.read_file import read_text_bytes
+from ..errors import InvalidData, MissingPackage
+from .table_files import Content, read_content
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -115,7 +115,7 @@ class CsvTable:
 def load(
     name: str, *, label: str | None = None, separator: str = ",", decimal: str = ".", seed: int = 0
 ) -> CsvTable:
-    """The table called ``name``: one of :data:`BUILT_IN`, or a CSV file with a header line.
+    """The table called ``name``: one of :data:`BUILT_IN`, or a file (:func:`read_table`).
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def load(
         Naming the file and, where there is one, the line.
     """
     if name not in BUILT_IN:
-        return read_csv(name, label=label, separator=separator, decimal=decimal)
+        return read_table(name, label=label, separator=separator, decimal=decimal)
     if label is not None and label != "class":
         raise InvalidData(
             f"{name}: there is no label column {label!r}: built-in data have their labels in 'class'. Leave it out."
@@ -142,7 +142,7 @@ def load(
     return _toy(seed) if name == "toy" else _bundled(name)
 
 
-def read_csv(
+def read_table(
     path: str | Path,
     *,
     label: str | None = None,
@@ -150,15 +150,17 @@ def read_csv(
     decimal: str = ".",
     labelled: bool = True,
 ) -> CsvTable:
-    """Read a CSV file with a header line; ``labelled=False`` takes every column as a feature.
+    """Read a table from a file: CSV with a header line, or a format that pandas reads.
+
+    ``labelled=False`` takes every column as a feature, but for ``label``. The separator and the decimal sign are those of CSV.
 
     Raises
     ------
     InvalidData
         Naming the file and, where there is one, the line.
+    MissingPackage
+        pandas needs a package for this format.
     """
-    import pandas as pd
-
     separator = {"\\t": "\t", "tab": "\t"}.get(separator, separator)  # as shells and people write it
     if len(separator) != 1 or separator in '"\r\n':
         raise InvalidData(f"The separator {separator!r} should be one character, such as ',' or ';', or tab.")
@@ -167,41 +169,110 @@ def read_csv(
             f"The decimal sign {decimal!r} should be '.' or ',', and another one than the separator {separator!r}."
         )
     name = str(path)
-    text = _text(name)
+    content = _content(name)
+    read = (
+        _of_frame(name, content)
+        if content.frame is not None
+        else _of_text(name, content.text, separator, decimal)
+    )
+    header = list(read.frame.columns)
+    _require_columns(name, header, label, separator, labelled)
+    if not len(read.frame):
+        raise InvalidData(f"{name}: the table has a header line and no rows. Add rows below line 1.")
+    remarks = (*content.remarks, *_remarks(name, header))
+    if not labelled and label is None:
+        return CsvTable(name, read.frame, None, None, read.lines, remarks)
+    chosen = header[-1] if label is None else label
+    y, written = read.labels(header.index(chosen))
+    return CsvTable(name, read.frame.drop(columns=[chosen]), y, chosen, read.lines, remarks, written)
+
+
+class _Read(NamedTuple):
+    """A table, the line of each row, and its labels as they stand in a column: what they are, and how they are written."""
+
+    frame: pd.DataFrame
+    lines: Sequence[int] | None
+    labels: Callable[[int], tuple[Any, list[str]]]
+
+
+def _of_text(name: str, text: str, separator: str, decimal: str) -> _Read:
+    import pandas as pd
+
     header, lines = _scan(name, text, separator)
+    if not lines:  # said behind what is wrong with the header
+        return _Read(pd.DataFrame(columns=header), lines, lambda place: ([], []))
+    # Labels are read as pandas reads them; a text such as "NA" counts as missing there.
+    frame = pd.read_csv(io.StringIO(text), sep=separator, decimal=decimal, index_col=False, low_memory=False)
+    frame.columns = pd.Index(header)
+
+    def labels(place: int) -> tuple[Any, list[str]]:
+        cells = pd.read_csv(
+            io.StringIO(text), sep=separator, usecols=[place], dtype=str, index_col=False
+        ).iloc[:, 0]
+        written = [c.strip() for c in cells.fillna("").tolist()]
+        if decimal != ".":
+            written = [c.replace(decimal, ".") for c in written]
+        return _plain_labels(frame.iloc[:, place], cells, written), written
+
+    return _Read(frame, lines, labels)
+
+
+def _of_frame(name: str, content: Content) -> _Read:
+    import numpy as np
+    import pandas as pd
+
+    frame = content.frame.reset_index(drop=True)  # type: ignore[union-attr]
+    header = [str(c).strip() for c in frame.columns]
+    _require_distinct(name, header)
+    frame.columns = pd.Index(header)
+
+    from ..formulations.trees import label_array
+
+    def labels(place: int) -> tuple[Any, list[str]]:
+        column = frame.iloc[:, place]
+        values = column.tolist()
+        missing = column.isna().to_numpy()
+        written = ["" if m else str(v).strip() for v, m in zip(values, missing, strict=True)]
+        kinds = {type(v) for v, m in zip(values, missing, strict=True) if not m}
+        if str in kinds and len(kinds) > 1:  # as in CSV, 1 and 3A are both text
+            return np.array(
+                [None if m else c for c, m in zip(written, missing, strict=True)], dtype=object
+            ), written
+        return label_array(values), written
+
+    features = frame.copy()
+    for name_of in header:
+        features[name_of] = _as_numbers(frame[name_of])
+    return _Read(features, range(2, len(frame) + 2) if content.in_rows else None, labels)
+
+
+def _as_numbers(column: pd.Series) -> pd.Series:
+    """Numbers that are held as text, as numbers; in CSV all of them are text."""
+    import pandas as pd
+
+    if column.dtype.kind in "biufmM":
+        return column
+    with contextlib.suppress(ValueError, TypeError):
+        return pd.to_numeric(column)
+    return column.infer_objects()
+
+
+def _require_columns(name: str, header: list[str], label: str | None, separator: str, labelled: bool) -> None:
     if labelled and len(header) < 2:
-        others = [s for s in (";", "\t", "|", ",") if s != separator and s in header[0]]
+        others = [s for s in (";", "\t", "|", ",") if s != separator and header and s in header[0]]
         cure = (
             f"Its header line holds {others[0]!r}: is that what separates the columns? Then say so (--separator)."
             if others
             else f"Separate the columns by {separator!r}: features first, the label last."
         )
         raise InvalidData(
-            f"{name}, line 1: the table has a single column, {header[0]!r}, and needs features and a label. {cure}"
+            f"{name}, line 1: the table has a single column, {''.join(header)!r}, and needs features and a label. {cure}"
         )
     if label is not None and label not in header:
         raise InvalidData(
             f"{name}, line 1: there is no label column {label!r}.{_nearest(label, header)} Its columns are: "
             f"{_some(header)}."
         )
-    if not lines:
-        raise InvalidData(f"{name}: the table has a header line and no rows. Add rows below line 1.")
-    # Labels are read as pandas reads them; a text such as "NA" counts as missing there.
-    frame = pd.read_csv(io.StringIO(text), sep=separator, decimal=decimal, index_col=False, low_memory=False)
-    frame.columns = pd.Index(header)
-    remarks = _remarks(name, header)
-    if not labelled and label is None:
-        return CsvTable(name, frame, None, None, lines, remarks)
-    chosen = header[-1] if label is None else label
-    place = header.index(chosen)
-    cells = pd.read_csv(io.StringIO(text), sep=separator, usecols=[place], dtype=str, index_col=False).iloc[
-        :, 0
-    ]
-    written = [
-        c.strip().replace(decimal, ".") if decimal != "." else c.strip() for c in cells.fillna("").tolist()
-    ]
-    y = _plain_labels(frame[chosen], cells, written)
-    return CsvTable(name, frame.drop(columns=[chosen]), y, chosen, lines, remarks, written)
 
 
 def _plain_labels(y: pd.Series, cells: pd.Series, written: list[str]) -> Any:
@@ -226,10 +297,10 @@ def _like(cell: str, value: Any, classes: Sequence[Any]) -> Any:
     return value
 
 
-def _text(name: str) -> str:
+def _content(name: str) -> Content:
     path = Path(name)
     try:
-        raw = read_text_bytes(path)
+        return read_content(name)
     except FileNotFoundError:
         close = difflib.get_close_matches(name, [*BUILT_IN, *_beside(path)], n=1, cutoff=0.6)
         hint = f" Did you mean {close[0]!r}?" if close else ""
@@ -240,27 +311,11 @@ def _text(name: str) -> str:
         raise InvalidData(
             f"{name}: this is a directory. Give the path of a CSV file{_csv_inside(path)}."
         ) from None
+    except (InvalidData, MissingPackage):
+        raise
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise InvalidData(f"{name}: the file cannot be read: {reason}.") from None
-    try:
-        text = raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = raw[: error.start].count(b"\n") + 1
-        raise InvalidData(
-            f"{name}, line {line}: the byte 0x{raw[error.start]:02x} is not UTF-8. Save the file as CSV in UTF-8 "
-            f"(for a file in Latin-1: iconv -f latin1 -t utf-8 {path.name} > new.csv)."
-        ) from None
-    if "\0" in text:
-        line = text[: text.index("\0")].count("\n") + 1
-        raise InvalidData(
-            f"{name}, line {line}: the file holds a zero byte, so it is not a text file. Save it as CSV in UTF-8."
-        )
-    if not text.strip():
-        raise InvalidData(
-            f"{name}: the file is empty. It needs a header line with the columns' names, then one line a row."
-        )
-    return text
 
 
 def _scan(name: str, text: str, separator: str) -> tuple[list[str], list[int]]:
@@ -288,12 +343,16 @@ def _scan(name: str, text: str, separator: str) -> tuple[list[str], list[int]]:
             f"{name}, line {last + 1}: the line cannot be read as CSV ({error}). Is a quotation mark left open, here or "
             "further up?"
         ) from None
+    _require_distinct(name, header)
+    return [c or f"Unnamed: {j}" for j, c in enumerate(header)], lines
+
+
+def _require_distinct(name: str, header: Sequence[str]) -> None:
     twice = next((c for c in header if c and header.count(c) > 1), None)
     if twice is not None:
         raise InvalidData(
             f"{name}, line 1: two columns are called {twice!r}. Give every column a name of its own."
         )
-    return [c or f"Unnamed: {j}" for j, c in enumerate(header)], lines
 
 
 def _remarks(name: str, header: Sequence[str]) -> tuple[str, ...]:

@@ -46,7 +46,7 @@ def predict(tree: str, table: str, **options: Any) -> int:
         shared.require_writable(out)
     fitted = shared.read_tree(tree)
     form = {name: options[name] for name in ("label", "separator", "decimal")}
-    data = tables.read_csv(table, labelled=False, **form)
+    data = tables.read_table(table, labelled=False, **form)
     if rest is not None and data.y is not None:
         data = tables.against_rest(data, rest)
     data.check_cells(fitted.feature_names)

@@ -16,8 +16,11 @@ if TYPE_CHECKING:
     from ..result import Progress
 
 
+FIRST, SILENCE = 1.0, 5.0  # seconds until there is a line, and without news, where there is no terminal
+
+
 class SolveProgress:
-    """Progress on stderr: one line that changes on a terminal, else a new line when there is news."""
+    """Progress on stderr: one line that changes on a terminal, else a new line when there is news, or none for a while."""
 
     def __init__(self, quiet: bool, label: str = "") -> None:
         self.quiet = quiet
@@ -51,7 +54,7 @@ class SolveProgress:
         seconds = time.monotonic() - self.began
         p = self.last
         if p is None:
-            return f"{self.label}{seconds:7.1f} s  building the model"
+            return f"{self.label}{seconds:7.1f} s  preparing"
         from ..result import relative_gap
 
         if math.isfinite(p.incumbent):
@@ -59,16 +62,27 @@ class SolveProgress:
             gap = f"{relative_gap(p.incumbent, p.bound):.2%}"
         else:
             tree, gap = "no tree yet", "-"
-        return f"{self.label}{seconds:7.1f} s  {tree}  bound {p.bound:.6g}  gap {gap}  rounds {p.rounds}  nodes {p.nodes}"
+        known = f"{tree}  bound {p.bound:.6g}  gap {gap}"
+        more = f"rounds {p.rounds}  nodes {p.nodes}" if p.phase == "solving" else p.phase
+        return f"{self.label}{seconds:7.1f} s  {known}  {more}"
 
     def _tick(self) -> None:
         while not self._done.wait(0.3):
+            if not self.terminal:
+                self._break_silence()
+                continue
             text = self._state()
             click.echo("\r" + text.ljust(self.width), err=True, nl=False)
             self.width = len(text)
 
+    def _break_silence(self) -> None:
+        now = time.monotonic()
+        if now - max(self.began, self.written) >= (SILENCE if math.isfinite(self.written) else FIRST):
+            self.written = now
+            say(self._state())
+
     def __enter__(self) -> SolveProgress:
-        if self.terminal:
+        if not self.quiet:
             self._ticker = threading.Thread(target=self._tick, daemon=True)
             self._ticker.start()
         return self

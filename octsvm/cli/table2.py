@@ -90,6 +90,9 @@ def table2(ctx: click.Context, **options: Any) -> int:
                 f"{name} stands before {ctx.invoked_subcommand}. Put it behind: octsvm table2 {ctx.invoked_subcommand} {name}."
             )
         return OK
+    from ..experiments.report import require_packages
+
+    require_packages()  # before the run, not after it
     code, store, out, content = _run(options)
     if code != OK:
         return code
@@ -205,7 +208,7 @@ def report(cells: str, out: str) -> int:
 
 def _report(cells: str | Path, out: str | Path) -> list[str]:
     """Write the report; its files to read."""
-    from ..experiments.report import write_report  # type: ignore[import-not-found,unused-ignore]
+    from ..experiments.report import write_report
 
     return [str(path) for path in write_report(cells, out) if path.suffix in (".html", ".md")]
 

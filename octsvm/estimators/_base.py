@@ -1,4 +1,4 @@
-"""What the four classifiers share: fit through octsvm.fit, and predictions through the fitted tree."""
+"""What the five classifiers share: fit through octsvm.fit, and predictions through the fitted tree."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import re
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -16,19 +15,18 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from .. import api
-from ..data import read_labels, read_weights, require_same_rows
+from ..data import label_list, read_labels, read_weights, require_same_rows
 from ..errors import InvalidData, InvalidParameter, NoValues, TreeNotAdmitted
 from ..formulations.base import BoolArray, FloatArray, IntArray, table_digest
 from ..formulations.registry import formulation as find_formulation
 from ..options import ESTIMATOR, declarations, parameters, with_options
 from ..relabelling import relabelling_report
-from ._compat import validate_data
 from ._decision_paths import decision_paths, levels
 from ._rows import condense, for_given_rows
+from ._tables import read_rows, read_training
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -40,12 +38,10 @@ OURS = {"random_state": None, "warm_start": False, "verbose": False, "class_weig
 
 
 class TreeClassifier(ClassifierMixin, BaseEstimator):
-    """A classifier around one formulation; see the four classes for parameters and attributes."""
+    """A classifier around one formulation; see the five classes for parameters and attributes."""
 
     formulation: ClassVar[str] = ""
-    own_parameters: ClassVar[dict[str, Any]] = (
-        OURS  # those that are neither the model's nor options of a solve
-    )
+    own_parameters: ClassVar[dict[str, Any]] = OURS  # neither the model's nor options of a solve
 
     tree_: Any
     result_: Any
@@ -75,7 +71,7 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
         X : array-like of shape (n, p)
             Finite numbers in any units; they are scaled to [0, 1] on these rows, and the scaling is kept.
         y : array-like of shape (n,)
-            Labels: strings, integers or booleans.
+            Labels: text, integers, booleans, or whatever else can be hashed and is of one kind.
         sample_weight : array-like of shape (n,), optional
             Weight of each row's errors. A row of weight zero is left out; a whole number counts like that many
             equal rows (but for ``min_samples_leaf``, which counts rows).
@@ -96,10 +92,8 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
             where the solver's answer does not hold outside the solver: then ``result_.status`` is "unverified".
         """
         index = tuple(X.index) if hasattr(X, "iloc") else None
-        require_same_rows(X, y=y, sample_weight=sample_weight)
-        matrix, labels = validate_data(self, X, _without_members(y), dtype=np.float64)
-        check_classification_targets(labels)
-        classes, position = np.unique(labels, return_inverse=True)
+        require_same_rows(X=X, y=y, sample_weight=sample_weight)
+        matrix, labels, classes, position = read_training(self, X, y)
         self._require_classes(classes)
         if self._fit_many(matrix, classes, position, sample_weight):
             return self
@@ -189,13 +183,17 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
             return int(state)
         return int(check_random_state(state).randint(2**31 - 1))
 
-    def _weights(self, sample_weight: Any, classes: NDArray[Any], position: IntArray) -> FloatArray:
+    @staticmethod
+    def _read_weights(sample_weight: Any, n: int) -> FloatArray:
         try:
-            weights = read_weights(sample_weight, len(position))
+            return read_weights(sample_weight, n)
         except InvalidData as error:
             raise InvalidData(
                 re.sub(r"^weights\b|\bweights(?= has| must|=)", "sample_weight", str(error))
             ) from None
+
+    def _weights(self, sample_weight: Any, classes: NDArray[Any], position: IntArray) -> FloatArray:
+        weights = self._read_weights(sample_weight, len(position))
         asked = self.class_weight  # type: ignore[attr-defined]
         if asked is None:
             return weights
@@ -228,8 +226,7 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
 
     def _rows_of(self, X: Any) -> FloatArray:
         self._require_one_tree()
-        matrix: FloatArray = validate_data(self, X, reset=False, dtype=np.float64)
-        return matrix
+        return read_rows(self, X)
 
     def _positions(self) -> IntArray:
         """Index into ``classes_`` of each of the tree's classes."""
@@ -240,6 +237,27 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
         """Labels (m,) of the rows of ``X (m, p)``: those of the leaves that :meth:`apply` names."""
         M = self._rows_of(X)
         return np.asarray(self.classes_[self._positions()[self.tree_.predict_index(M)]])
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Share of the rows of ``X (m, p)``, weighted by ``sample_weight (m,)``, whose label in ``y (m,)`` is predicted.
+
+        Raises
+        ------
+        InvalidData
+            X, y or the weights cannot be used, or do not fit together; labels of another kind than those of the fit.
+        """
+        require_same_rows(X=X, y=y, sample_weight=sample_weight)
+        predicted = self.predict(X).tolist()
+        values = label_list(y)
+        given, index = read_labels(values, len(predicted))
+        known = set(self.classes_.tolist())
+        if not known & set(given) and isinstance(given[0], str) != isinstance(next(iter(known)), str):
+            raise InvalidData(
+                f"y holds labels such as {given[0]!r}, and the classifier knows {', '.join(map(repr, self.classes_.tolist()))}. "
+                "Pass the labels in the form they had when it was fitted."
+            )
+        right = [p == given[k] for p, k in zip(predicted, index, strict=True)]
+        return float(np.average(right, weights=self._read_weights(sample_weight, len(right))))
 
     def apply(self, X: Any) -> IntArray:
         """The leaf (m,) of each row of ``X (m, p)``, by its heap number.
@@ -329,27 +347,6 @@ def _initialiser(cls: type[TreeClassifier]) -> Callable[..., None]:
     initialise.__signature__ = signature  # type: ignore[attr-defined]
     initialise.__name__, initialise.__qualname__ = "__init__", f"{cls.__qualname__}.__init__"
     return initialise
-
-
-def _without_members(y: Any) -> Any:
-    """Labels for scikit-learn, which makes text of an Enum's members in a list, and knows none that is neither text nor number.
-
-    Raises
-    ------
-    InvalidData
-    """
-    keeps = getattr(getattr(y, "dtype", None), "kind", "") == "O"
-    values = list(y) if keeps or isinstance(y, (list, tuple)) else []
-    members = [v for v in values if isinstance(v, Enum)]
-    if not members or (keeps and all(isinstance(v, str) for v in values)):
-        return y
-    if all(isinstance(v, int) for v in values):
-        return np.array([int(v) for v in values])
-    cure = "np.array(y, dtype=object)" if isinstance(members[0], str) else "[label.name for label in y]"
-    raise InvalidData(
-        f"scikit-learn does not keep labels such as {members[0]!r}, members of {type(members[0]).__name__}, as they are. "
-        f"Pass {cure} here and to predict's metrics, or use octsvm.fit."
-    )
 
 
 def _in_our_names(message: str) -> str:

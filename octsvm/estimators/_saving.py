@@ -14,7 +14,7 @@ from ..errors import InvalidData
 from ..formulations.kernels import kernel_name
 from ..formulations.read_file import read_text_bytes
 from ..formulations.replace_file import replace_text
-from ..formulations.trees import Tree
+from ..formulations.trees import Tree, label_array
 from ..relabelling import COLUMNS
 from ._decision_paths import levels
 
@@ -116,8 +116,8 @@ def _restored(cls: Any, data: Mapping[str, Any]) -> Any:
     tree = Tree.from_dict(data["tree"])
     if not isinstance(tree, estimator.tree_class()):
         raise InvalidData(f"The saved classifier is damaged: its tree is of the kind {tree.kind!r}.")
-    classes = np.asarray(data["classes"])
-    if classes.ndim != 1 or not set(tree.classes) <= set(classes.tolist()):
+    classes = label_array(list(data["classes"]))
+    if not set(tree.classes) <= set(classes.tolist()):
         raise InvalidData("The saved classifier is damaged: its tree predicts classes that it does not list.")
     weights = np.array(data["node_weights"], dtype=float)
     fit = weights.shape == (2 ** levels(tree) - 1, len(classes)) and np.isfinite(weights).all()

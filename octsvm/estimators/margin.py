@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from ..errors import InvalidData, InvalidParameter
 from ..formulations.base import FloatArray, IntArray
 from ._base import OURS, TreeClassifier
-from ._compat import validate_data
 from ._decision_paths import decision_paths, leaf_scores
 from ._many_classes import decisions, fit_all
+from ._tables import read_rows
 
 
 class MarginClassifier(TreeClassifier):
@@ -62,7 +62,7 @@ class MarginClassifier(TreeClassifier):
         super()._require_one_tree()
 
     def _many_scores(self, X: Any) -> FloatArray:
-        matrix = validate_data(self, X, reset=False, dtype=np.float64)
+        matrix = read_rows(self, X)
         kind = self.multi_class  # type: ignore[attr-defined]
         return decisions(kind, self.estimators_, self._table(matrix), len(self.classes_))
 

@@ -16,7 +16,7 @@ from typing import Any
 from .parts import part_data
 from .progress import Snapshot, remaining
 from .protocol import Protocol
-from .store import HEARTBEAT, Batch, Store
+from .store import Batch, Store
 from .work import Task, close_stores
 
 ATTEMPTS = 3  # workers that a batch may take with it before the run gives it up
@@ -161,19 +161,15 @@ class BatchQueue:
 
     @contextlib.contextmanager
     def working(self, progress: Callable[[Snapshot], None]) -> Iterator[None]:
-        """Be a run: with a heartbeat, progress, a note of Ctrl-C, and all leases given back at the end."""
+        """Be a run: with progress, a note of Ctrl-C, and all leases given back at the end."""
         self.run = self.store.begin()
         over = threading.Event()
 
         def tick() -> None:
-            beaten = time.monotonic()
             while not over.wait(LOOK):
                 try:
                     progress(self.snapshot())
-                    if time.monotonic() - beaten >= HEARTBEAT:
-                        beaten = time.monotonic()
-                        self.store.beat(self.run)
-                except Exception as error:  # neither is worth the run
+                except Exception as error:  # it is not worth the run
                     log.warning("progress: %s", error)
 
         ticker = threading.Thread(target=tick, daemon=True)

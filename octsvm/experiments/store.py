@@ -1,8 +1,9 @@
 """The store of a run: one SQLite file with every finished cell, safe against kills and shared by several runners.
 
-Tables: ``meta`` (protocol), ``runs`` (who worked when, on what kind of machine, with a heartbeat), ``settings`` (grids),
+Tables: ``meta`` (protocol), ``runs`` (who worked when, on what kind of machine), ``settings`` (grids),
 ``batches`` (a method on a part: the unit that a runner takes and leases), ``cells`` (finished fits) and ``trees``.
 A cell and the count of its batch change in one transaction, that goes through only while the writer holds the lease.
+A run that lives holds a lock on a file beside the store; the system takes it from a process that ends, however it ends.
 The file is in WAL mode: a kill loses the cell in the making, a power failure perhaps the last few, neither the file.
 """
 
@@ -21,7 +22,6 @@ import sqlite3
 import sys
 import threading
 import time
-import uuid
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -36,12 +36,12 @@ from .protocol import Protocol
 
 if TYPE_CHECKING:
     import pandas as pd
+    from filelock import FileLock
 
 FORMAT = 1
-HEARTBEAT = 10.0  # seconds between signs of life of a run
-EXPIRED = 90.0  # seconds without one after which a run on another machine counts as dead
 BUSY = 60.0  # seconds that a writer waits for another one
 
+# host, born and heartbeat of a run say nothing any more; they belong to the format.
 SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE runs (
@@ -155,37 +155,6 @@ def machine() -> dict[str, Any]:
     return found | {"platform": f"{platform.system()} {platform.machine()}", "cpus": cpus}
 
 
-def _host() -> str:
-    """A token of the running system (and its process namespace), the same for all its processes and no name of it."""
-    words = []
-    for path in ("/proc/sys/kernel/random/boot_id", "/proc/self/ns/pid"):
-        with contextlib.suppress(OSError):
-            words.append(Path(path).read_text() if path.endswith("boot_id") else os.readlink(path))
-    return hashlib.sha256(" ".join(words or [platform.node(), str(uuid.getnode())]).encode()).hexdigest()[:16]
-
-
-def _process_start_time(pid: int) -> str:
-    """When a process of this system began, in a form to compare; "" where that cannot be told, "dead" if it is none."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except FileNotFoundError:
-        if sys.platform == "linux":
-            return "dead"
-    except OSError:
-        pass
-    else:
-        words = stat.rpartition(")")[2].split()
-        return "dead" if words[0] in "ZX" else words[19]
-    if os.name == "posix":
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
-            return "dead"
-        except OSError:
-            pass
-    return ""
-
-
 # -- protocols --------------------------------------------------------------------------------------------------
 
 
@@ -246,6 +215,7 @@ class Store:
     def __init__(self, path: str | Path, *, readonly: bool = False) -> None:
         self.path = Path(path)
         self._lock = threading.RLock()
+        self._lives: dict[int, FileLock] = {}  # of the runs of this object
         with self._understood():
             # In a folder where nothing can be written, SQLite reads a file in WAL mode only if told that nobody changes it.
             mode = "ro&immutable=1" if readonly else "rwc"
@@ -318,8 +288,10 @@ class Store:
         return store
 
     def close(self) -> None:
-        """Close the connection; what was recorded is recorded."""
+        """Close the connection; what was recorded is recorded. Runs that did not :meth:`end` have ended with it."""
         with self._lock:
+            for run in list(self._lives):
+                _let_go(self._lives.pop(run))
             self._db.close()
 
     def __enter__(self) -> Store:
@@ -445,52 +417,67 @@ class Store:
     # -- runs -------------------------------------------------------------------------------------------------
 
     def begin(self) -> int:
-        """Enter this process as a run, and return its number: the owner of the leases that it takes."""
-        now = time.time()
+        """Enter this process as a run, and return its number: the owner of the leases that it takes.
+
+        Raises
+        ------
+        OutputNotWritable
+            No lock can be had beside the store.
+        """
         with self._change() as db:
-            done = db.execute(
-                "INSERT INTO runs (host, pid, born, began, heartbeat, machine) VALUES (?, ?, ?, ?, ?, ?)",
-                (_host(), os.getpid(), _process_start_time(os.getpid()), now, now, json.dumps(machine())),
-            )
-            return int(done.lastrowid or 0)
+            run = self._entered(db, os.getpid(), machine(), None)
+            life = self._life(run)
+            try:
+                life.acquire()
+            except (OSError, NotImplementedError) as error:
+                raise OutputNotWritable(
+                    f"{life.lock_file!r} cannot be locked: {error}. End what still works on a store of this name, or "
+                    "choose another place."
+                ) from None
+            self._lives[run] = life
+        return run
+
+    def _entered(self, db: sqlite3.Connection, pid: int, kind: Mapping[str, Any], ended: float | None) -> int:
+        now = time.time()
+        done = db.execute(
+            "INSERT INTO runs (host, pid, born, began, heartbeat, ended, machine) VALUES ('', ?, '', ?, ?, ?, ?)",
+            (pid, now, now, ended, json.dumps(kind)),
+        )
+        return int(done.lastrowid or 0)
 
     def enter(self, kind: Mapping[str, Any]) -> int:
         """Enter a machine of a cluster, that works for a run and holds no lease; returns its number."""
-        now = time.time()
         with self._change() as db:
-            done = db.execute(
-                "INSERT INTO runs (host, pid, born, began, heartbeat, ended, machine) VALUES ('', 0, '', ?, ?, ?, ?)",
-                (now, now, now, json.dumps(kind)),
-            )
-            return int(done.lastrowid or 0)
-
-    def beat(self, run: int) -> None:
-        """A sign of life."""
-        with self._change() as db:
-            db.execute("UPDATE runs SET heartbeat = ? WHERE id = ?", (time.time(), run))
+            return self._entered(db, 0, kind, time.time())
 
     def end(self, run: int) -> None:
         """Give all leases back."""
         with self._change() as db:
             db.execute("UPDATE batches SET owner = NULL WHERE owner = ?", (run,))
             db.execute("UPDATE runs SET ended = ? WHERE id = ?", (time.time(), run))
+        if run in self._lives:
+            _let_go(self._lives.pop(run))
+
+    def _life(self, run: int) -> FileLock:
+        """The lock that a run holds as long as it lives."""
+        from filelock import FileLock
+
+        return FileLock(f"{os.path.realpath(self.path)}-run{run}.lock", timeout=0, thread_local=False)
+
+    def _alive(self, run: int) -> bool:
+        """Whether a run lives. Only asked in a transaction that writes, so by one at a time."""
+        life = self._life(run)
+        try:
+            life.acquire()
+        except TimeoutError:
+            return True
+        _let_go(life)
+        return False
 
     def machines(self) -> list[dict[str, Any]]:
         """Versions and kind of every machine that recorded cells, each once."""
         found = self._read("SELECT DISTINCT machine FROM runs WHERE id IN (SELECT DISTINCT run FROM cells)")
         return [json.loads(text) for (text,) in found]
-
-    @staticmethod
-    def _alive(host: str, pid: int, born: str, heartbeat: float, ended: float | None) -> bool:
-        if ended is not None:
-            return False
-        if host == _host():
-            now = _process_start_time(pid)
-            if now == "dead" or (now and born and now != born):
-                return False
-            if now and born:
-                return True
-        return time.time() - heartbeat < EXPIRED
 
     # -- batches ----------------------------------------------------------------------------------------------
 
@@ -519,12 +506,8 @@ class Store:
             ).fetchone()
             if done:
                 return "done"
-            if owner is not None and owner != run:
-                holder = db.execute(
-                    "SELECT host, pid, born, heartbeat, ended FROM runs WHERE id = ?", (owner,)
-                ).fetchone()
-                if holder is not None and self._alive(*holder):
-                    return "held"
+            if owner not in (None, run) and self._alive(owner):
+                return "held"
             db.execute("UPDATE batches SET owner = ? WHERE id = ?", (run, batch))
         return "claimed"
 
@@ -602,60 +585,43 @@ class Store:
         marks = ", ".join("?" * len(runs))
         return int(self._read(f"SELECT COUNT(*) FROM cells WHERE run IN ({marks})", runs)[0][0])
 
-    def counts(self) -> pd.DataFrame:
-        """Cells of each method: ``total``, ``done``, ``failed``, and ``seconds`` of their fits."""
+    def _frame(self, query: str, **how: Any) -> pd.DataFrame:
+        """What a query finds."""
         import pandas as pd
 
-        rows = self._read(
-            "SELECT method, SUM(total), SUM(done), SUM(failed), SUM(seconds) FROM batches GROUP BY method"
+        with self._lock, self._understood():
+            try:
+                chunks = list(map(_sharing, pd.read_sql_query(query, self._db, chunksize=50_000, **how)))
+            except pd.errors.DatabaseError as error:
+                raise error.__cause__ or error from None
+        return pd.concat(chunks, ignore_index="index_col" not in how)
+
+    def counts(self) -> pd.DataFrame:
+        """Cells of each method: ``total``, ``done``, ``failed``, and ``seconds`` of their fits."""
+        frame = self._frame(
+            "SELECT method, SUM(total) AS total, SUM(done) AS done, SUM(failed) AS failed, SUM(seconds) AS seconds "
+            "FROM batches GROUP BY method",
+            index_col="method",
         )
-        frame = pd.DataFrame(rows, columns=["method", "total", "done", "failed", "seconds"])
-        frame = frame.set_index("method")
         return frame.reindex([m for m in self.protocol.methods if m in frame.index])
 
     def failures(self) -> pd.DataFrame:
         """Failed cells by method and message, with their number and the key of one part."""
-        import pandas as pd
-
-        rows = self._read(
-            "SELECT method, error, COUNT(*), \"set\" || '/' || noise || '/r' || repetition || '/f' || fold "
+        return self._frame(
+            "SELECT method, error, COUNT(*) AS cells, "
+            "\"set\" || '/' || noise || '/r' || repetition || '/f' || fold AS example "
             "FROM cells JOIN batches ON batch = id WHERE status = 'failed' GROUP BY method, error ORDER BY COUNT(*) DESC"
         )
-        return pd.DataFrame(rows, columns=["method", "error", "cells", "example"])
 
     def frame(self) -> pd.DataFrame:
         """All cells, one row each, with the columns of :func:`read_cells`."""
-        import numpy as np
-        import pandas as pd
-
-        parts = pd.DataFrame(
-            self._read(
-                'SELECT id, "set", noise, repetition, fold, inner, method FROM batches '
-                'ORDER BY repetition, "set", fold, noise, inner, id'
-            ),
-            columns=["batch", *PART, "method"],
+        names = ", ".join(f'{"cells." * (name in _STORED)}"{name}"' for name in COLUMNS)
+        frame = _typed(
+            self._frame(
+                f"SELECT {names} FROM cells JOIN batches ON batch = batches.id JOIN settings USING (method, position) "
+                'ORDER BY repetition, "set", fold, noise, inner, batch, cells.position'
+            )
         )
-        own = ["batch", *(c for c in COLUMNS if c not in (*PART, "method", "params"))]
-        chunks = []
-        texts: dict[str, str] = {}  # a million rows share a few texts
-        with self._lock, self._understood():
-            cursor = self._db.execute(f"SELECT {', '.join(map(_quoted, own))} FROM cells")
-            while rows := cursor.fetchmany(50_000):
-                chunk = pd.DataFrame(rows, columns=own)
-                for name in ("status", "error", "extra"):
-                    values = [texts.setdefault(text, text) for text in chunk[name]]
-                    chunk[name] = np.array(values, dtype=object)
-                chunks.append(chunk.astype({k: v for k, v in _types().items() if k in own}))
-        cells = pd.concat(chunks, ignore_index=True) if chunks else pd.DataFrame(columns=own)
-        order = pd.Index(parts["batch"]).get_indexer(pd.Index(cells["batch"].astype("int64")))
-        first = np.lexsort((cells["position"].to_numpy("int64"), order))
-        cells, order = cells.iloc[first].reset_index(drop=True), order[first]
-        for name in (*PART, "method"):
-            cells[name] = parts[name].to_numpy()[order]
-        params = {(m, k): text for m, k, text in self._read("SELECT method, position, params FROM settings")}
-        known = zip(cells["method"], cells["position"], strict=True)
-        cells["params"] = np.array([params[m, k] for m, k in known], dtype=object)
-        frame = _typed(cells[COLUMNS])
         frame.attrs.update(self.about())
         return frame
 
@@ -690,8 +656,18 @@ class Store:
         return Path(os.path.realpath(path))
 
 
-def _quoted(name: str) -> str:
-    return f'"{name}"'
+def _let_go(life: FileLock) -> None:
+    """Release a lock and leave no file behind."""
+    life.release()
+    with contextlib.suppress(OSError):
+        os.unlink(life.lock_file)
+
+
+def _sharing(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame with equal texts kept once: a million rows share a few."""
+    for name in frame.columns.intersection(_TEXTS):
+        frame[name] = frame[name].map(sys.intern)
+    return frame
 
 
 def _finite(value: Any) -> Any:

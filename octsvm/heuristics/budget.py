@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ..options import Clock
 
 
@@ -14,6 +16,8 @@ class Budget:
         Of the clock, from now on.
     steps : int, optional
         The number of :meth:`tick` calls that are granted; None grants any number.
+    watch : callable, optional
+        Asked at every tick whether to stop.
 
     Attributes
     ----------
@@ -21,8 +25,10 @@ class Budget:
         "time_limit" or "work_limit" once either is used up, "interrupted" once it was stopped, empty before.
     """
 
-    def __init__(self, seconds: float, steps: int | None = None) -> None:
-        self._clock = Clock(seconds)
+    def __init__(
+        self, seconds: float, steps: int | None = None, watch: Callable[[], bool] | None = None
+    ) -> None:
+        self._clock, self._watch = Clock(seconds), watch
         self._steps = steps
         self.ended_by = ""
 
@@ -32,6 +38,8 @@ class Budget:
             self._steps -= 1
             if self._steps < 0:
                 self.ended_by = "work_limit"
+        if not self.ended_by and self._watch is not None and self._watch():
+            self.ended_by = "interrupted"
         if not self.ended_by and self._clock.late():
             self.ended_by = "time_limit"
         return bool(self.ended_by)
@@ -54,4 +62,4 @@ class Budget:
         """A budget of a share of the seconds that are left and at most ``steps``, for a part of a heuristic."""
         left = max(0.0, self._clock.limit - self._clock.seconds())
         most = steps if self._steps is None else min(steps, max(0, self._steps))
-        return Budget(left * share, most)
+        return Budget(left * share, most, self._watch)

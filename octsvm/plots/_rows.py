@@ -19,7 +19,7 @@ from ..formulations.trees import MarginTree, Tree
 def classes_of(fitted: Any, tree: Tree) -> list[Any]:
     """The labels in their order: a classifier's, where there is one, as it may know one that its tree does not."""
     known = getattr(fitted, "classes_", None)
-    return list(tree.classes) if known is None else np.asarray(known).tolist()
+    return list(tree.classes) if known is None else list(known.tolist())
 
 
 def read_rows(tree: Tree, classes: list[Any], X: Any, y: Any) -> tuple[FloatArray, IntArray]:
@@ -31,7 +31,7 @@ def read_rows(tree: Tree, classes: list[Any], X: Any, y: Any) -> tuple[FloatArra
         Not the tree's features, or not its labels.
     """
     matrix, _ = read_matrix(X, tree.feature_names)
-    require_same_rows(X, y=y)
+    require_same_rows(X=X, y=y)
     given, index = read_labels(y, len(matrix))
     strange = [label for label in given if label not in classes]
     if strange:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,8 @@ from pyomo.core.expr.visitor import identify_variables
 
 from ..errors import TreeNotAdmitted, UnsupportedProblem
 from ..formulations.base import FEASIBILITY, BoolArray, Evaluation, Formulation, ModelInfo, structure
+from ..formulations.bounds.scores import ScoreProblem
+from ..formulations.registry import formulation
 from ..formulations.trees import MarginTree, Tree
 
 # Agreement asked of two computations of one objective, relative: what feasibility tolerances of 1e-6 leave.
@@ -80,6 +82,15 @@ def is_own(model: pyo.ConcreteModel) -> bool:
     )
 
 
+def scores_of(model: pyo.ConcreteModel) -> ScoreProblem | None:
+    """The model as a function of scores; None where it is none, or not as it was built."""
+    info: ModelInfo | None = getattr(model, "info", None)
+    if info is None:
+        return None
+    found: ScoreProblem | None = formulation(info.formulation).scores(model)
+    return found if found is not None and is_own(model) else None
+
+
 def user_terms(model: pyo.ConcreteModel) -> float:
     """What the user added to the objective, at the present values: objective minus the formulation's own cost."""
     return float(pyo.value(active_objective(model).expr)) - float(pyo.value(model.cost.expr))
@@ -110,6 +121,16 @@ def _present(body: Any) -> float | None:
             return total
     found: float | None = pyo.value(body, exception=False)
     return found
+
+
+def variables_in(expression: Any) -> Iterable[Any]:
+    """The variables of an expression, fixed ones included; some may come twice."""
+    # Nearly every row; Pyomo's walk through the expression takes ten times as long.
+    if type(expression) is LinearExpression:
+        parts = expression.args
+        if all(type(part) is MonomialTermExpression for part in parts):
+            return [part.args[1] for part in parts]
+    return identify_variables(expression, include_fixed=True)
 
 
 def excess(row: Any) -> tuple[float, float]:
@@ -161,7 +182,7 @@ def without_value(model: pyo.ConcreteModel) -> list[Any]:
     found = {
         id(var): var
         for expression in (*expressions, active_objective(model).expr)
-        for var in identify_variables(expression, include_fixed=True)
+        for var in variables_in(expression)
         if var.value is None
     }
     return list(found.values())

@@ -254,6 +254,11 @@ class CuttingPlaneLoop:
         self._report(0)
         return self.objective < before
 
+    def keep(self, point: Array, own: bool) -> bool:
+        """Take a point as it is, unpolished; whether it is admitted and better than the incumbent."""
+        admitted = self._admitted(point)
+        return admitted is not None and self._take(admitted, own)
+
     def tell(self) -> bool:
         """Tell the caller's callback how things are; whether it asks to stop."""
         return self._report(0)
@@ -270,7 +275,7 @@ class CuttingPlaneLoop:
             return "optimal"
         if self._asked_to_stop:
             return "interrupted"
-        if self._left() <= 0:
+        if self._left() <= self.engine.seconds_of_writing():
             return "time_limit"
         if self.asked.limits.rounds is not None and self.rounds >= self.asked.limits.rounds:
             return "work_limit"

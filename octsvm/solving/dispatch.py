@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-import time
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,6 +25,7 @@ from ..errors import (
 )
 from ..formulations.base import Evaluation, Formulation, ModelInfo
 from ..formulations.blocks.rows import collected, uncollected
+from ..formulations.blocks.sizes import Shape
 from ..formulations.registry import formulation as find_formulation
 from ..formulations.trees import Tree
 from ..options import SOLVE, SolveOptions, require_known, takes_options
@@ -36,18 +36,28 @@ from . import large_neighbourhood
 from .certificate import Certificate
 from .compile import compile_program, start_point
 from .cutting_planes import CuttingPlaneLoop, Known
-from .engine import Engine
+from .engine import Engine, embedded
 from .outcome import BENT, Candidate, Contest, Outcome, rebuild_note, unmodelled
+from .own_search import OwnSearch
 from .own_terms import NOTHING, complete, least_terms, without_optimum
 from .plan import Plan, candidates
 from .polish import polish_tree
+from .steps_ahead import (
+    CHECKING,
+    CHECKING_OWN,
+    CLASSIFYING,
+    COMPILING,
+    EMBEDDING,
+    OTHER_WAYS,
+    READING,
+    REBUILDING,
+    NoTimeLeft,
+    StepsAhead,
+)
+from .telling import CalledOff, Telling
 
 SMALL_TABLE = 24  # rows, up to which proofs are likely and rounds short
 SLACK_WARNING = 0.01  # of M times the integrality tolerance, in units of the margin
-MANY = 20_000  # variables from which on a model is large: the steps that nothing can interrupt take seconds
-# They are measured in times of embedding a tree and checking every row, which comes first: compiling took about three of
-# them, reading an answer and checking it one to three. Embedding takes one to two times what reading the model takes.
-STEPS_BEFORE, STEPS_AFTER, READINGS = 3.0, 3.0, 4.0
 POLISH_SECONDS = 1.0  # that a tree made of an answer which does not hold gets at least
 
 
@@ -92,20 +102,28 @@ def solve_with(
     *,
     start_is_optional: bool = False,
     neighbourhoods: bool = False,
+    incumbent: float = math.inf,
 ) -> Result:
     """As :func:`solve`; a start that is optional is dropped where the model does not admit it.
+
+    ``incumbent`` is what the start is known to cost.
 
     With ``neighbourhoods`` the model is searched from the start (:mod:`octsvm.solving.large_neighbourhood`), not
     solved as a whole.
     """
     call = _Call(model, options, start_is_optional, neighbourhoods)
+    call.telling.incumbent = incumbent
     with call.values_restored_on_error():
-        if call.no_time():
-            return call.unsolved()
-        call.embed_first_tree()
-        if call.no_time():
-            return call.unsolved()
-        attempt = call.attempt()
+        try:
+            call.choose_plan()
+            call.embed_first_tree()
+            attempt = call.attempt()
+        except NoTimeLeft:
+            return call.unsolved("time_limit", "no time to hand the model over")
+        except CalledOff:
+            return call.unsolved(
+                "interrupted", "the callback asked for the end before the model was handed over"
+            )
         result = call.outcome(attempt)
         call.unset_what_was_not_used(attempt)
     return _delivered(result, options)
@@ -133,16 +151,19 @@ class _Call:
         self.info: ModelInfo | None = getattr(model, "info", None)
         self.form = None if self.info is None else find_formulation(self.info.formulation)
         checks.active_objective(model)
-        began = time.monotonic()
-        problem = classify(model)
-        self.step = time.monotonic() - began  # seconds of reading the model through; later those of embedding
-        self.plans = candidates(model, problem, options.solver, options.bridge)
-        self.first_plan = next(self.plans)
         self.before = {id(v): (v, v.value) for v in model.component_data_objects(pyo.Var)}
-        self.large = len(self.before) > MANY
-        self.start: Tree | None = None  # as embedded; None where it is but the constant tree
-        self.has_start = False
+        self.ahead = StepsAhead(options.clock)
+        if self.form is not None and self.info is not None:
+            size = self.form.size(
+                self.info.params, Shape(self.info.data.n, self.info.data.p, self.info.data.K)
+            )
+            self.ahead.size_up(len(self.before), 0 if size is None else size.nonzeros)
+        self.solver = options.solver
+        self.own_parts, self.checking = False, CHECKING
+        self.held: Tree | None = None  # which the model holds the values of at first
+        self.start: Tree | None = None  # the same; None where it is but the constant tree
         self.terms = NOTHING if self.form is None else least_terms(model)
+        self.telling = Telling(options, bound=self.terms.floor())
 
     @contextmanager
     def values_restored_on_error(self) -> Iterator[None]:
@@ -150,28 +171,64 @@ class _Call:
         try:
             yield
         except BaseException:
-            for var, value in self.before.values():
-                var.set_value(value, skip_validation=True)
+            self.restore_values()
             raise
 
-    # -- the start ------------------------------------------------------------------------------------------
+    def restore_values(self) -> None:
+        """Give the variables the values that they had before the call."""
+        for var, value in self.before.values():
+            var.set_value(value, skip_validation=True)
 
-    def no_time(self) -> bool:
-        """Whether the steps up to a checked answer of this large model would take more than is left."""
-        clock = self.options.clock
-        ahead = STEPS_BEFORE + STEPS_AFTER if self.has_start else READINGS
-        late = self.large and clock.left() < ahead * self.step
-        return late and self.form is not None and checks.is_own(self.model)
+    # -- the plan, the start, and what is returned where there is no time for more --------------------------
 
-    def unsolved(self) -> Result:
-        """The best tree known, where there is no time to hand the model over."""
+    def choose_plan(self) -> None:
+        """The first engine that takes the model.
+
+        Raises
+        ------
+        UnknownSolver, SolverUnavailable, UnsupportedProblem, LicenseTooSmall, InvalidParameter
+        NoTimeLeft
+        """
+        if self.options.solver != solvers.AUTO:
+            solvers.require(self.options.solver)
+        with self.ahead.measured(CLASSIFYING):
+            problem = classify(self.model)
+        self.own_parts = self.form is not None and not checks.is_own(self.model)
+        self.checking = CHECKING_OWN if self.own_parts else CHECKING
+        # A tree is looked for under rows of the user's own even where there is no time for the engine.
+        coming = 0.0 if self.own_parts else EMBEDDING + COMPILING + self.checking
+        self.ahead.require(READING + coming)
+        self._go_on("reading")
+        with self.ahead.measured(READING):
+            options = self.options
+            own_search = not (options.engine_wanted or self.neighbourhoods or self.own_parts)
+            self.plans = candidates(self.model, problem, options.solver, options.bridge, own_search)
+            self.first_plan = next(self.plans)
+        self.solver = self.first_plan.solver
+        _check_limits(self.first_plan, self.options, self.first_plan.spec)
+        self.ahead.require(coming)
+
+    def _go_on(self, phase: str) -> None:
+        """Tell the callback what comes; nothing is called off where there is no tree to return but the engine's.
+
+        Raises
+        ------
+        CalledOff
+        """
+        if self.form is not None:
+            self.telling.go_on(phase)
+
+    def unsolved(self, stop: str, why: str) -> Result:
+        """The best tree known, where the model is not handed over."""
         form, info, options = self.form, self.info, self.options
         assert form is not None
         assert info is not None
-        _check_limits(self.first_plan, options, self.first_plan.spec)
+        note = f"{why} ({len(self.before)} variables)"
+        if self.own_parts:
+            return self._unsolved_with_own_parts(form, info, stop, note)
         tree = self.start
-        note = "no time to hand the model over: the tree was checked without it"
-        if not self.has_start:
+        note += ": the tree was checked without it"
+        if self.held is None:
             note += ", and the model's variables are as before"
             known = [tree for tree, better in self._first_trees(form, info) if better]
             tree = form.normalise(known[0], info.data, info.params) if known else None
@@ -179,12 +236,32 @@ class _Call:
             form,
             info,
             tree,
-            stop="time_limit",
+            stop=stop,
             seconds=options.clock.seconds(),
-            solver=self.first_plan.solver,
+            solver=self.solver,
             note=note,
             asked_gap=options.gap,
         )
+
+    def _unsolved_with_own_parts(self, form: Formulation, info: ModelInfo, stop: str, note: str) -> Result:
+        """The tree that the model holds: of others nobody knows whether rows of the user's own admit them."""
+        contest = Contest(self.model, form, info)
+        if self.held is not None and not checks.without_value(self.model):
+            contest.enter_embedded(self.held, "constant" if self.start is None else "start")
+            note += ": the tree holds in it, rows of your own included"
+        else:
+            self.restore_values()
+            note += ", and no tree is known to hold in rows of your own; its variables are as before"
+        return Outcome(
+            info,
+            stop,
+            contest.best,
+            bound=min(self.terms.floor(), self.terms.ceiling(info.upper_bound)),
+            asked_gap=self.options.gap,
+            found=self.start is not None,
+            notes=[note],
+            how={"solver": self.solver, "solver_version": "not called"},
+        ).result(self.options.clock.seconds())
 
     def embed_first_tree(self) -> None:
         """Give the model the values of the first tree that it admits.
@@ -198,19 +275,28 @@ class _Call:
                     "start= needs a model that octsvm.build made; this one belongs to no formulation."
                 )
             return
-        began = time.monotonic()
         checks.forget_own_values(self.model)
         for tree, known in self._first_trees(self.form, self.info):
+            self.ahead.require(EMBEDDING)
+            self._go_on("reading")
+            retry = not self.ahead.too_long(OTHER_WAYS + COMPILING + self.checking)
             try:
-                embedded = checks.embed(self.model, self.form, tree)
+                with nullcontext() if self.own_parts else self.ahead.measured(EMBEDDING):
+                    embedded = checks.embed(self.model, self.form, tree, retry=retry)
             except TreeNotAdmitted:
                 if tree is self.options.start and not self.start_is_optional:
-                    raise  # the others may break rows of the user's own, a start may not
+                    if retry:
+                        raise  # the others may break rows of the user's own, a start may not
+                    raise NoTimeLeft from None
             else:
                 complete(self.model)  # the rounds try again what is left open
-                self.has_start, self.start = True, embedded if known else None
-                self.step = time.monotonic() - began
-                return
+                self.held = embedded
+                self.start = embedded if known else None
+                held = pyo.value(checks.active_objective(self.model).expr, exception=False)
+                if held is not None:  # otherwise variables of the user's own have no value
+                    self.telling.incumbent = min(self.telling.incumbent, held)
+                break
+        self.ahead.require(COMPILING + self.checking)
 
     def _first_trees(self, form: Formulation, info: ModelInfo) -> list[tuple[Tree, bool]]:
         """Trees to begin with, and whether each is more than the constant tree."""
@@ -234,6 +320,7 @@ class _Call:
         Raises
         ------
         EngineFailed, LicenseTooSmall, UnsupportedProblem, InvalidParameter
+        NoTimeLeft
         """
         passed_over: list[str] = []
         plan = self.first_plan
@@ -247,10 +334,11 @@ class _Call:
                 if attempt.stop in ("error", "licence"):
                     failure = attempt.rounds.notes[-1] if attempt.rounds.notes else attempt.stop
             except (EngineFailed, LicenseTooSmall, UnsupportedProblem) as error:
-                if self.options.solver != solvers.AUTO:
+                if self.options.solver != solvers.AUTO and plan.spec.backend != "own":
                     raise
                 failure = str(error)
-            following = next(self.plans, None) if failure and not self.options.clock.late() else None
+            late = self.options.clock.late() or self.ahead.too_long(COMPILING + self.checking)
+            following = next(self.plans, None) if failure and not late else None
             if following is None:
                 break
             passed_over.append(f"{plan.solver} was tried first: {failure}")
@@ -267,17 +355,23 @@ class _Call:
     def _run(self, plan: Plan) -> _Attempt:
         model, form, options = self.model, self.form, self.options
         own = form is not None and checks.is_own(model)
+        searched = checks.scores_of(model) if plan.spec.backend == "own" else None
         bridge = leading_to(plan.problem, LINEAR, plan.bridge)
         engine: Engine | None = None
         try:
+            self._go_on("compiling")
             program = compile_program(model, plan.problem, bridge)
-            engine = Engine(plan.spec.with_own(options.options), program, bridge, plan.native)
-            start = start_point(program, bridge) if self.has_start else None
+            self.ahead.require(self.checking)
+            if searched is None:
+                engine = Engine(plan.spec.with_own(options.options), program, bridge, plan.native)
+            else:  # the embedded engine polishes
+                engine = Engine(embedded(), program, bridge, native=False)
+            start = start_point(program, bridge) if self.held is not None else None
             if bridge is not None:
                 bridge.undo()
             searches = self.neighbourhoods and start is not None
-            if not searches:
-                engine.write_file(model, plan.problem, self._size())
+            if not searches and searched is None:
+                engine.write_file(model, plan.problem, self._size(), options.clock)
             known = Known(
                 # Costs are not negative in any formulation.
                 floor=-math.inf if form is None else self.terms.floor(),
@@ -287,7 +381,12 @@ class _Call:
                 searched=self.start_is_optional and self.start is not None,
             )
             rounds = CuttingPlaneLoop(program, engine, bridge, self._for_engine(), known)
-            if searches and start is not None and form is not None:
+            if searched is not None and form is not None:
+                rounds.integrality = plan.spec.tolerances.integrality
+                own_search = OwnSearch(model, form, rounds, searched, lambda: start_point(program, bridge))
+                with collected():
+                    stop = own_search.run(start)
+            elif searches and start is not None and form is not None:
                 search = large_neighbourhood.Search(
                     model, rounds, plan, bridge, options.seed, lambda: form.assigned_path(model)
                 )
@@ -305,9 +404,7 @@ class _Call:
 
     def _for_engine(self) -> SolveOptions:
         """The options, less the time that checking the answer takes."""
-        if not self.has_start:
-            return self.options
-        return self.options.within(self.options.clock.left() - STEPS_AFTER * self.step)
+        return self.options.within(self.options.clock.left() - self.checking * self.ahead.step)
 
     def _improver(self, program: LinearProgram, bridge: Bridge | None) -> Any:
         """A point's tree with the best of what its routing leaves free, as a point again."""
@@ -340,6 +437,8 @@ class _Call:
     def outcome(self, attempt: _Attempt) -> Result:
         """The certified result; a second Ctrl-C, while the answer is being checked, finishes with what there is."""
         try:
+            self.telling.incumbent, self.telling.bound = attempt.rounds.objective, attempt.rounds.bound
+            self.telling.tell("checking")
             return self._checked(attempt)
         except KeyboardInterrupt:
             return self._checked(replace(attempt, stop="interrupted"))
@@ -382,7 +481,7 @@ class _Call:
             outcome.mismatch, outcome.claimed = certificate.mismatch, certificate.claimed
             outcome.differing = certificate.differing_rows
             contest.certified(certificate)
-            if certificate.mismatch and checks.is_own(self.model):
+            if certificate.mismatch and not self.own_parts and not self.ahead.too_long(REBUILDING):
                 # Route by the tree, fix in the default variant what follows from it, and polish there.
                 seconds = max(POLISH_SECONDS, self.options.clock.left())
                 better = polish_tree(form, info, certificate.tree, seconds)
@@ -390,7 +489,8 @@ class _Call:
                     contest.enter_unembedded(better, "re-routed")
         if self.start is not None:
             contest.enter(self.start, "start")
-        contest.enter(form.constant_tree(info.data, info.params), "constant")
+        if contest.best is None or not self.ahead.too_long(EMBEDDING):
+            contest.enter(form.constant_tree(info.data, info.params), "constant")
         contest.load()
         best = outcome.best = contest.best
         if best is None:
@@ -439,7 +539,7 @@ class _Call:
         """The fields of the Result on the engine's own doing."""
         plan, rounds, last = attempt.plan, attempt.rounds, attempt.rounds.last
         start = "none"
-        if self.has_start:
+        if self.held is not None:
             start = "unsupported" if plan.start == "none" else rounds.start or "unknown"
         engine = {
             "entry": plan.spec.name,

@@ -17,11 +17,15 @@ from ..backends.nl_text import write_linear_nl
 from ..backends.scratch import Scratch
 from ..bridges import Bridge
 from ..errors import OutputNotWritable
+from ..options import Clock
 from ..problem_class import ProblemClass
 from ..solvers import SolverSpec
 from .compile import write_nl
 
 EMBEDDED = "highs"  # polishes every engine's answer
+# Seconds for each nonzero, by the format; "walked" is an .nl file by Pyomo, which walks through every expression.
+WRITING = {"walked": 1e-5, "nl": 5e-6, "lp": 3.5e-6, "mps": 2.5e-6}
+LONG_WRITING = 0.1  # seconds: what is shorter is done without looking at the clock
 
 
 @dataclass(frozen=True)
@@ -54,18 +58,32 @@ class Engine:
         if native and bridge is not None and not program.infeasible:
             self._program, self._keep = bridge.native(program)
 
-    def write_file(self, model: pyo.ConcreteModel, problem: ProblemClass, size: float) -> None:
-        """Write the .nl file of ``model``, which must carry no bridge, for an entry that reads one.
+    def seconds_of_writing(self) -> float:
+        """About how long writing the model's file takes, which nothing can interrupt; 0 where no large one is to be written."""
+        if self._file is not None:
+            return 0.0
+        program = self._program if self.native else self._lifted
+        way = "walked" if self._wants_nl() else self.spec.format
+        seconds = program.A.nnz * WRITING.get(way, 0.0)
+        return seconds if seconds >= LONG_WRITING else 0.0
+
+    def _wants_nl(self) -> bool:
+        """Whether the entry is handed an .nl file of the model as it stands."""
+        # What is refined in rounds is linear and gets new rows: its file is written anew for every solve.
+        return self.native and (
+            self.spec.format == "nl" or (self.spec.format == "any" and self._program.partial)
+        )
+
+    def write_file(self, model: pyo.ConcreteModel, problem: ProblemClass, size: float, clock: Clock) -> None:
+        """Write the .nl file of ``model``, which must carry no bridge, for an entry that reads one, if there is time for it.
 
         Raises
         ------
         OutputNotWritable
         """
-        # What is refined in rounds is linear and gets new rows: its file is written anew for every solve.
-        wants = self.native and (
-            self.spec.format == "nl" or (self.spec.format == "any" and self._program.partial)
-        )
-        if not wants or self._program.infeasible or not self._program.n:
+        if not self._wants_nl() or self._program.infeasible or not self._program.n:
+            return
+        if self.seconds_of_writing() > clock.left():
             return
         scale = self._program.cost_scale(size)
         try:

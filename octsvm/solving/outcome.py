@@ -54,7 +54,7 @@ class Contest:
     def __init__(self, model: pyo.ConcreteModel, form: Formulation, info: ModelInfo) -> None:
         self.loaded = True
         self._model, self._form, self._info = model, form, info
-        self._own = checks.is_own(model)
+        self._own, self._unpriced = checks.is_own(model), checks.has_own_objective(model)
         self._values = self._present()
         self.best: Candidate | None = None
 
@@ -66,7 +66,7 @@ class Contest:
     def enter(self, tree: Tree, source: str) -> None:
         """Enter a tree if the model admits it; one for which variables of the user's own have no value is not known to be."""
         data, params = self._info.data, self._info.params
-        if self._own and self.best is not None:
+        if self._unpriced and self.best is not None:
             cost = self._form.evaluate(tree, data.X_original, data.y, params, data.weights).objective
             if not self._wins(cost):
                 return  # spare the embedding
@@ -75,18 +75,21 @@ class Contest:
         except OctsvmError:
             self.load()
             return
-        if not self._own and not complete(self._model):
-            self.load()
-            return
+        if self._own or complete(self._model):
+            self.enter_embedded(embedded, source)
+        self.load()
+
+    def enter_embedded(self, tree: Tree, source: str) -> None:
+        """Enter a tree whose values the model has, those of the user's own variables included."""
+        data, params = self._info.data, self._info.params
         marks = None
-        if isinstance(embedded, MarginTree) and not self._own:
-            marks = checks.relabelling(embedded, data.n)
-        evaluation = self._form.evaluate(embedded, data.X_original, data.y, params, data.weights, marks)
+        if isinstance(tree, MarginTree) and not self._own:
+            marks = checks.relabelling(tree, data.n)
+        evaluation = self._form.evaluate(tree, data.X_original, data.y, params, data.weights, marks)
         cost = evaluation.objective if self._own else checks.total(self._model, evaluation)
         if self._wins(cost):
-            self.best, self.loaded = Candidate(embedded, evaluation, cost, source), True
+            self.best, self.loaded = Candidate(tree, evaluation, cost, source), True
             self._values = self._present()
-        self.load()
 
     def enter_unembedded(self, tree: Tree, source: str) -> None:
         """Enter a tree by its cost alone: the model as it stands need not admit it.

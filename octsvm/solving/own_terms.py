@@ -209,7 +209,7 @@ def _rest(model: pyo.ConcreteModel, lacking: dict[int, Any]) -> LinearProgram | 
     rows = [
         row
         for row in model.component_data_objects(pyo.Constraint, active=True, descend_into=True)
-        if any(id(v) in lacking for v in identify_variables(row.body, include_fixed=False))
+        if any(id(v) in lacking and not v.fixed for v in checks.variables_in(row.body))
     ]
     position = {key: k for k, key in enumerate(lacking)}
     columns = list(lacking.values())

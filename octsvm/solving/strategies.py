@@ -12,7 +12,7 @@ import pyomo.environ as pyo
 from .. import solvers
 from ..errors import TreeNotAdmitted
 from ..formulations.base import Data, Formulation, ModelInfo
-from ..formulations.blocks.rows import uncollected
+from ..formulations.blocks.rows import Abandoned, between_rows, uncollected
 from ..formulations.blocks.sizes import BlockSize, Shape
 from ..formulations.params import Params
 from ..formulations.trees import Tree
@@ -20,6 +20,7 @@ from ..options import SolveOptions
 from ..result import Progress, Result, TracePoint
 from .dispatch import solve_with
 from .outcome import unmodelled
+from .telling import Telling
 
 START_SECONDS = 1.0
 ROWS_FOR_ALL = 56  # rows from which on the start heuristic gets all its seconds
@@ -32,6 +33,8 @@ BUILDING_SHARE = 1 / 3  # of the limit after which building looks for no further
 # nonzeros, in all formulations. The engine's own time comes on top.
 MODEL_SECONDS = 1.5e-5
 START_SHARE = 0.1  # of the limit, at most, for the start heuristic
+SEARCHING, BUILDING = "start heuristics", "building"  # phases, as a callback is told them
+CALLED_OFF = "the callback asked for the end while the model was built; the tree is the best one known before"
 CAUGHT = "Ctrl-C came while the model was built or handed over; the tree is the best one known before"
 
 
@@ -64,7 +67,7 @@ def build_from(
     given = form.evaluate(tree, data.X_original, data.y, params, data.weights).objective
     bound = min(given, cost_of(form, data, params, form.constant_tree(data, params)))
     model = form.build(data, params, bound, **more)
-    if form.binary_only and given <= bound:
+    if form.uses_upper_bound and given <= bound:
         form.embed(model, tree)  # an objective is a bound only if the model has that tree
         for var in model.component_data_objects(pyo.Var):
             if not var.fixed:
@@ -92,6 +95,9 @@ class Fit:
     best: Tree | None = None
     trace: list[TracePoint] = field(default_factory=list)
     _size: BlockSize | None = None  # of the model, as predicted
+
+    def __post_init__(self) -> None:
+        self.telling = Telling(self.options)
 
     def run(self) -> Result:
         """Fit by the strategy that was asked for."""
@@ -124,7 +130,8 @@ class Fit:
         wanted = options.strategy == "balanced" and options.time_limit >= SHORTEST_FOR_START
         if wanted and not self.interrupted:
             self._better_start()
-
+        if self.telling.asked:
+            return self._without_model(self._known(), "interrupted", CALLED_OFF)
         return self._built_and_solved()
 
     @uncollected
@@ -135,20 +142,26 @@ class Fit:
 
         def late() -> bool:
             by_time = options.work_limit is None
+            if self.telling.tell(BUILDING):
+                return True
             return by_time and (options.clock.late(BUILDING_SHARE) or options.clock.left() < ahead)
 
         try:
             model = self._build(late)
+            if model is None:
+                return self._abandoned()
             if self.interrupted:
                 options.clock.out_of_time()
             result = solve_with(
-                model, options.but(start=self.best), start_is_optional=self.best is not options.start
+                model,
+                options.but(start=self.best),
+                start_is_optional=self.best is not options.start,
+                incumbent=self.telling.incumbent,
             )
         except (
             KeyboardInterrupt
         ):  # before anything was solved: from then on Ctrl-C is caught where it is solved
-            known = None if self.best is None else self.form.normalise(self.best, self.data, self.params)
-            return self._without_model(known, "interrupted", CAUGHT)
+            return self._without_model(self._known(), "interrupted", CAUGHT)
         return replace(result, stop="interrupted" if self._cut_short(result) else result.stop)
 
     def _cut_short(self, result: Result) -> bool:
@@ -219,21 +232,40 @@ class Fit:
             seconds = min(START_SECONDS, most, options.time_limit * START_SHARE)
         else:
             steps = START_STEPS
+        budget = heuristics.Budget(seconds, steps, lambda: self.telling.tell(SEARCHING))
         found, self.interrupted = heuristics.find(
-            self.form, self.data, self.params, seconds=seconds, steps=steps, seed=options.seed
+            self.form, self.data, self.params, seconds, seed=options.seed, budget=budget
         )
         if self.best is None or (found is not None and self._cost(found) < self._cost(self.best)):
             self.best = found
 
-    def _build(self, stop: Callable[[], bool] | None = None) -> pyo.ConcreteModel:
-        """The model; a tree of our own that it does not admit, e.g. for a big_m of the caller's, is dropped."""
+    def _known(self) -> Tree | None:
+        """The best tree known, rewritten for the model."""
+        return None if self.best is None else self.form.normalise(self.best, self.data, self.params)
+
+    def _abandoned(self) -> Result:
+        """The best tree known, where the callback or the clock ended the building."""
+        if self.telling.asked:
+            return self._without_model(self._known(), "interrupted", CALLED_OFF)
+        return self._without_model(self._known(), "time_limit", _no_time(self._size))
+
+    def _build(self, stop: Callable[[], bool] | None = None) -> pyo.ConcreteModel | None:
+        """The model, None where it was abandoned; a tree of our own that it does not admit is dropped."""
+        if self.best is not None:
+            self.telling.incumbent = self._cost(self.best)
         try:
-            return build_from(self.form, self.data, self.params, self.best, stop)
-        except TreeNotAdmitted:
-            if self.best is self.options.start:
-                raise
-            self.best = self.options.start
-            return build_from(self.form, self.data, self.params, self.best, stop)
+            with between_rows(self.telling.between_rows(BUILDING)):
+                try:
+                    model = build_from(self.form, self.data, self.params, self.best, stop)
+                except TreeNotAdmitted:  # e.g. for a big_m of the caller's
+                    if self.best is self.options.start:
+                        raise
+                    self.best = self.options.start
+                    model = build_from(self.form, self.data, self.params, self.best, stop)
+        except Abandoned:
+            self.telling.settle()
+            return None
+        return None if self.telling.asked else model
 
     # -- strategy="heuristic" -------------------------------------------------------------------------------
 
@@ -249,17 +281,15 @@ class Fit:
             stop = ended_by or "local_optimum"
             return self._without_model(self.best, stop, _no_model(cells, stop))
         try:
-            found = self.best
-            try:
-                model = build_from(self.form, self.data, self.params, found)
-            except TreeNotAdmitted:  # e.g. a big_m of the caller's that cuts the heuristic's tree off
-                self.best = found = given
-                model = build_from(self.form, self.data, self.params, found)
+            model = self._build()
+            if model is None:
+                return self._abandoned()
             result = solve_with(
                 model,
-                self.options.but(start=found),
-                start_is_optional=found is not given,
+                self.options.but(start=self.best),
+                start_is_optional=self.best is not given and self.best is not self.options.start,
                 neighbourhoods=True,
+                incumbent=self.telling.incumbent,
             )
         except KeyboardInterrupt:
             return self._without_model(self.best, "interrupted", CAUGHT)
@@ -280,15 +310,20 @@ class Fit:
         options, clock = self.options, self.options.clock
         by_time = options.work_limit is None
         seconds = options.time_limit * (HEURISTIC_SHARE if model_wanted and by_time else 1.0)
-        budget = heuristics.Budget(max(1e-3, seconds - clock.seconds()), None if by_time else START_STEPS)
+        budget = heuristics.Budget(
+            max(1e-3, seconds - clock.seconds()),
+            None if by_time else START_STEPS,
+            lambda: self.telling.tell(SEARCHING),
+        )
         if self.interrupted:
             budget.stop()
 
         def watch(objective: float) -> bool:
             now = clock.seconds()
             self.trace.append(TracePoint(now, objective, 0.0))
+            self.telling.incumbent = objective
             return options.callback is not None and bool(
-                options.callback(Progress(now, objective, 0.0, 0, 0))
+                options.callback(Progress(now, objective, 0.0, 0, 0, SEARCHING))
             )
 
         found, _ = heuristics.find(
@@ -316,12 +351,12 @@ class Fit:
         )
 
 
-def _no_time(size: BlockSize) -> str:
+def _no_time(size: BlockSize | None) -> str:
     """That a model of this size was not built, as a note."""
-    return (
-        f"no time to build the model ({size.variables} variables, {size.rows} rows, {size.nonzeros} nonzeros): the tree was "
-        "found and checked without it"
+    counts = (
+        "" if size is None else f" ({size.variables} variables, {size.rows} rows, {size.nonzeros} nonzeros)"
     )
+    return f"no time to build the model{counts}: the tree was found and checked without it"
 
 
 def _no_model(cells: int, stop: str) -> str:

@@ -64,7 +64,7 @@ def test_all_formulations_variants_and_norms_are_there() -> None:
         for c in CASES.values()
         if c.group == "variants"
     }
-    for name in ("oct", "re_svm", "octsvm"):
+    for name in ("oct", "re_svm", "octsvm", "moctsvm"):
         for variant in formulation(name).variants:
             for norm in (None,) if name == "oct" else ("l2", "l1"):
                 assert (name, variant, norm) in built

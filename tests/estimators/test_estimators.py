@@ -29,13 +29,13 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import octsvm
-from octsvm import OCTClassifier, OCTHClassifier, OCTSVMClassifier, RESVMClassifier
+from octsvm import MOCTSVMClassifier, OCTClassifier, OCTHClassifier, OCTSVMClassifier, RESVMClassifier
 from octsvm.formulations.registry import formulation
 from octsvm.options import ESTIMATOR, declarations
 
-ALL = [OCTClassifier, OCTHClassifier, RESVMClassifier, OCTSVMClassifier]
+ALL = [OCTClassifier, OCTHClassifier, RESVMClassifier, OCTSVMClassifier, MOCTSVMClassifier]
 MARGIN = [RESVMClassifier, OCTSVMClassifier]
-LEAFY = [OCTClassifier, OCTHClassifier]
+LEAFY = [OCTClassifier, OCTHClassifier, MOCTSVMClassifier]
 SHORT: dict[str, Any] = {"work_limit": {"nodes": 1, "rounds": 1}}
 # Work and gap end these, not the clock: what a fit finds must not depend on how busy the machine is.
 SHORTEST: dict[str, Any] = SHORT | {"gap": 0.99, "time_limit": 300}
@@ -50,6 +50,7 @@ CHECKED = [
     RESVMClassifier(kernel="rbf", **SHORTEST),
     OCTSVMClassifier(max_depth=1, kernel="poly", coef0=1.0, **SHORTEST),
     RESVMClassifier(multi_class="ovr", **SHORTEST),
+    MOCTSVMClassifier(**SHORTEST),
 ]
 
 

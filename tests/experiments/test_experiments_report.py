@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import math
 import re
@@ -15,15 +16,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import scikit_posthocs
+from click.testing import CliRunner
 from scipy import stats
 
-from octsvm.errors import InvalidData, InvalidParameter, OutputNotWritable
+from octsvm.cli import main
+from octsvm.errors import InvalidData, InvalidParameter, MissingPackage, OutputNotWritable
 from octsvm.experiments import Cell, Part, Protocol, load_protocol
-from octsvm.experiments.report import document, pictures, write_report
+from octsvm.experiments.report import document, pictures, require_packages, tables, write_report
 from octsvm.experiments.report.document import number
+from octsvm.experiments.report.figures import Run, gap
 from octsvm.experiments.report.paper import published, published_averages
-from octsvm.experiments.report.ranks import cliques, critical_difference, holm, rank
-from octsvm.experiments.report.sections import duration, gap
+from octsvm.experiments.report.ranks import critical_difference, rank
+from octsvm.experiments.report.tables import duration
 from octsvm.experiments.selection import RULES, select, smoothed
 
 Grid = dict[str, list[float]]
@@ -391,16 +396,47 @@ def test_critical_differences_of_the_published_table(k: int, q: float) -> None:
     assert critical_difference(k, 32) == pytest.approx(q * math.sqrt(k * (k + 1) / (6 * 32)), abs=5e-4)
 
 
-def test_holm() -> None:
-    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
-    assert holm([0.9, math.nan, 0.6])[0::2] == pytest.approx([1.0, 1.0])
-    assert math.isnan(holm([math.nan])[0])
+def test_p_values_are_corrected_after_holm_for_the_pairs_that_differ() -> None:
+    """Holm by hand: the smallest times the number of pairs, the next times one less, never falling, 1 at most."""
+    found = rank(pd.DataFrame(DEMSAR, columns=["plain", "m", "cf", "both"]).assign(again=DEMSAR[:, 1]))
+    assert found is not None
+    p = found.pairs["p"]
+    assert p.isna().tolist().count(True) == 1, "m and again are alike"
+    known = p.dropna().sort_values()
+    expected = np.minimum(1, np.maximum.accumulate(known * np.arange(len(known), 0, -1)))
+    assert found.pairs.loc[known.index, "p_holm"].tolist() == pytest.approx(expected.tolist())
+    assert found.pairs["p_holm"].isna().tolist() == p.isna().tolist()
 
 
-def test_bars_join_what_lies_within_the_critical_difference() -> None:
-    assert cliques(pd.Series([1.0, 1.5, 2.4, 3.9]), 1.0) == [(0, 1), (1, 2)]
-    assert cliques(pd.Series([1.0, 1.2, 1.4]), 1.0) == [(0, 2)]
-    assert cliques(pd.Series([1.0, 3.0]), 1.0) == []
+def test_bars_join_what_lies_within_the_critical_difference(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+    diagram = scikit_posthocs.critical_difference_diagram
+
+    def kept(*args: Any, **options: Any) -> Any:
+        made.append(diagram(*args, **options))
+        return made[-1]
+
+    monkeypatch.setattr(scikit_posthocs, "critical_difference_diagram", kept)
+    rng = np.random.default_rng(0)
+    for spread in (0.0, 0.5, 2.0, 20.0):
+        table = pd.DataFrame(rng.normal(size=(12, 6)) + spread * np.arange(6), columns=list("fedcba"))
+        found = rank(table)
+        assert found is not None
+        picture = pictures.rank_picture("x", found, {"a": "A$_", "b": "_b"})
+        ET.fromstring(picture.light)
+        bars = sorted(
+            tuple(sorted({round(float(x), 6) for x in line.get_xdata()}))
+            for [line] in made.pop()["crossbars"]
+        )
+        # By hand: each largest run of sorted ranks within the critical difference.
+        ranks = found.mean.to_numpy()
+        runs = [
+            [k for k, value in enumerate(ranks) if low <= value <= low + found.critical_difference]
+            for low in ranks
+        ]
+        largest = [r for k, r in enumerate(runs) if len(r) > 1 and (k == 0 or r[-1] > runs[k - 1][-1])]
+        assert bars == sorted(tuple(round(float(ranks[k]), 6) for k in r) for r in largest)
+        made.clear()
 
 
 def test_too_little_to_rank() -> None:
@@ -516,10 +552,10 @@ def test_differences_and_averages(whole: Path) -> None:
     }
     heart = np.mean([ours["heart", 0.0], ours["heart", 0.4]])
     assert rows[4][:2] == ["", "average"]
-    assert rows[4][5:] == [f"{(84.13 + 76.19) / 2:.2f}", f"{heart:.2f}", number(heart - 80.16, sign=True)]
+    assert rows[4][5:] == [f"{(84.13 + 76.19) / 2:.2f}", f"{heart:.2f}", number(heart - 80.16, "+.2f")]
     total = np.mean(list(ours.values()))
     given = np.mean([84.13, 76.19, 74.76, 63.84])
-    assert rows[-1][5:] == [number(given), number(total), number(total - given, sign=True)]
+    assert rows[-1][5:] == [number(given), number(total), number(total - given, "+.2f")]
     assert rows[8][2] == "–", "a set that the paper has not"
 
 
@@ -623,17 +659,42 @@ def test_a_run_without_any_cell(tmp_path: Path) -> None:
     page(tmp_path)
 
 
-def test_without_matplotlib_tables_remain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [m for m in sys.modules if m.split(".")[0] == "matplotlib"]:
+@pytest.mark.parametrize("lacking", ["matplotlib", "scikit_posthocs"])
+def test_without_what_draws_tables_remain(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lacking: str
+) -> None:
+    for name in [m for m in sys.modules if m.split(".")[0] == lacking]:
         monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setitem(sys.modules, lacking, None)
     write_report(run(), tmp_path)
     text = (tmp_path / "report.md").read_text(encoding="utf-8")
-    assert "need matplotlib, pip install 'octsvm\\[plot\\]'" in text
+    assert "need matplotlib and scikit-posthocs, pip install 'octsvm\\[report\\]'" in text
     assert "<picture>" not in text
     assert not list(tmp_path.glob("*.svg"))
     assert "## Table 2: best mean test accuracy" in text
+    assert "Friedman: chi-square" in text
     assert not list(page(tmp_path).iter("img"))
+
+
+@pytest.mark.parametrize("lacking", ["jinja2", "statsmodels"])
+def test_without_what_makes_it_there_is_no_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lacking: str
+) -> None:
+    found = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name, *more: None if name == lacking else found(name, *more)
+    )
+    for ask in (require_packages, lambda: write_report(run(), tmp_path / "here")):
+        with pytest.raises(MissingPackage, match=rf"needs {lacking}, .* pip install 'octsvm\[report\]'"):
+            ask()
+    assert not (tmp_path / "here").exists()
+    # Before a run, not after it.
+    done = CliRunner().invoke(
+        main, ["table2", "--quick", "--out", str(tmp_path / "here"), "--data-dir", str(tmp_path)]
+    )
+    assert done.exit_code != 0
+    assert "octsvm[report]" in done.output
+    assert not (tmp_path / "here").exists()
 
 
 def test_cells_that_carry_their_protocol_give_the_same_files(whole: Path, tmp_path: Path) -> None:
@@ -668,7 +729,7 @@ def test_numbers_as_text() -> None:
         "1.5 minutes",
         "2.5 hours",
     ]
-    assert [number(v, 1, sign=True) for v in (1.25, -3.0, 0.0, -0.01, math.nan)] == [
+    assert [number(v, "+.1f") for v in (1.25, -3.0, 0.0, -0.01, math.nan)] == [
         "+1.2",
         "\u22123.0",
         "0.0",
@@ -677,11 +738,22 @@ def test_numbers_as_text() -> None:
     ]
 
 
-def test_html_is_escaped() -> None:
-    table = document.ReportTable(
-        ((document.TableCell("<a>"),),), (document.TableRow((document.TableCell("&", title='"'),)),)
-    )
-    text = document.to_html("<t>", [document.Heading("A & B"), document.Text("<x>"), table])
-    ET.fromstring(text.removeprefix("<!DOCTYPE html>"))
-    for part in ("&lt;t&gt;", "A &amp; B", "&lt;x&gt;", "&lt;a&gt;", 'title="&quot;"'):
-        assert part in text
+def test_text_is_escaped() -> None:
+    p = protocol({"cart": {"alpha": [1.0]}}, title="<t> & *stars* | [x]")
+    cells = frame(*alphas({1.0: (80, 60)}), cell("cart", {"alpha": 1.0}, 0, error='<a> "&"'))
+    empty = Run(p, cells, {"<k>": "<v>"}, select(cells, p.rules, protocol=p))
+    names = {"title": "<h> & _x_", "run": empty, "pictures": {}, "tables": tables, "source": "<s>"}
+    html = document.render("html", names | {"pictures": None})
+    ET.fromstring(html.removeprefix("<!DOCTYPE html>"))
+    for part in (
+        "&lt;h&gt; &amp; _x_",
+        "&lt;t&gt; &amp;",
+        "&lt;a&gt;",
+        "&lt;k&gt;",
+        "&lt;v&gt;",
+        "&lt;s&gt;",
+    ):
+        assert part in html
+    markdown = document.render("markdown", names | {"pictures": None})
+    for part in ("# \\<h\\> & \\_x\\_", "\\<t\\> & \\*stars\\* \\| \\[x\\]", "\\<k\\>", "\\<a\\>"):
+        assert part in markdown

@@ -5,8 +5,10 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import signal
 import sqlite3
-import time
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -210,37 +212,65 @@ def test_a_cell_is_never_there_twice(path: Path) -> None:
         assert store.progress()[1][0] == 1
 
 
-@pytest.mark.parametrize(
-    ("change", "answer"),
-    [
-        ({}, "held"),
-        ({"heartbeat": 0.0}, "held"),  # on this system the process itself tells more
-        ({"pid": 2**22 + 7}, "claimed"),
-        ({"born": "1"}, "claimed"),  # another process has the number now
-        ({"host": "elsewhere"}, "held"),
-        ({"host": "elsewhere", "heartbeat": 0.0}, "claimed"),
-        ({"ended": 1.0}, "claimed"),
-    ],
-)
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="reads /proc")
-def test_a_lease_of_a_dead_run_is_taken_over(path: Path, change: dict[str, Any], answer: str) -> None:
-    with Store.create(path, protocol()) as store:
-        a, b = store.begin(), store.begin()
-        store.claim(1, a)
-        with closing(sqlite3.connect(path)) as db:
-            for name, value in change.items():
-                db.execute(f"UPDATE runs SET {name} = ? WHERE id = ?", (value, a))
-            db.commit()
-        assert store.claim(1, b) == answer
+HOLDER = """
+import subprocess, sys
+from octsvm.experiments import Store, load_protocol
+store = Store.open(sys.argv[1])
+assert store.claim(1, store.begin()) == "claimed"
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], stdout=subprocess.DEVNULL)
+print(child.pid, flush=True)
+sys.stdin.read()
+"""
 
 
-def test_a_heartbeat_is_kept(path: Path) -> None:
+def test_a_lease_of_a_killed_run_is_taken_over_though_its_child_lives(path: Path) -> None:
     with Store.create(path, protocol()) as store:
-        a = store.begin()
-        before = store._read("SELECT heartbeat FROM runs")[0][0]
-        time.sleep(0.01)
-        store.beat(a)
-        assert before < store._read("SELECT heartbeat FROM runs")[0][0] <= time.time()
+        run = store.begin()
+        with subprocess.Popen(
+            [sys.executable, "-c", HOLDER, str(path)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        ) as holder:
+            assert holder.stdout is not None
+            child = int(holder.stdout.readline())
+            try:
+                assert store.claim(1, run) == "held"
+                link = path.with_name("link.sqlite")
+                link.symlink_to(path)
+                with Store.open(link) as linked:
+                    assert linked.claim(1, linked.begin()) == "held", "by another name of the file, too"
+                holder.kill()
+                holder.wait(10)
+                assert store.claim(1, run) == "claimed"
+            finally:
+                os.kill(child, signal.SIGKILL)
+                holder.kill()
+
+
+def test_a_lease_without_a_lock_is_of_the_dead(path: Path) -> None:
+    """Of a run that ended without saying so, as the store was closed; or of another machine, from where it was copied."""
+    with Store.create(path, protocol()) as one, Store.create(path, protocol()) as two:
+        a, b = one.begin(), two.begin()
+        assert one.claim(1, a) == "claimed"
+        assert two.claim(1, b) == "held"
+        one.close()
+        assert two.claim(1, b) == "claimed"
+    assert not list(path.parent.glob("*.lock")), "nothing is left beside the store"
+
+
+def test_a_run_whose_lock_another_has_is_refused(path: Path) -> None:
+    """A store that was deleted under a run, and made again."""
+    with Store.create(path, protocol()) as old:
+        old.begin()
+        path.unlink()
+        for more in ("-wal", "-shm"):
+            Path(f"{path}{more}").unlink(missing_ok=True)
+        with (
+            Store.create(path, protocol()) as new,
+            pytest.raises(octsvm.OutputNotWritable, match="End what still"),
+        ):
+            new.begin()
 
 
 # -- files that are none --------------------------------------------------------------------------------------------

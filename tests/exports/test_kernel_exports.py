@@ -152,6 +152,10 @@ def test_the_command_line_fits_shows_and_predicts(tmp_path: Path, monkeypatch: p
     given = [
         "-f",
         "re_svm",
+        "--c1",
+        "20",
+        "--c2",
+        "20",
         "--kernel",
         "poly",
         "--degree",

@@ -9,15 +9,17 @@ import time
 from typing import Any
 
 import numpy as np
+import pyomo.environ as pyo
 import pytest
 
 import octsvm
 import octsvm.api  # whole, before anything of it is replaced
+from octsvm.backends import executable
 from octsvm.formulations.blocks.rows import collected, uncollected
 from octsvm.formulations.blocks.sizes import Shape
 from octsvm.formulations.bounds import hull
 from octsvm.formulations.registry import formulation
-from octsvm.solving import dispatch, strategies
+from octsvm.solving import certificate, dispatch, engine, steps_ahead, strategies
 
 OVER = 2.0  # seconds
 
@@ -133,13 +135,89 @@ def test_a_large_model_is_not_handed_over_late(
     X, y = table(300, 30) if name == "oct" else table(1200, 30)
     model = octsvm.build(name, X, y, depth=3)
     monkeypatch.setattr(dispatch, "compile_program", refuse)
-    monkeypatch.setattr(dispatch, "STEPS_BEFORE", 1e3)
+    monkeypatch.setattr(dispatch, "COMPILING", 1e3)
     began = time.monotonic()
     result = octsvm.solve(model, time_limit=limit)
     assert time.monotonic() - began < limit + 2 * OVER  # building the model left a machine busy
     assert result.stop == "time_limit"
     assert "no time to hand the model over" in result.notes[0]
     assert result.objective == pytest.approx(octsvm.evaluate(name, result.tree, X, y).objective)
+
+
+def own_part(model: Any, kind: str) -> None:
+    """A row of the user's own on the variables of the root; "impossible" admits no tree, "priced" has a variable in it."""
+    first = [v for v in model.component_data_objects(pyo.Var) if v.is_binary()][:6]
+    if kind == "priced":
+        model.z = pyo.Var(bounds=(0, None))
+        model.objective.set_value(model.cost + 0.01 * model.z)
+    sides = {
+        "loose": (None, 5.5),
+        "impossible": (7, None),
+        "priced": (None, model.z if kind == "priced" else 0),
+    }
+    low, high = sides[kind]
+    model.mine = pyo.Constraint(expr=sum(first) >= low if high is None else sum(first) <= high)
+
+
+@pytest.mark.parametrize("kind", ["loose", "priced", "impossible"])
+@pytest.mark.parametrize("name", ["oct", "oct_h", "octsvm"])
+def test_a_large_model_with_own_rows_is_not_handed_over_late(
+    name: str, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise AssertionError("the model was compiled")
+
+    model = octsvm.build(name, *table(40, 3), depth=2)
+    own_part(model, kind)
+    before = [(v, v.value) for v in model.component_data_objects(pyo.Var)]
+    monkeypatch.setattr(steps_ahead, "MANY_VARIABLES", 10)
+    monkeypatch.setattr(dispatch, "COMPILING", 1e9)
+    monkeypatch.setattr(dispatch, "compile_program", refuse)
+    result = octsvm.solve(model, time_limit=5)
+    assert result.stop == "time_limit"
+    assert "no time to hand the model over" in result.notes[0]
+    assert result.bound == 0
+    if kind == "impossible":
+        assert result.status == "no_tree"
+        assert all(var.value == value for var, value in before)
+    else:
+        assert certificate.broken_row(model) is None
+        assert result.objective == pytest.approx(pyo.value(model.objective))
+        assert result.status in ("feasible", "fallback")  # OCT meets a tree in building
+
+
+def test_a_start_that_other_labels_would_save_is_not_refused_for_want_of_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    X, y = table(40, 3)
+    start = octsvm.fit("octsvm", X, y, depth=1, time_limit=1).tree
+    model = octsvm.build("octsvm", X, y, depth=1)
+    model.mine = pyo.Constraint(expr=pyo.quicksum(model.relabelling.xi.values()) <= -1)  # no tree at all
+    with pytest.raises(octsvm.TreeNotAdmitted):
+        octsvm.solve(model, time_limit=5, start=start)
+    monkeypatch.setattr(steps_ahead, "MANY_VARIABLES", 10)
+    monkeypatch.setattr(dispatch, "OTHER_WAYS", 1e9)
+    result = octsvm.solve(model, time_limit=5, start=start)
+    assert (result.status, result.stop) == ("no_tree", "time_limit")
+
+
+@pytest.mark.parametrize("solver", ["cbc", "glpk", "bonmin", "scip"])
+def test_a_model_is_not_written_for_an_engine_late(solver: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if octsvm.solvers.installed(solver) is None:
+        pytest.skip(f"{solver} is not installed")
+
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise AssertionError("a file was written")
+
+    model = octsvm.build("octsvm", *table(40, 3), depth=1)
+    if solver == "scip":
+        model.mine = pyo.Constraint(expr=pyo.exp(next(iter(model.margin.delta.values()))) <= 1e9)
+    monkeypatch.setattr(engine, "WRITING", dict.fromkeys(engine.WRITING, 1e3))
+    for place, writer in ((engine, "write_nl"), (engine, "write_linear_nl"), (executable, "write_model")):
+        monkeypatch.setattr(place, writer, refuse)
+    result = octsvm.solve(model, time_limit=5, solver=solver)
+    assert result.stop == "time_limit"
+    assert result.tree is not None
 
 
 def test_neighbours_are_the_nearest_rows() -> None:

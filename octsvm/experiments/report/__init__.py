@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -9,17 +10,30 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from ...errors import InvalidData, InvalidParameter, OutputNotWritable
+from ...errors import InvalidData, InvalidParameter, MissingPackage, OutputNotWritable
 from ...formulations.replace_file import replace_bytes
 from ..protocol import Protocol, load_protocol
 from ..selection import select
-from . import document
-from .sections import Run, compose, figures
+from . import pictures, tables
+from .document import render
+from .figures import Run
+from .paper import SOURCE
 
-__all__ = ["write_report"]
+__all__ = ["require_packages", "write_report"]
 
 Format = Literal["html", "md"]
 FORMATS: tuple[Format, ...] = ("html", "md")
+NEEDED = ("jinja2", "statsmodels")  # matplotlib and scikit-posthocs only draw
+
+
+def require_packages() -> None:
+    """Raise MissingPackage unless what a report is made with is installed: to ask before a run of days."""
+    lacking = [name for name in NEEDED if importlib.util.find_spec(name) is None]
+    if lacking:
+        raise MissingPackage(
+            f"A report needs {' and '.join(lacking)}, not installed here. Install it: pip install 'octsvm[report]'. The "
+            "cells of a run are kept without it: octsvm table2 run; the report can be made of them later."
+        )
 
 
 def write_report(
@@ -32,7 +46,8 @@ def write_report(
 
     ``report.html`` is one self-contained file; ``report.md`` has its pictures beside it. ``selected.csv`` has one line
     for each rule, set, noise, method, repetition and fold with the cell that was chosen, ``accuracies.csv`` the
-    means of them beside the published figures. Without matplotlib the report has no pictures and says so.
+    means of them beside the published figures. Without matplotlib and scikit-posthocs the report has no pictures and
+    says so.
 
     Parameters
     ----------
@@ -51,6 +66,8 @@ def write_report(
 
     Raises
     ------
+    MissingPackage
+        What makes it is not installed: the extra ``report``.
     InvalidParameter
         There is no such format.
     InvalidData
@@ -61,22 +78,28 @@ def write_report(
     for name in formats:
         if name not in FORMATS:
             raise InvalidParameter(f"format={name!r} is none; there are {', '.join(FORMATS)}.")
+    require_packages()
     protocol, cells, meta = _read(source)
     selection = select(cells, protocol.rules, protocol=protocol)
     run = Run(protocol, cells, meta, selection)
-    blocks = compose(run)
-    title = f"octsvm: {protocol.name}"
+    drawn = pictures.draw_all(run)
     content: dict[str, bytes] = {}
+    names = {
+        "title": f"octsvm: {protocol.name}",
+        "run": run,
+        "pictures": drawn,
+        "tables": tables,
+        "source": SOURCE,
+    }
     if "html" in formats:
-        content["report.html"] = document.to_html(title, blocks).encode()
+        content["report.html"] = render("html", names).encode()
     if "md" in formats:
-        content["report.md"] = document.to_markdown(title, blocks).encode()
+        content["report.md"] = render("markdown", names).encode()
     content["selected.csv"] = selection.chosen.to_csv(index=False, lineterminator="\n").encode()
     content["accuracies.csv"] = accuracies(run).to_csv(index=False, lineterminator="\n").encode()
     if "md" in formats:
-        for block in blocks:
-            if isinstance(block, document.Picture):
-                content[f"{block.name}.svg"], content[f"{block.name}-dark.svg"] = block.light, block.dark
+        for picture in (drawn or {}).values():
+            content[f"{picture.name}.svg"], content[f"{picture.name}-dark.svg"] = picture.light, picture.dark
     folder = Path(out_dir)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -93,7 +116,7 @@ def write_report(
 def _read(source: Any) -> tuple[Protocol, pd.DataFrame, Mapping[str, Any]]:
     """Protocol, cells, and what is known of the run."""
     if isinstance(source, str | Path):
-        from ..store import read_cells  # type: ignore[import-not-found,unused-ignore]
+        from ..store import read_cells
 
         source = read_cells(source)
     if isinstance(source, tuple):
@@ -111,8 +134,8 @@ def accuracies(run: Run) -> pd.DataFrame:
     """One line for each rule, set, noise and method: accuracy in percent, folds, the published figure, the difference."""
     table = run.selection.table.reset_index()
     table["accuracy"] *= 100
-    given = {(*place, m): v for place, line in figures(run.paper).items() for m, v in line.items()}
+    given = {(*place, m): v for m, column in run.paper.items() for place, v in column.items()}  # type: ignore[misc]
     keys = zip(table["set"], table["noise"], table["method"], strict=True)
-    table["paper"] = [given.get(k, math.nan) for k in keys]
+    table["paper"] = [given.get(key, math.nan) for key in keys]
     table["difference"] = table["accuracy"] - table["paper"]
     return table.round({"accuracy": 6, "difference": 6})

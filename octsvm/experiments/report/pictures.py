@@ -1,41 +1,63 @@
-"""The report's pictures, each on light and on dark ground. matplotlib is imported when one is drawn."""
+"""The report's pictures, each on light and on dark ground. matplotlib is imported when they are drawn."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from ...plots._style import BEHIND, DARK, LIGHT, PALETTE, PLAIN, Style, frame, matplotlib
+from ...errors import MissingPackage
+from ...plots._style import BEHIND, DARK, LIGHT, PALETTE, Style, matplotlib
 from .document import Picture
-from .ranks import Ranks, cliques
+from .figures import Run
+from .ranks import Ranks
 
 # Of the shared palette those that can be told from white and from dark; the last is the style's grey.
 COLOURS = (*(PALETTE[k] for k in (0, 1, 2, 5, 4, 7, 9)), None)
 MARKERS = "osD^vPXp"
 DASHES = ("-", "-", "-", "-", "--", "--", "-.", "-.")
 QUANTILES = np.linspace(0, 1, 201)
+FLIPPED = "flipped training labels, %"
 
 
-def look(index: int, style: Style) -> dict[str, Any]:
-    """Colour, marker and dashes of a method; they repeat after eight."""
-    k = index % len(COLOURS)
-    return {
-        "color": COLOURS[k] or style.line,
-        "marker": MARKERS[k],
-        "linestyle": DASHES[k],
-        "linewidth": 1.6,
-        "markersize": 4.5,
-    }
+def draw_all(run: Run) -> dict[str, Picture] | None:
+    """All pictures of a run by their names, or None without what draws them."""
+    try:
+        matplotlib("figure")
+        import scikit_posthocs  # noqa: F401
+    except (MissingPackage, ImportError):
+        return None
+    tables = {rule: run.accuracy(rule) for rule in run.protocol.rules}
+    drawn = [
+        accuracy_picture(f"accuracy-{rule}", run, table)
+        for rule, table in tables.items()
+        if not table.isna().all(axis=None)
+    ]
+    drawn += [rank_picture(f"ranks-{what}", ranks, run.titles) for what, ranks in run.ranks.items()]
+    drawn += [
+        relabelling_picture(f"relabelling-{rule}", run, table) for rule, table in run.relabelled.items()
+    ]
+    for name, what, label in (("seconds", "seconds", "seconds of a fit"), ("gaps", "gap", "gap, %")):
+        values = {str(m): v.dropna() for m, v in run.fits.groupby("method")[what] if v.notna().any()}
+        if values:
+            drawn.append(distribution_picture(name, run, values, label))
+    return {picture.name: picture for picture in drawn}
 
 
 def _drawn(name: str, alt: str, size: tuple[float, float], draw: Callable[[Any, Style], None]) -> Picture:
     svg = []
     for style in (LIGHT, DARK):
-        with matplotlib("").rc_context({"svg.hashsalt": "octsvm", "font.size": 9.0, "text.usetex": False}):
+        looks = {
+            **{f"{what}.color": style.ink for what in ("text", "xtick", "ytick")},
+            **{"axes.labelcolor": style.ink, "axes.edgecolor": style.line, "axes.facecolor": "none"},
+            **{"grid.color": style.line, "grid.alpha": 0.25, "grid.linewidth": 0.6, "axes.titlesize": 9.0},
+            # "$" and "_" in names are only characters.
+            **{"svg.hashsalt": "octsvm", "font.size": 9.0, "text.usetex": False, "text.parse_math": False},
+        }
+        with matplotlib("").rc_context(looks):
             figure = matplotlib("figure").Figure(figsize=size, layout="constrained", facecolor=BEHIND[style])
             draw(figure, style)
             buffer = io.BytesIO()
@@ -44,85 +66,73 @@ def _drawn(name: str, alt: str, size: tuple[float, float], draw: Callable[[Any, 
     return Picture(name, alt, *svg)
 
 
-def _axes(figure: Any, style: Style, *at: int) -> Any:
-    axes = figure.add_subplot(*at)
-    axes.set_facecolor("none")
-    axes.grid(color=style.line, alpha=0.25, linewidth=0.6)
-    frame(axes, style)
-    return axes
+def looks(run: Run, style: Style) -> dict[str, dict[str, Any]]:
+    """Colour, marker and dashes of each method: the same in all pictures, by its place in the protocol, again after eight."""
+    found = {}
+    for place, method in enumerate(run.protocol.methods):
+        k = place % len(COLOURS)
+        found[method] = {
+            "color": COLOURS[k] or style.line,
+            "marker": MARKERS[k],
+            "linestyle": DASHES[k],
+            "linewidth": 1.6,
+            "markersize": 4.5,
+        }
+    return found
 
 
-def looks(titles: Mapping[str, str], order: Sequence[str], style: Style) -> dict[str, dict[str, Any]]:
-    """Look of each method: the same in all pictures, by its place in ``order``."""
-    return {m: look(order.index(m), style) for m in titles}
-
-
-def _key(
-    figure: Any, titles: Mapping[str, str], order: Sequence[str], style: Style, markers: bool = True
-) -> None:
-    """One legend for the figure, above it."""
-    line = matplotlib("lines").Line2D
-    seen = looks(titles, order, style).values()
-    handles = [line([], [], **(one if markers else one | {"marker": ""})) for one in seen]
-    inches = 0.6 + 0.08 * max(len(t) for t in titles.values())  # of an entry, at this font size
+def _key(figure: Any, run: Run, lines: Mapping[str, Any]) -> None:
+    """One legend for the figure, above it, from a line of each method."""
+    titles = [run.protocol.methods[m].title for m in lines]
+    inches = 0.6 + 0.08 * max(map(len, titles))  # of an entry, at this font size
     columns = max(1, min(len(titles), int(figure.get_figwidth() / inches)))
-    made = figure.legend(
-        handles, [str(k) for k in range(len(titles))], loc="outside upper center", ncols=columns
-    )
-    made.get_frame().set_visible(False)
-    for text, title in zip(made.get_texts(), titles.values(), strict=True):
-        text.set_parse_math(False)
-        text.set_color(style.ink)
+    # Under numbers first: what begins with an underscore would be left out.
+    numbered = list(map(str, range(len(titles))))
+    made = figure.legend(lines.values(), numbered, loc="outside upper center", ncols=columns, frameon=False)
+    for text, title in zip(made.get_texts(), titles, strict=True):
         text.set_text(title)
 
 
-def accuracy_picture(
-    name: str,
-    accuracy: pd.DataFrame,
-    averages: pd.DataFrame,
-    paper: pd.DataFrame,
-    titles: Mapping[str, str],
-    order: Sequence[str],
-) -> Picture:
-    """Accuracy against noise.
+def accuracy_picture(name: str, run: Run, accuracy: pd.DataFrame) -> Picture:
+    """Accuracy against noise: the average, ours and the published ones with open marks, and set by set.
 
     Parameters
     ----------
     name : str
         Of the file.
+    run : Run
+        For the published figures and the methods' titles and looks.
     accuracy : pandas.DataFrame
         In percent, indexed by set and noise, one column for each method.
-    averages, paper : pandas.DataFrame
-        Averages over the sets, indexed by noise: ours and the published ones, drawn with open marks.
-    titles : mapping
-        Names of the methods to show.
-    order : sequence of str
-        All methods; a method's place decides its colour.
     """
-    sets = list(accuracy.index.get_level_values("set").unique())
+    sets = list(run.protocol.sets)
     columns = 3
     lines = -(-(len(sets) + 1) // columns)
+    # Averages are over the sets that every method has.
+    ours, paper = (
+        t.loc[t.dropna().index].groupby(level="noise", sort=False).mean() for t in (accuracy, run.paper)
+    )
 
     def draw(figure: Any, style: Style) -> None:
-        seen = looks(titles, order, style)
+        look, key = looks(run, style), {}
         for place, panel in enumerate(["", *sets]):
-            axes = _axes(figure, style, lines, columns, place + 1)
-            table = accuracy.loc[panel] if panel else averages
-            for method, one in seen.items():
-                if method in table:
-                    values = table[method].dropna()
-                    axes.plot(values.index * 100, values, gid=f"{panel or 'average'} {method}", **one)
+            axes = figure.add_subplot(lines, columns, place + 1)
+            axes.grid()
+            table = accuracy.loc[panel] if panel else ours
+            for method in run.titles:
+                values = table[method].dropna()
+                gid = f"{panel or 'average'} {method}"
+                [key[method]] = axes.plot(values.index * 100, values, gid=gid, **look[method])
                 if not panel and method in paper:
-                    given = one | {"linestyle": ":", "linewidth": 1.2, "markerfacecolor": "none"}
+                    given = look[method] | {"linestyle": ":", "linewidth": 1.2, "markerfacecolor": "none"}
                     axes.plot(paper.index * 100, paper[method], gid=f"paper {method}", **given)
-            title = panel or "average (dotted, open: the paper's)"
-            axes.set_title(title, color=style.ink, fontsize=9, **PLAIN)
-            axes.set_xticks([100 * v for v in accuracy.index.get_level_values("noise").unique()])
+            axes.set_title(panel or "average (dotted, open: the paper's)")
+            axes.set_xticks([100 * v for v in run.protocol.noise])
             if place % columns == 0:
-                axes.set_ylabel("accuracy, %", color=style.ink)
+                axes.set_ylabel("accuracy, %")
             if place >= len(sets) + 1 - columns:
-                axes.set_xlabel("flipped training labels, %", color=style.ink)
-        _key(figure, titles, order, style)
+                axes.set_xlabel(FLIPPED)
+        _key(figure, run, key)
 
     alt = "Test accuracy of each method against the share of flipped training labels, average and set by set."
     return _drawn(name, alt, (9.5, 0.5 + 2.1 * lines), draw)
@@ -130,103 +140,77 @@ def accuracy_picture(
 
 def rank_picture(name: str, ranks: Ranks, titles: Mapping[str, str]) -> Picture:
     """Mean ranks on a line; methods under one bar do not differ by Nemenyi's test (Demšar 2006, Figure 1)."""
-    mean = ranks.mean
-    bars = cliques(mean, ranks.critical_difference)
-    methods = len(mean)
+    from scikit_posthocs import critical_difference_diagram, posthoc_nemenyi_friedman
+
+    listed = {str(m): f"{titles.get(str(m), str(m))}  {v:.2f}" for m, v in ranks.mean.items()}
+    differ = posthoc_nemenyi_friedman(ranks.table)
 
     def draw(figure: Any, style: Style) -> None:
-        axes = figure.add_subplot()
-        axes.set_facecolor("none")
-        half = -(-methods // 2)
-        foot = 1.1 + 0.28 * len(bars)
-        axes.set_xlim(0.4, methods + 0.6)
-        axes.set_ylim(-foot - 0.55 * half, 1.7)
-        axes.axis("off")
-        axes.plot([1, methods], [0, 0], color=style.ink, linewidth=1.2)
-        for k in range(1, methods + 1):
-            axes.plot([k, k], [0, 0.18], color=style.ink, linewidth=1.2)
-            axes.text(k, 0.3, str(k), ha="center", color=style.ink)
-        width = min(ranks.critical_difference, methods - 1)
-        axes.plot([1, 1 + width], [1.15, 1.15], color=style.ink, linewidth=2)
-        axes.text(
-            1 + width / 2,
-            1.27,
-            f"critical difference {ranks.critical_difference:.2f}",
-            ha="center",
-            color=style.ink,
+        axes = figure.add_subplot(xlim=(1, len(listed)), xticks=range(1, len(listed) + 1))
+        made = critical_difference_diagram(
+            ranks.mean,
+            differ,
+            alpha=ranks.alpha,
+            ax=axes,
+            label_fmt_left="{label}",
+            label_fmt_right="{label}",
+            text_h_margin=0.02 * (len(listed) - 1),
+            elbow_props={"color": style.line, "linewidth": 1, "clip_on": False},
+            marker_props={"s": 12, "clip_on": False},
+            crossbar_props={"color": style.ink, "linewidth": 3},
         )
-        for level, (first, last) in enumerate(bars):
-            y = -0.35 - 0.28 * level
-            axes.plot(
-                [mean.iloc[first] - 0.04, mean.iloc[last] + 0.04], [y, y], color=style.ink, linewidth=3.5
-            )
-        for k, (method, value) in enumerate(mean.items()):
-            left = k < half
-            y = -foot - 0.55 * (k if left else methods - 1 - k)
-            end = 0.85 if left else methods + 0.15
-            axes.plot([value, value, end], [0, y, y], color=style.line, linewidth=1)
-            axes.text(
-                end + (-0.05 if left else 0.05),
-                y,
-                f"{titles.get(str(method), str(method))}  {value:.2f}",
-                ha="right" if left else "left",
-                va="center",
-                color=style.ink,
-                **PLAIN,
-            )
+        for text in made["labels"]:
+            left = text.get_ha() == "right"
+            words = listed[text.get_text()]
+            text.set(text=f"{words}  " if left else f"  {words}", color=style.ink)
+        # The difference as a length, above the axis; as long as the axis if it is longer.
+        axes.set_ylim(top=2.2)
+        end = 1 + min(ranks.critical_difference, len(listed) - 1)
+        axes.plot([1, end], [1.5, 1.5], color=style.ink, linewidth=2, clip_on=False)
+        words = f"critical difference {ranks.critical_difference:.2f}"
+        axes.text((1 + end) / 2, 1.65, words, ha="center", color=style.ink)
 
-    alt = "Mean ranks of the methods: " + ", ".join(
-        f"{titles.get(str(m), str(m))} {v:.2f}" for m, v in mean.items()
-    )
-    return _drawn(name, alt, (8.5, 1.3 + 0.12 * len(bars) + 0.25 * methods), draw)
+    alt = "Mean ranks of the methods: " + ", ".join(" ".join(text.split()) for text in listed.values())
+    return _drawn(name, alt, (8.5, 1.2 + 0.22 * len(listed)), draw)
 
 
-def relabelling_picture(
-    name: str, table: pd.DataFrame, titles: Mapping[str, str], order: Sequence[str]
-) -> Picture:
-    """Precision and recall of relabelling against noise; ``table`` has columns method, noise, precision, recall."""
+def relabelling_picture(name: str, run: Run, found: pd.DataFrame) -> Picture:
+    """Precision and recall of relabelling against noise; ``found`` has columns method, noise, precision, recall."""
 
     def draw(figure: Any, style: Style) -> None:
-        seen = looks(titles, order, style)
-        for place, what in enumerate(("precision", "recall")):
-            axes = _axes(figure, style, 1, 2, place + 1)
-            for method, one in seen.items():
-                values = table[table["method"] == method].dropna(subset=[what])
-                axes.plot(values["noise"] * 100, values[what] * 100, gid=f"{what} {method}", **one)
-            words = {
-                "precision": "relabelled rows that were flipped, %",
-                "recall": "flipped rows that are relabelled, %",
-            }
-            axes.set_title(words[what], color=style.ink, fontsize=9)
-            axes.set_ylim(-3, 103)
-            axes.set_xticks([100 * v for v in sorted(table["noise"].unique())])
-            axes.set_xlabel("flipped training labels, %", color=style.ink)
-        _key(figure, titles, order, style)
+        look, key = looks(run, style), {}
+        panels = {
+            "precision": "relabelled rows that were flipped, %",
+            "recall": "flipped rows that are relabelled, %",
+        }
+        for place, (what, title) in enumerate(panels.items()):
+            axes = figure.add_subplot(1, 2, place + 1, title=title, xlabel=FLIPPED, ylim=(-3, 103))
+            axes.grid()
+            for method, lines in found.groupby("method", sort=False):
+                values = lines.dropna(subset=[what])
+                drawn = axes.plot(
+                    values["noise"] * 100, values[what] * 100, gid=f"{what} {method}", **look[str(method)]
+                )
+                [key[str(method)]] = drawn
+            axes.set_xticks([100 * v for v in sorted(found["noise"].unique())])
+        _key(figure, run, key)
 
     return _drawn(name, "Precision and recall of relabelling against noise.", (8.5, 3.1), draw)
 
 
-def distribution_picture(
-    name: str,
-    values: Mapping[str, np.ndarray],
-    titles: Mapping[str, str],
-    order: Sequence[str],
-    label: str,
-    log: bool,
-) -> Picture:
-    """Share of fits up to a value, for each method."""
+def distribution_picture(name: str, run: Run, values: Mapping[str, pd.Series], label: str) -> Picture:
+    """Share of fits up to a value, for each method; seconds on a logarithmic scale."""
 
     def draw(figure: Any, style: Style) -> None:
-        seen = looks(titles, order, style)
-        axes = _axes(figure, style)
-        for method, one in seen.items():
-            if method in values and len(values[method]):
-                at = np.quantile(values[method], QUANTILES)
-                axes.plot(at, QUANTILES * 100, gid=method, **(one | {"marker": ""}))
-        if log:
+        look, key = looks(run, style), {}
+        axes = figure.add_subplot(xlabel=label, ylabel="share of fits, %")
+        axes.grid()
+        if name == "seconds":
             axes.set_xscale("log")
-        axes.set_xlabel(label, color=style.ink)
-        axes.set_ylabel("share of fits, %", color=style.ink)
-        _key(figure, titles, order, style, markers=False)
+            axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        for method in (m for m in run.protocol.methods if m in values):
+            at = values[method].astype(float).quantile(QUANTILES)
+            [key[method]] = axes.plot(at, QUANTILES * 100, gid=method, **look[method] | {"marker": ""})
+        _key(figure, run, key)
 
     return _drawn(name, f"Share of fits against {label}, for each method.", (8.5, 3.6), draw)

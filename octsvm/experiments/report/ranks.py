@@ -20,10 +20,10 @@ class Ranks:
 
     Attributes
     ----------
+    table : pandas.DataFrame
+        What is ranked: one row for each block, one column for each method, nothing missing.
     mean : pandas.Series
         Mean rank of each method, 1 is best, sorted; ties share their mean rank.
-    blocks : int
-        How many rows were ranked.
     statistic, p : float
         Friedman's chi-square, corrected for ties, and its p-value; NaN for less than three methods.
     critical_difference : float
@@ -35,13 +35,18 @@ class Ranks:
         accuracies, Wilcoxon's ``p`` (two-sided), and ``p_holm``, corrected after Holm for the number of pairs.
     """
 
+    table: pd.DataFrame
     mean: pd.Series
-    blocks: int
     statistic: float
     p: float
     critical_difference: float
     alpha: float
     pairs: pd.DataFrame
+
+    @property
+    def blocks(self) -> int:
+        """How many rows were ranked."""
+        return len(self.table)
 
 
 def critical_difference(methods: int, blocks: int, alpha: float = 0.05) -> float:
@@ -60,17 +65,6 @@ def critical_difference(methods: int, blocks: int, alpha: float = 0.05) -> float
     return float(q * np.sqrt(methods * (methods + 1) / (6 * blocks)))
 
 
-def holm(p: list[float]) -> list[float]:
-    """p-values corrected after Holm; NaN stays and does not count."""
-    out = np.full(len(p), np.nan)
-    known = [k for k in np.argsort(p) if np.isfinite(p[k])]
-    least = 0.0
-    for step, k in enumerate(known):
-        least = max(least, min(1.0, (len(known) - step) * p[k]))
-        out[k] = least
-    return out.tolist()
-
-
 def rank(accuracy: pd.DataFrame, alpha: float = 0.05) -> Ranks | None:
     """Compare the columns of ``accuracy`` over its rows; None without two columns and two rows.
 
@@ -81,6 +75,8 @@ def rank(accuracy: pd.DataFrame, alpha: float = 0.05) -> Ranks | None:
     alpha : float
         Level of the critical difference.
     """
+    from statsmodels.stats.multitest import multipletests
+
     table = accuracy.dropna().round(10)
     if table.shape[0] < 2 or table.shape[1] < 2:
         return None
@@ -88,34 +84,16 @@ def rank(accuracy: pd.DataFrame, alpha: float = 0.05) -> Ranks | None:
     statistic = p = np.nan
     if table.shape[1] > 2:
         with np.errstate(invalid="ignore"):
-            statistic, p = (float(v) for v in stats.friedmanchisquare(*(table[c] for c in table.columns)))
+            statistic, p = map(float, stats.friedmanchisquare(*(table[c] for c in table)))
     pairs = []
     for first, second in combinations(mean.index, 2):
         gain = (table[first] - table[second]).round(10)
-        moved = bool((gain != 0).any())
-        pairs.append(
-            {
-                "first": first,
-                "second": second,
-                "won": int((gain > 0).sum()),
-                "tied": int((gain == 0).sum()),
-                "lost": int((gain < 0).sum()),
-                "median": float(gain.median()),
-                "p": float(stats.wilcoxon(gain, method="auto").pvalue) if moved else np.nan,
-            }
-        )
-    listed = pd.DataFrame(pairs)
-    listed["p_holm"] = holm(listed["p"].tolist())
-    difference = critical_difference(table.shape[1], table.shape[0], alpha)
-    return Ranks(mean, len(table), statistic, p, difference, alpha, listed)
-
-
-def cliques(mean: pd.Series, difference: float) -> list[tuple[int, int]]:
-    """First and last position of each largest run of sorted mean ranks that lie within ``difference``, two at least."""
-    values = mean.to_numpy(float)
-    found: list[tuple[int, int]] = []
-    for k in range(len(values)):
-        last = int(np.searchsorted(values, values[k] + difference, side="right")) - 1
-        if last > k and (not found or last > found[-1][1]):
-            found.append((k, last))
-    return found
+        won, tied, lost = (int((np.sign(gain) == sign).sum()) for sign in (1, 0, -1))
+        alike = np.nan if tied == len(gain) else float(stats.wilcoxon(gain).pvalue)
+        pairs.append((first, second, won, tied, lost, gain.median(), alike))
+    listed = pd.DataFrame(pairs, columns=["first", "second", "won", "tied", "lost", "median", "p"])
+    tested = listed["p"].dropna()
+    corrected = multipletests(tested, method="holm")[1] if len(tested) else []
+    listed["p_holm"] = pd.Series(corrected, index=tested.index, dtype=float)
+    difference = critical_difference(table.shape[1], len(table), alpha)
+    return Ranks(table, mean, statistic, p, difference, alpha, listed)

@@ -1,0 +1,140 @@
+"""Tables and labels as the classifiers take them: by octsvm's own rules, and with scikit-learn's conventions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_consistent_length
+from sklearn.utils.multiclass import check_classification_targets
+
+from ..data import label_list, read_labels
+from ..errors import InvalidData
+from ..formulations.base import FloatArray, IntArray
+from ..formulations.read_matrix import MadeUpNames, frame_of, read_matrix
+from ..formulations.trees import label_array
+from ._compat import validate_data
+
+
+class Training(NamedTuple):
+    """A checked training table.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n, p)
+    labels : ndarray of shape (n,)
+    classes : ndarray of shape (K,)
+        The distinct labels in order.
+    position : ndarray of int, shape (n,)
+        Index of each label into ``classes``.
+    """
+
+    X: FloatArray
+    labels: NDArray[Any]
+    classes: NDArray[Any]
+    position: IntArray
+
+
+def read_training(estimator: Any, X: Any, y: Any) -> Training:
+    """Check ``X (n, p)`` and ``y (n,)`` of a fit, and keep the features' number and names.
+
+    Labels that scikit-learn knows pass its checks. Others (members of an Enum, integers beyond 64 bits, dates, tuples)
+    are taken as :func:`octsvm.fit` takes them.
+
+    Raises
+    ------
+    InvalidData
+    TypeError
+        From scikit-learn, for cells of an array that are neither text nor numbers.
+    """
+    if y is None or isinstance(y, (str, bytes, int, float)):
+        _checked(estimator, X, y)  # raises
+    values = label_list(y)
+    known = _as_scikit_learn_knows(y, values)
+    if known is None:
+        matrix = read_rows(estimator, X, reset=True)
+        _or_ours(X, check_consistent_length, matrix, values)
+        found, position = read_labels(values, len(matrix))
+        return Training(matrix, label_array(values), label_array(found), position)
+    matrix, labels = _checked(estimator, _table(X), known)
+    _or_ours(X, check_classification_targets, labels)
+    read_labels(values, len(values))
+    classes, index = np.unique(labels, return_inverse=True)
+    return Training(matrix, labels, classes, index.reshape(-1))
+
+
+def read_rows(estimator: Any, X: Any, *, reset: bool = False) -> FloatArray:
+    """``X (m, p)`` as numbers; its features are those of the fit, or with ``reset`` become them.
+
+    Raises
+    ------
+    InvalidData
+    TypeError
+        As :func:`read_training`.
+    """
+    by_position = not reset and not hasattr(estimator, "feature_names_in_")
+    found: FloatArray = _checked(estimator, _table(X, by_position=by_position), reset=reset)
+    return found
+
+
+def _table(X: Any, *, by_position: bool = False) -> Any:
+    """``X`` for scikit-learn; what it would make other numbers of, or refuse without a column's name, is read here."""
+    frame = frame_of(X)
+    if frame is not None:
+        import pandas as pd
+
+        # Columns by position: whether the names are those of the fit, scikit-learn says.
+        matrix, _ = read_matrix(X, MadeUpNames.of(len(frame.keys)))
+        if by_position and len(set(frame.keys)) < len(frame.keys):
+            return matrix
+        if len({type(key) for key in frame.keys}) > 1 and any(isinstance(key, str) for key in frame.keys):
+            raise InvalidData(
+                "The names of X's columns are text and other things, of which scikit-learn keeps text only. Give all columns "
+                "text: X.columns = X.columns.astype(str)."
+            )
+        return pd.DataFrame(matrix, columns=frame.keys)
+    if isinstance(X, np.ndarray) and type(X) is not np.ndarray:
+        return read_matrix(X)[0]  # masks, and what scikit-learn refuses
+    plain = isinstance(X, (np.ndarray, Sequence)) or hasattr(X, "__array__")
+    strange = getattr(getattr(X, "dtype", None), "kind", "") in ("m", "M", "V")
+    return X if plain and not strange and not hasattr(X, "nnz") else read_matrix(X)[0]
+
+
+def _checked(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
+    return _or_ours(X, validate_data, estimator, X, *y, dtype=np.float64, **options)
+
+
+def _or_ours(X: Any, check: Any, *given: Any, **options: Any) -> Any:
+    """scikit-learn's check; where it refuses, our words on the table come first, with column and row."""
+    try:
+        return check(*given, **options)
+    except InvalidData:
+        raise
+    except (ValueError, TypeError) as error:
+        if isinstance(error, TypeError) and isinstance(X, np.ndarray):
+            raise
+        message = str(error)
+    try:
+        read_matrix(X)
+    except InvalidData as ours:
+        message = f"{ours}\n{message}"
+    raise InvalidData(message)
+
+
+def _as_scikit_learn_knows(y: Any, values: list[Any]) -> Any | None:
+    """``y``, or its labels in an array, where scikit-learn keeps them exactly; None where it does not."""
+    if not all(type(v) in (str, bool, int, float) for v in values):
+        return None
+    array = label_array(values)
+    if array.dtype == object:
+        return None
+    held = np.asarray(y) if isinstance(y, (list, tuple)) else y
+    kind = getattr(getattr(held, "dtype", None), "kind", "")
+    if not isinstance(held, np.ndarray) and not hasattr(held, "iloc"):
+        return array
+    texts = all(isinstance(v, str) for v in values)
+    if kind in "biufU" or (kind == "O" and texts) or getattr(held, "ndim", 1) == 2:
+        return y if np.asarray(held).reshape(-1).tolist() == values else array
+    return array

@@ -1,0 +1,175 @@
+"""Files on the command line: every encoding and format that pandas reads gives the same tree, others are named."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import json
+import lzma
+import pickle
+import sqlite3
+import time
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner, Result
+
+from octsvm import cli
+
+FRAME = pd.DataFrame(
+    {"width": [1, 2, 3, 4, 5, 6], "height": [2.5, 1, 5, 4, 9, 9.5], "code": ["01", "01", "01", "1", "1", "1"]}
+)
+CSV = FRAME.to_csv(index=False)
+FIT = ["-f", "oct", "--depth", "1", "--alpha", "0.1", "-q"]
+
+
+def run(*line: str) -> Result:
+    return CliRunner().invoke(cli.main, list(line))
+
+
+def written(write: Callable[..., Any], frame: pd.DataFrame = FRAME, **options: Any) -> bytes:
+    target = io.BytesIO()
+    write(frame, target, **options)
+    return target.getvalue()
+
+
+def zipped(**files: str) -> bytes:
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return target.getvalue()
+
+
+def sheets(**frames: pd.DataFrame) -> bytes:
+    target = io.BytesIO()
+    with pd.ExcelWriter(target) as writer:
+        for name, frame in frames.items():
+            frame.to_excel(writer, sheet_name=name, index=False)
+    return target.getvalue()
+
+
+READ = {
+    "UTF-8 with a mark": CSV.encode("utf-8-sig"),
+    "UTF-16": CSV.encode("utf-16"),
+    "UTF-16, big end first": b"\xfe\xff" + CSV.encode("utf-16-be"),
+    "UTF-16 without a mark": CSV.encode("utf-16-le"),
+    "UTF-32": CSV.encode("utf-32"),
+    "lines of Windows": CSV.replace("\n", "\r\n").encode(),
+    "lines of old Macs": CSV.replace("\n", "\r").encode(),
+    "gzip": gzip.compress(CSV.encode()),
+    "gzip of UTF-16": gzip.compress(CSV.encode("utf-16")),
+    "bzip2": bz2.compress(CSV.encode()),
+    "xz": lzma.compress(CSV.encode()),
+    "zip": zipped(table=CSV),
+    "Parquet": written(pd.DataFrame.to_parquet),
+    "Parquet in gzip": gzip.compress(written(pd.DataFrame.to_parquet)),
+    "Feather": written(pd.DataFrame.to_feather),
+    "ORC": written(pd.DataFrame.to_orc),
+    "Stata": written(pd.DataFrame.to_stata, write_index=False),
+    "Stata, newer": written(pd.DataFrame.to_stata, write_index=False, version=118),
+    "Excel": sheets(all=FRAME),
+    "Excel, numbers as text": sheets(all=FRAME.astype(str)),
+    "Excel, empty sheet first": sheets(nothing=pd.DataFrame(), all=FRAME),
+}
+
+
+@pytest.mark.parametrize("kind", READ)
+def test_every_file_that_pandas_reads_gives_the_same_tree(kind: str, tmp_path: Path) -> None:
+    table, plain, tree = tmp_path / "table", tmp_path / "plain.csv", tmp_path / "tree.json"
+    table.write_bytes(READ[kind])
+    plain.write_text(CSV)
+    fitted = run("fit", str(table), *FIT, "--out", str(tree))
+    assert fitted.exit_code == 0, fitted.output
+    expected = run("fit", str(plain), *FIT, "--out", str(tmp_path / "expected.json"))
+    assert expected.exit_code == 0
+    assert tree.read_text() == (tmp_path / "expected.json").read_text()
+    assert json.loads(tree.read_text())["classes"] == ["01", "1"]  # and no numbers
+    for new in (table, plain):
+        found = run("predict", str(tree), str(new), "--label", "code", "--json")
+        assert json.loads(found.output)["accuracy"] == 1
+
+
+DATABASE = sqlite3.connect(":memory:")
+DATABASE.execute("create table t (a)")
+NAMED: dict[str, tuple[bytes, str]] = {
+    "JSON": (FRAME.to_json().encode(), "is JSON"),
+    "JSON by lines": (FRAME.to_json(orient="records", lines=True).encode(), "JSON, one record a line"),
+    "HTML": (b"<!DOCTYPE html>\n<html></html>", "HTML"),
+    "ARFF": (b"% iris\n@RELATION iris\n", "ARFF"),
+    "pickle": (pickle.dumps(FRAME), "a pickle, which is never opened"),
+    "numpy": (b"\x93NUMPY\x01\0v\0", "array of numpy"),
+    "SQLite": (DATABASE.serialize(), "SQLite"),
+    "PDF": (b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n\0", "PDF"),
+    "two files in a ZIP": (zipped(a=CSV, b=CSV), "ZIP archive of 2 files"),
+    "Word": (zipped(**{"word/document.xml": "<w/>"}), "a Word document"),
+    "cut Parquet": (READ["Parquet"][:200], "Parquet file that cannot be read"),
+    "cut Excel": (READ["Excel"][:2000], "cannot be read"),
+    "cut gzip": (READ["gzip"][:40], "compressed by gzip and damaged"),
+    "cut UTF-16": (READ["UTF-16"][:-1], "UTF-16 that is damaged"),
+    "gzip twice": (gzip.compress(READ["gzip"]), "more than once"),
+    "empty Excel": (sheets(nothing=pd.DataFrame()), "without values"),
+    "empty gzip": (gzip.compress(b""), "empty"),
+    "columns of one name": (sheets(all=FRAME.set_axis(["a", "a ", "c"], axis=1)), "two columns are called 'a'"),
+    "dates": (sheets(all=FRAME.assign(width=pd.date_range("2026-01-01", periods=6))), "'width' holds dates"),
+    "missing value": (sheets(all=FRAME.assign(width=[1, 2, None, 4, 5, 6])), "line 4: Column 'width' has a missing value"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", NAMED)
+def test_other_files_are_named_for_what_they_are(kind: str, tmp_path: Path) -> None:
+    raw, words = NAMED[kind]
+    (tmp_path / "table").write_bytes(raw)
+    found = run("fit", str(tmp_path / "table"), *FIT)
+    assert found.exit_code == cli.WRONG_INPUT
+    assert words in found.output
+    assert len(found.output.splitlines()) == 1
+
+
+@pytest.mark.parametrize("content", [b"1", b"\0"], ids=["text", "zero bytes"])
+def test_a_file_that_unpacks_to_far_more_is_refused_at_once(content: bytes, tmp_path: Path) -> None:
+    many = content * (200 << 20)
+    for name, raw in (("a.gz", gzip.compress(many)), ("a.zip", zipped(a=many.decode()))):
+        (tmp_path / name).write_bytes(raw)
+        began = time.monotonic()
+        found = run("fit", str(tmp_path / name), *FIT)
+        assert time.monotonic() - began < 2
+        assert found.exit_code == cli.WRONG_INPUT
+        assert "200 times its own size" in found.output
+
+
+def test_text_whose_first_column_is_called_like_a_format_is_text(tmp_path: Path) -> None:
+    for name in ("ORC", "PAR1", "BZh", "PK", "RDX", "[a]"):
+        (tmp_path / "table.csv").write_text(CSV.replace("width", name))
+        assert run("fit", str(tmp_path / "table.csv"), *FIT).exit_code == 0, name
+
+
+def test_labels_of_a_sheet_are_those_of_a_text_file(tmp_path: Path) -> None:
+    """Numbers where all are numbers, text where one is not: in both, and the one is predicted for the other."""
+    for labels in ([1, 1, 1, 2, 2, 2], [1, 1, 1, 2, 2, "3A"]):
+        frame = FRAME.assign(code=np.array(labels, dtype=object))
+        (tmp_path / "a.xlsx").write_bytes(sheets(all=frame))
+        (tmp_path / "a.csv").write_text(frame.to_csv(index=False))
+        texts = []
+        for name in ("a.xlsx", "a.csv"):
+            assert run("fit", str(tmp_path / name), *FIT, "--out", str(tmp_path / "t.json")).exit_code == 0
+            texts.append((tmp_path / "t.json").read_text())
+            (tmp_path / "b.xlsx").write_bytes(sheets(all=frame[:3]))
+            found = run(
+                "predict", str(tmp_path / "t.json"), str(tmp_path / "b.xlsx"), "--label", "code", "--json"
+            )
+            assert json.loads(found.output)["accuracy"] == 1
+        assert texts[0] == texts[1]
+
+
+def test_of_several_sheets_the_first_is_read_and_the_others_are_named(tmp_path: Path) -> None:
+    (tmp_path / "a.xlsx").write_bytes(sheets(one=FRAME, two=FRAME))
+    found = run("fit", str(tmp_path / "a.xlsx"), *FIT)
+    assert found.exit_code == 0
+    assert "the sheet 'one' is read, and not 'two'" in found.output

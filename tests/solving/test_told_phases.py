@@ -1,0 +1,136 @@
+"""A callback is told what goes on while no engine runs, and can end it there."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import threading
+import time
+from typing import Any
+
+import numpy as np
+import pyomo.environ as pyo
+import pytest
+
+import octsvm
+import octsvm.api  # whole, before anything of it is replaced
+from octsvm.cli import progress as shown
+from octsvm.formulations.blocks import rows
+from octsvm.formulations.registry import formulation
+from octsvm.solving import strategies, telling
+
+PHASES = ("start heuristics", "building", "reading", "compiling", "solving", "checking")
+
+
+def table(n: int = 40, p: int = 3) -> tuple[Any, Any]:
+    rng = np.random.default_rng(0)
+    X = rng.random((n, p))
+    return X, (X[:, 0] + X[:, 1] + 0.3 * rng.normal(size=n) > 1).astype(int)
+
+
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every word is told, however short the call."""
+    for name in ("oct", "oct_h", "re_svm", "octsvm"):
+        formulation(name).load_libraries()
+    monkeypatch.setattr(telling, "FROM", 0.0)
+    monkeypatch.setattr(telling, "EVERY", 0.0)
+    monkeypatch.setattr(rows, "ROWS_PER_BEAT", 1)
+
+
+@pytest.mark.parametrize("name", ["oct", "oct_h", "re_svm", "octsvm"])
+def test_every_phase_is_told_in_order_on_the_callers_thread(name: str, at_once: None) -> None:
+    seen: list[octsvm.Progress] = []
+    threads = set()
+
+    def watch(progress: octsvm.Progress) -> None:
+        seen.append(progress)
+        threads.add(threading.get_ident())
+
+    params = {} if name == "re_svm" else {"depth": 1}
+    octsvm.fit(name, *table(), time_limit=20, callback=watch, **params)
+    assert threads == {threading.get_ident()}
+    told = [phase for phase, _ in itertools.groupby(p.phase for p in seen)]
+    assert told == [phase for phase in PHASES if phase in told]
+    assert {"building", "reading", "compiling", "solving", "checking"} <= set(told)
+    assert all(a.incumbent >= b.incumbent - 1e-6 for a, b in itertools.pairwise(seen))
+    assert all(a.seconds <= b.seconds for a, b in itertools.pairwise(seen))
+
+
+@pytest.mark.parametrize("phase", PHASES)
+@pytest.mark.parametrize("strategy", ["balanced", "exact", "heuristic"])
+@pytest.mark.parametrize("name", ["oct", "octsvm"])
+def test_a_callback_ends_any_phase(
+    name: str, strategy: str, phase: str, at_once: None, caplog: pytest.LogCaptureFixture
+) -> None:
+    asked: list[str] = []
+
+    def stop(progress: octsvm.Progress) -> bool:
+        asked.append(progress.phase)
+        return progress.phase == phase
+
+    X, y = table()
+    with caplog.at_level(logging.WARNING):
+        result = octsvm.fit(name, X, y, depth=1, strategy=strategy, time_limit=1.5, callback=stop)
+    if phase in asked and phase != "checking":
+        # OCT finds bounds in building that prove some trees by themselves.
+        assert result.stop in ("interrupted", "optimal")
+        assert asked[-1] in (phase, "checking")
+        if phase != "solving":
+            assert asked.count(phase) == 1
+    assert octsvm.evaluate(name, result.tree, X, y).objective == pytest.approx(result.objective)
+    assert not caplog.records
+    assert not rows.PYOMO.filters
+
+
+@pytest.mark.parametrize("phase", ["building", "reading", "compiling", "checking"])
+def test_what_a_callback_raises_comes_out(phase: str, at_once: None) -> None:
+    def fail(progress: octsvm.Progress) -> None:
+        if progress.phase == phase:
+            raise LookupError(phase)
+
+    with pytest.raises(LookupError, match=phase):
+        octsvm.fit("octsvm", *table(), depth=1, time_limit=5, callback=fail)
+    assert not rows.PYOMO.filters
+
+
+def test_a_solve_with_own_rows_is_called_off_with_the_tree_that_holds_in_them(at_once: None) -> None:
+    model = octsvm.build("octsvm", *table(), depth=1)
+    model.mine = pyo.Constraint(expr=pyo.quicksum(model.relabelling.xi.values()) <= 3)
+    result = octsvm.solve(model, callback=lambda progress: progress.phase == "compiling", time_limit=5)
+    assert result.stop == "interrupted"
+    assert result.tree is None or result.objective == pytest.approx(pyo.value(model.objective))
+
+
+@pytest.mark.parametrize("name", ["oct_h", "octsvm"])
+def test_building_ends_with_the_limit(
+    name: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    X, y = table(3000, 60)
+    formulation(name).load_libraries()
+    monkeypatch.setattr(strategies, "MODEL_SECONDS", 0.0)  # so that the model is begun
+    began = time.monotonic()
+    with caplog.at_level(logging.WARNING):
+        result = octsvm.fit(name, X, y, depth=3, time_limit=0.6, strategy="exact")
+    assert time.monotonic() - began < 0.6 + 2.0
+    assert result.stop == "time_limit"
+    assert result.notes[0].startswith("no time to build the model (")
+    assert not caplog.records
+    assert not rows.PYOMO.filters
+
+
+def test_the_command_line_has_a_line_before_there_is_any_word(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(shown, "FIRST", 0.1)
+    monkeypatch.setattr(shown, "SILENCE", 0.2)
+    with shown.SolveProgress(quiet=False) as line:
+        time.sleep(0.7)
+        line.update(octsvm.Progress(0.7, 12.5, 1.0, 0, 0, "building"))
+        time.sleep(1.0)
+    said = capsys.readouterr().err.splitlines()
+    assert said[0].endswith("preparing")
+    assert said[-1].endswith("building")
+    with shown.SolveProgress(quiet=True):
+        time.sleep(0.5)
+    assert not capsys.readouterr().err

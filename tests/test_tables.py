@@ -1,0 +1,182 @@
+"""Tables of pandas, polars, Arrow and numpy: taken as they are, or refused with the column, the row and what to write."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import octsvm
+from octsvm import OCTClassifier
+
+pl = pytest.importorskip("polars")
+pa = pytest.importorskip("pyarrow")
+
+FRAME = pd.DataFrame({"x2": [0.0, 1, 2, 3, 4, 5], "x1": [5.0, 1, 4, 0, 3, 2]})
+COLUMNS: dict[str, Any] = FRAME.to_dict("list")
+LABELS = list("aaabbb")
+
+TAKEN: dict[str, Any] = {
+    "polars": pl.DataFrame(COLUMNS),
+    "polars of 128 bits": pl.DataFrame({name: pl.Series(v).cast(pl.Int128) for name, v in COLUMNS.items()}),
+    "polars of decimals": pl.DataFrame({n: [decimal.Decimal(int(v)) for v in c] for n, c in COLUMNS.items()}),
+    "arrow": pa.table(COLUMNS),
+    "arrow in pieces": pa.concat_tables([pa.table(FRAME[:2].to_dict("list")), pa.table(FRAME[2:].to_dict("list"))]),
+    "arrow batch": pa.RecordBatch.from_pandas(FRAME),
+    "arrow dictionary": pa.table({name: pa.array(v).dictionary_encode() for name, v in COLUMNS.items()}),
+    "pandas on arrow": FRAME.convert_dtypes(dtype_backend="pyarrow"),
+    "pandas nullable": FRAME.convert_dtypes(),
+    "pandas categories": FRAME.astype("category"),
+    "pandas sparse columns": FRAME.astype(pd.SparseDtype("float", 0)),
+    "records": FRAME.to_records(index=False),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", TAKEN)
+def test_tables_with_names_give_the_same_tree_everywhere(kind: str) -> None:
+    table = TAKEN[kind]
+    result = octsvm.fit("oct", table, LABELS, depth=1, alpha=0.1)
+    assert result.tree.feature_names == ("x2", "x1")
+    assert result.tree.predict(table).tolist() == result.tree.predict(FRAME[["x1", "x2"]]).tolist() == LABELS
+    assert octsvm.evaluate("oct", result.tree, table, LABELS, alpha=0.1).objective == pytest.approx(0.1)
+    assert octsvm.build("oct", table, LABELS, depth=1).info.data.digest == result.data_digest
+    assert len(octsvm.relabelling_report(result, table, LABELS)) == 0
+    fitted = OCTClassifier(max_depth=1, alpha=0.1).fit(table, LABELS)
+    assert fitted.feature_names_in_.tolist() == ["x2", "x1"]
+    assert fitted.predict(table).tolist() == LABELS
+    assert fitted.score(table, LABELS) == 1
+
+
+REFUSED: dict[str, tuple[Any, str]] = {
+    "polars, missing": (pl.DataFrame({"a": [1, None]}), "'a' has a missing value in row 1"),
+    "polars, text": (pl.DataFrame({"a": ["u", "v"]}), "'a' holds text"),
+    "polars, dates": (pl.DataFrame({"a": [datetime.date(2026, 1, 1)] * 2}), "'a' holds dates"),
+    "polars, structs": (pl.DataFrame({"a": [{"u": 1}] * 2}), "'a', row 0 holds"),
+    "polars, lazy": (pl.DataFrame({"a": [1, 2]}).lazy(), r"X\.collect\(\)"),
+    "arrow, one name twice": (
+        pa.Table.from_arrays([pa.array([1, 2])] * 2, names=["a", "a"]),
+        "Two columns of X are called 'a'|columns are called 'a'",
+    ),
+    "arrow, times": (pa.table({"a": [datetime.datetime(2026, 1, 1)] * 2}), "'a' holds dates"),
+    "pandas on arrow, missing": (pd.DataFrame({"a": pd.array([1, None], dtype="int64[pyarrow]")}), "missing value in row 1"),
+    "dates as objects": (pd.DataFrame({"a": [datetime.date(2026, 1, 1)] * 2}), "'a' holds dates"),
+    "dates in an array": (np.zeros((2, 1), dtype="M8[D]"), "'x1' holds dates"),
+    "masked records": (
+        np.ma.array([(1, 2), (3, 4)], mask=[(1, 0), (0, 0)], dtype=[("a", int), ("b", float)]),
+        "'a' has a missing value in row 0",
+    ),
+    "masked array": (np.ma.array([[1.0], [2.0]], mask=[[0], [1]]), "'x1' has a missing value in row 1"),
+    "a mapping": ({"a": [1, 2]}, r"pd\.DataFrame\(X\)"),
+    "rows by name": ([{"a": 1}, {"a": 2}], r"pd\.DataFrame\(X\)"),
+    "a generator": (([k] for k in range(2)), r"list\(X\)"),
+    "not a number": ([[1.0], [float("nan")]], "'x1' has a missing value in row 1"),
+    "text among numbers": ([[1.0], ["u"]], "'x1' holds text"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_what_is_no_table_of_numbers_is_refused_by_functions_and_classifiers_alike(kind: str) -> None:
+    X, words = REFUSED[kind]
+    for call in (octsvm.fit, octsvm.build):
+        with pytest.raises(octsvm.InvalidData, match=words):
+            call("oct", X, ["p", "q"])
+    with pytest.raises(octsvm.InvalidData, match=words):
+        OCTClassifier().fit(X, ["p", "q"])
+
+
+@pytest.mark.parametrize(
+    "kind", ["csr_matrix", "csr_array", "csc_array", "coo_array", "dok_array", "lil_array", "bsr_array"]
+)
+def test_sparse_tables_are_refused_with_their_line_everywhere(kind: str) -> None:
+    import scipy.sparse as sp
+
+    X, y = getattr(sp, kind)(FRAME.to_numpy()), LABELS
+    result = octsvm.fit("oct", FRAME.to_numpy(), y, depth=1, alpha=0.1)
+    fitted = OCTClassifier(max_depth=1).fit(FRAME.to_numpy(), y)
+    calls: list[Callable[[], Any]] = [
+        lambda: octsvm.fit("oct", X, y),
+        lambda: octsvm.build("oct", X, y),
+        lambda: octsvm.evaluate("oct", result.tree, X, y),
+        lambda: octsvm.relabelling_report(result, X, y),
+        lambda: result.tree.predict(X),
+        lambda: OCTClassifier().fit(X, y),
+        lambda: fitted.predict(X),
+        lambda: fitted.score(X, y),
+    ]
+    for call in calls:
+        with pytest.raises(octsvm.InvalidData, match=r"X\.toarray\(\)"):
+            call()
+
+
+def test_classifiers_without_names_take_columns_by_position() -> None:
+    fitted = OCTClassifier(max_depth=1, alpha=0.1).fit(FRAME.to_numpy(), LABELS)
+    with pytest.warns(UserWarning, match="feature names"):
+        assert fitted.predict(FRAME.set_axis(["x1", "x2"], axis=1)).tolist() == LABELS
+    for names in (["p", "p"], [1, 0]):
+        assert fitted.predict(FRAME.set_axis(names, axis=1)).tolist() == LABELS
+    numbered = OCTClassifier(max_depth=1, alpha=0.1).fit(FRAME.set_axis([3, 7], axis=1), LABELS)
+    assert numbered.predict(FRAME.to_numpy()).tolist() == LABELS
+    with pytest.raises(octsvm.InvalidData, match=r"X\.columns\.astype\(str\)"):
+        OCTClassifier().fit(FRAME.set_axis([3, "b"], axis=1), LABELS)
+
+
+# -- indices ------------------------------------------------------------------------------------------------------
+
+INDEXED = pd.DataFrame({"a": [0.0, 1.0, 2.0]}, index=["p", "q", "r"])
+GIVEN = pd.Series([0, 1, 1], index=INDEXED.index)
+WEIGHTS = pd.Series([1.0, 2.0, 3.0], index=INDEXED.index)
+
+
+@pytest.mark.parametrize(
+    ("index", "words"),
+    [
+        (["r", "p", "q"], "same index in different orders"),
+        (["p", "q", "s"], r"row 2 is 'r' in .* and 's' in"),
+    ],
+    ids=["order", "rows"],
+)
+def test_indices_that_do_not_fit_are_refused_everywhere(index: list[str], words: str) -> None:
+    table, y, strange, heavy = INDEXED, GIVEN, GIVEN.set_axis(index), WEIGHTS.set_axis(index)
+    result = octsvm.fit("oct", table, y, depth=1)
+    fitted = OCTClassifier(max_depth=1).fit(table, y)
+    grid = {"max_depth": [1]}
+    calls: list[Callable[[], Any]] = [
+        lambda: octsvm.fit("oct", table, strange, depth=1),
+        lambda: octsvm.fit("oct", table, y, weights=heavy, depth=1),
+        lambda: octsvm.fit("oct", table.to_numpy(), y, weights=heavy, depth=1),  # y and weights differ
+        lambda: octsvm.build("oct", table, strange, depth=1),
+        lambda: octsvm.build("oct", table, y, weights=heavy, depth=1),
+        lambda: octsvm.evaluate("oct", result.tree, table, strange),
+        lambda: octsvm.evaluate("oct", result.tree, table, y, weights=heavy),
+        lambda: octsvm.relabelling_report(result, table, strange),
+        lambda: octsvm.suspect_rows(OCTClassifier(), grid, table, strange),
+        lambda: OCTClassifier(max_depth=1).fit(table, strange),
+        lambda: OCTClassifier(max_depth=1).fit(table, strange.to_frame()),
+        lambda: OCTClassifier(max_depth=1).fit(table, y, sample_weight=heavy),
+        lambda: fitted.score(table, strange),
+        lambda: fitted.score(table, y, sample_weight=heavy),
+    ]
+    for call in calls:
+        with pytest.raises(octsvm.InvalidData, match=words):
+            call()
+
+
+def test_an_index_that_only_counts_the_rows_fits_every_other() -> None:
+    for y in (GIVEN, GIVEN.reset_index(drop=True), GIVEN.to_numpy(), GIVEN.tolist()):
+        for weights in (None, WEIGHTS, WEIGHTS.reset_index(drop=True), [1.0, 2.0, 3.0]):
+            for table in (INDEXED, INDEXED.reset_index(drop=True)):
+                octsvm.build("oct", table, y, weights=weights, depth=1)
+    with pytest.raises(octsvm.InvalidData, match=r"y\.loc\[X\.index\]"):
+        octsvm.build("oct", INDEXED.reset_index(drop=True), GIVEN.set_axis([2, 0, 1]))
+
+
+def test_equal_indices_with_missing_or_repeated_entries_fit() -> None:
+    for index in ([np.nan, 1.0, 2.0], [7, 7, 7], pd.MultiIndex.from_tuples([("a", 1), ("a", 2), ("b", 1)])):
+        octsvm.build(
+            "oct", INDEXED.set_axis(index), GIVEN.set_axis(index), weights=WEIGHTS.set_axis(index), depth=1
+        )
