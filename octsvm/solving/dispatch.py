@@ -37,7 +37,7 @@ from .certificate import Certificate
 from .compile import compile_program, start_point
 from .cutting_planes import CuttingPlaneLoop, Known
 from .engine import Engine
-from .outcome import BENT, Candidate, Contest, Outcome, rebuild_note, unmodelled
+from .outcome import BENT, NOT_CALLED, Candidate, Contest, Outcome, rebuild_note, unmodelled
 from .own_terms import NOTHING, complete, least_terms, without_optimum
 from .plan import Plan, candidates
 from .polish import polish_tree
@@ -257,7 +257,7 @@ class _Call:
             asked_gap=self.options.gap,
             found=self.start is not None,
             notes=[note],
-            how={"solver": self.solver, "solver_version": "not called"},
+            how={"solver": self.solver, "solver_version": NOT_CALLED},
         ).result(self.options.clock.seconds())
 
     def embed_first_tree(self) -> None:
