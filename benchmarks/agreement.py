@@ -32,6 +32,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "oct_h": [{}],
     "re_svm": [{}, {"variant": "paper"}],
     "octsvm": [{}, {"variant": "paper"}],  # with mu_svm, which every instance gives
+    "moctsvm": [{}, {"variant": "levels"}],
 }
 
 

@@ -42,6 +42,11 @@ MODELS: list[tuple[str, dict[str, Any]]] = [
         for variant in ("", "paper")
         for norm in ("l2", "l1")
     ),
+    *(
+        ("moctsvm", {"norm": norm, "variant": variant})
+        for variant in ("compact", "levels")
+        for norm in ("l2", "l1")
+    ),
 ]
 # Algorithms of an engine that are engines of their own here: entry -> {label: its options}.
 ALGORITHMS: dict[str, dict[str, dict[str, Any]]] = {

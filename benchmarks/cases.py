@@ -77,6 +77,9 @@ def _cases() -> list[Case]:
         for norm in ("l2", "l1"):
             kinds[f"re_svm-{variant}-{norm}"] = ("re_svm", {"variant": variant, "norm": norm})
             kinds[f"octsvm-{variant}-{norm}"] = (octsvm, {**D2, "variant": variant, "norm": norm})
+    for variant in ("compact", "levels"):
+        for norm in ("l2", "l1"):
+            kinds[f"moctsvm-{variant}-{norm}"] = ("moctsvm", {**D2, "variant": variant, "norm": norm})
     for name, (formulation, params) in kinds.items():
         cases.append(Case(f"{name}-60x10", "variants", formulation, 60, 10, params))
         tiny = {**params, "depth": 1} if "depth" in params else params

@@ -1,4 +1,4 @@
-"""The four models, from reusable constraint blocks: Pyomo and numpy, nothing of solvers or files.
+"""The five models, from reusable constraint blocks: Pyomo and numpy, nothing of solvers or files.
 
 Import it as ``octsvm.formulations``.
 """

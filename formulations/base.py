@@ -132,7 +132,7 @@ class Data:
             shown = ", ".join(repr(c) for c in self.classes[:6]) + (", ..." if self.K > 6 else "")
             raise InvalidData(
                 f"{formulation!r} separates two classes, and y holds {self.K}: {shown}. "
-                "Choose 'oct' or 'oct_h', or fit one class against the rest."
+                "Choose 'oct', 'oct_h' or 'moctsvm', or fit one class against the rest."
             )
 
     @property
@@ -278,6 +278,11 @@ class Formulation(ABC):
         """``two_classes_only``."""
         return self.two_classes_only
 
+    @property
+    def uses_upper_bound(self) -> bool:
+        """Whether big-M in :meth:`build` depends on ``upper_bound``. Default: where two classes only are taken."""
+        return self.two_classes_only
+
     @abstractmethod
     def build(self, data: Data, params: Any, upper_bound: float = np.inf) -> pyo.ConcreteModel:
         """The model on ``data``, with ``cost``, ``objective`` and ``info`` (a :class:`ModelInfo`).
@@ -367,6 +372,10 @@ class Formulation(ABC):
         """
         path: IntArray = self.extract(model).nodes(model.info.data.X_original)
         return path
+
+    def scores(self, model: pyo.ConcreteModel) -> Any:
+        """The model, as it was built, as a :class:`~.bounds.scores.ScoreProblem` of one hyperplane. Default: None, it is none."""
+        return None
 
     def candidates(self, data: Data, params: Any, budget: Any, seed: int) -> Iterator[Any]:
         """Trees of a start heuristic, until ``budget.tick()``. Default: those of ``heuristic``; none without one."""

@@ -14,7 +14,7 @@ from .blocks.assignment import set_leaf_assignment
 from .blocks.leaf_label import set_leaf_labels
 from .errors import TreeNotAdmitted
 from .params import Params
-from .trees import AxisTree, ObliqueTree
+from .trees import AxisTree, ObliqueTree, rescaled
 
 LeafyTree = TypeVar("LeafyTree", AxisTree, ObliqueTree)
 
@@ -199,6 +199,53 @@ def evaluate_leaves(
 def constant_label(data: Data) -> int:
     """The weighted majority class."""
     return int(np.argmax(class_weights(data.y, data.weights, data.K)))
+
+
+def normalise_oblique(tree: ObliqueTree, data: Data, depth: int) -> ObliqueTree:
+    """The same tree in a heap of another depth, with the data's classes and scaling.
+
+    Raises
+    ------
+    TreeNotAdmitted
+        Of another kind or on other features, too deep, or a leaf in use predicts a class that the data lacks.
+    """
+    if not isinstance(tree, ObliqueTree):
+        raise TreeNotAdmitted(f"The model takes trees with oblique splits, not {type(tree).__name__}.")
+    require_same_features(tree, data)
+    tree = rescaled(tree, data.scaling)
+    arrays = to_depth(tree, depth)
+    known = label_map(tree, data)[arrays["label"]]
+    fresh = ObliqueTree(
+        depth,
+        tree.classes,
+        data.feature_names,
+        data.scaling,
+        arrays["a"],
+        arrays["b"],
+        arrays["split"],
+        arrays["label"],
+    )
+    if (known < 0).any():
+        used = leaf_sizes(depth, fresh._route(data.X)) > 0
+        if (used & (known < 0)).any():
+            raise TreeNotAdmitted("A leaf of the tree predicts a class that the model's data does not have.")
+        known = np.where(known < 0, 0, known)
+    return replace(fresh, classes=data.classes, label=known)
+
+
+def constant_oblique_tree(data: Data, depth: int) -> ObliqueTree:
+    """The tree that predicts the majority class everywhere."""
+    B = 2**depth - 1
+    return ObliqueTree(
+        depth,
+        data.classes,
+        data.feature_names,
+        data.scaling,
+        np.zeros((B, data.p)),
+        np.zeros(B),
+        np.zeros(B, dtype=bool),
+        np.full(B + 1, constant_label(data), dtype=np.int64),
+    )
 
 
 def add_objective(model: pyo.ConcreteModel, data: Data, params: Params, complexity: Any) -> None:

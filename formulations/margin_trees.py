@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 
-from .base import BoolArray, Data, Evaluation, FloatArray, IntArray, ModelInfo, values
+from .base import FEASIBILITY, BoolArray, Data, Evaluation, FloatArray, IntArray, ModelInfo, values
 from .blocks.hinge import set_hinge
 from .blocks.relabelling import set_relabelling
 from .blocks.sizes import Shape
@@ -213,25 +213,49 @@ def read_margin_tree(model: pyo.ConcreteModel, depth: int, split: BoolArray) -> 
 
 
 def snap(tree: MarginTree, data: Data, path: IntArray) -> MarginTree:
-    """Move intercepts by as little as puts every row where the solver said (``path (n, D + 1)``).
+    """Move intercepts by as little as puts every row where the solver said (``path (n, D + 1)``)."""
+    score = np.column_stack([tree.node_score(t, data.X) for t in range(1, tree.n_nodes + 1)])
+    return replace(tree, omega0=tree.omega0 + snapping_shifts(score, tree.omega, path))
 
-    A row on a boundary comes back from a solver a rounding error to either side of it. Where one shift cannot
-    separate the two sides, nothing is moved.
+
+def snapping_shifts(score: FloatArray, omega: FloatArray, path: IntArray) -> FloatArray:
+    """By how little to move the intercepts (T,) so that every row goes where the solver said (``path (n, D + 1)``).
+
+    ``score (n, T)`` and ``omega (T, p)`` are of the nodes. A row on a boundary comes back from a solver a rounding error
+    to either side of it. Where one shift cannot separate the two sides, nothing is moved.
     """
-    omega0 = tree.omega0.copy()
-    tree = replace(tree, omega0=omega0)
-    for level in range(tree.depth):
+    shift = np.zeros(len(omega))
+    for level in range(path.shape[1] - 1):
         for t in np.unique(path[:, level]):
             here = path[:, level] == t
             left = here & (path[:, level + 1] == 2 * t)
             right = here & ~left
-            low = float(tree.node_score(int(t), data.X[left]).max()) if left.any() else -np.inf
-            high = float(tree.node_score(int(t), data.X[right]).min()) if right.any() else np.inf
-            hair = 1e-9 * (1.0 + float(np.abs(tree.omega[t - 1]).sum()))
+            low = float(score[left, t - 1].max()) if left.any() else -np.inf
+            high = float(score[right, t - 1].min()) if right.any() else np.inf
+            hair = 1e-9 * (1.0 + float(np.abs(omega[t - 1]).sum()))
             if low < 0 <= high or high - low <= 2 * hair:
                 continue
-            omega0[t - 1] += hair - high if high < 0 else -hair - low
-    return tree
+            shift[t - 1] = hair - high if high < 0 else -hair - low
+    return shift
+
+
+def require_beyond(score: FloatArray, path: IntArray, mu: float) -> None:
+    """Refuse ``score (n, T)`` of nodes where a row goes left by its ``path (n, D + 1)`` with -μ < s < 0.
+
+    Raises
+    ------
+    TreeNotAdmitted
+    """
+    for level in range(path.shape[1] - 1):
+        for t in np.unique(path[:, level]):
+            rows = np.flatnonzero((path[:, level] == t) & (path[:, level + 1] == 2 * t))
+            s = score[rows, t - 1]
+            if len(rows) and s.max() > -mu + FEASIBILITY:
+                i = int(rows[np.argmax(s)])
+                raise TreeNotAdmitted(
+                    f"Row {i} goes left at node {t} with score {s.max():.3g}, and the model wants rows on the left to "
+                    f"be at most {-mu:g} (mu_svm). Move the intercept, or scale the node's weights up."
+                )
 
 
 def read_marks(model: pyo.ConcreteModel, path: IntArray, n: int, T: int) -> BoolArray:

@@ -46,7 +46,7 @@ from .blocks.topology import Topology
 from .errors import TreeNotAdmitted
 from .params import MAX_DEPTH, _LeafSize
 from .registry import register
-from .trees import ObliqueTree, rescaled
+from .trees import ObliqueTree
 
 NAME = "oct_h"
 # Rows of the largest table proved optimal, by norm and depth: :mod:`octsvm.diagnostics.model_size` says how measured.
@@ -301,26 +301,7 @@ def _left_as_it_is(
 
 def normalise(tree: ObliqueTree, data: Data, params: OCTHParams) -> ObliqueTree:
     """The same tree in the model's depth, with the data's classes and scaling."""
-    leaf_trees.require_same_features(tree, data)
-    tree = rescaled(tree, data.scaling)
-    arrays = leaf_trees.to_depth(tree, params.depth)
-    known = leaf_trees.label_map(tree, data)[arrays["label"]]
-    fresh = ObliqueTree(
-        params.depth,
-        tree.classes,
-        data.feature_names,
-        data.scaling,
-        arrays["a"],
-        arrays["b"],
-        arrays["split"],
-        arrays["label"],
-    )
-    if (known < 0).any():
-        used = leaf_trees.leaf_sizes(params.depth, fresh._route(data.X)) > 0
-        if (used & (known < 0)).any():
-            raise TreeNotAdmitted("A leaf of the tree predicts a class that the model's data does not have.")
-        known = np.where(known < 0, 0, known)
-    return replace(fresh, classes=data.classes, label=known)
+    return leaf_trees.normalise_oblique(tree, data, params.depth)
 
 
 def require(tree: ObliqueTree, data: Data, params: OCTHParams) -> None:
@@ -360,17 +341,7 @@ def evaluate(
 
 def constant_tree(data: Data, params: OCTHParams) -> ObliqueTree:
     """The tree that predicts the majority class everywhere."""
-    B = 2**params.depth - 1
-    return ObliqueTree(
-        params.depth,
-        data.classes,
-        data.feature_names,
-        data.scaling,
-        np.zeros((B, data.p)),
-        np.zeros(B),
-        np.zeros(B, dtype=bool),
-        np.full(B + 1, leaf_trees.constant_label(data), dtype=np.int64),
-    )
+    return leaf_trees.constant_oblique_tree(data, params.depth)
 
 
 @register

@@ -29,7 +29,6 @@ from pydantic import Field, model_validator
 
 from . import margin_trees
 from .base import (
-    FEASIBILITY,
     BoolArray,
     Data,
     Evaluation,
@@ -70,7 +69,6 @@ from .blocks.valid_inequalities import (
     set_convex_hull_inequalities,
 )
 from .bounds import hull
-from .errors import TreeNotAdmitted
 from .kernels import Gamma, KernelChoice, model_rows, refuse_l1
 from .params import MAX_DEPTH, Norm, Params
 from .registry import register
@@ -341,20 +339,9 @@ def require_strict(tree: MarginTree, data: Data, params: OCTSVMParams) -> None:
     ------
     TreeNotAdmitted
     """
-    mu = params.boundary
-    if mu is None:
-        return
-    path = tree._route(data.X)
-    for level in range(tree.depth):
-        for t in np.unique(path[:, level]):
-            rows = np.flatnonzero((path[:, level] == t) & (path[:, level + 1] == 2 * t))
-            s = tree.node_score(int(t), data.X[rows])
-            if len(rows) and s.max() > -mu + FEASIBILITY:
-                i = int(rows[np.argmax(s)])
-                raise TreeNotAdmitted(
-                    f"Row {i} goes left at node {t} with score {s.max():.3g}, and the model wants rows on the left to "
-                    f"be at most {-mu:g} (mu_svm). Move the intercept, or scale the node's weights up."
-                )
+    if params.boundary is not None:
+        score = np.column_stack([tree.node_score(t, data.X) for t in range(1, tree.n_nodes + 1)])
+        margin_trees.require_beyond(score, tree._route(data.X), params.boundary)
 
 
 def normalise(tree: MarginTree, data: Data, params: OCTSVMParams) -> MarginTree:

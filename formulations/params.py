@@ -1,4 +1,4 @@
-"""What the parameter classes of the four formulations share: validation with messages that teach."""
+"""What the parameter classes of the formulations share: validation with messages that teach."""
 
 from __future__ import annotations
 

@@ -33,6 +33,7 @@ from .blocks.relabelling import relabelling_size
 from .blocks.rows import linear, model_builder
 from .blocks.sizes import BlockSize, Shape
 from .blocks.split import hyperplanes_size
+from .bounds.scores import ScoreCosts, ScoreProblem
 from .kernels import Gamma, KernelChoice, model_rows, refuse_l1
 from .params import Norm, Params
 from .registry import register
@@ -234,6 +235,21 @@ def constant_tree(data: Data, params: RESVMParams) -> MarginTree:
     return margin_trees.constant_margin_tree(data, 0)
 
 
+def scores(model: pyo.ConcreteModel) -> ScoreProblem | None:
+    """The model as a function of its scores, within their bounds; None where these are below the proved ones, or for l1."""
+    info: ModelInfo = model.info
+    data, params = info.data, info.params
+    assert isinstance(params, RESVMParams)
+    if params.norm != "l2" or info.big_m["scores"] < info.big_m["scores_proved"]:
+        return None
+    costs = ScoreCosts.of(data.X, data.sign, data.weights, params.c1, params.c2)
+    low, high = np.full(len(costs.X), -np.inf), np.full(len(costs.X), np.inf)
+    for i, g in enumerate(costs.group.tolist()):
+        low[g] = max(low[g], model.split.s[i, 1].lb)
+        high[g] = min(high[g], model.split.s[i, 1].ub)
+    return ScoreProblem(costs, low, high)
+
+
 @register
 class RESVM(Formulation):
     """RE-SVM, as :mod:`octsvm.formulations.re_svm` says."""
@@ -258,3 +274,4 @@ class RESVM(Formulation):
     model_rows = staticmethod(model_rows)
     normalise = staticmethod(normalise)
     assigned_path = staticmethod(root_path)
+    scores = staticmethod(scores)

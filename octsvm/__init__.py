@@ -1,6 +1,6 @@
 """octsvm: solver-agnostic models of optimal classification trees that survive wrong labels.
 
-Four formulations ("oct", "oct_h", "re_svm", "octsvm") on Pyomo, assembled from constraint blocks, solved to a
+Five formulations ("oct", "oct_h", "re_svm", "octsvm", "moctsvm") on Pyomo, assembled from constraint blocks, solved to a
 checked tree. Importing this package loads neither Pyomo nor a solver; names are loaded when first used.
 """
 
@@ -18,6 +18,8 @@ _HOME = {
     "fit_path": "parameter_grid",
     "register": "formulations.registry",
     "register_kernel": "formulations.kernels",
+    "tighten": "solving.tightening",
+    "Tightening": "solving.tightening",
     "plan": "solving.plan",
     "Plan": "solving.plan",
     "race": "diagnostics.race",
@@ -31,6 +33,7 @@ _HOME = {
     "OCTHClassifier": "estimators",
     "RESVMClassifier": "estimators",
     "OCTSVMClassifier": "estimators",
+    "MOCTSVMClassifier": "estimators",
     "relabelling_report": "relabelling",
     "relabelling_scores": "relabelling",
     "relabelling_path": "relabelling",
@@ -104,7 +107,13 @@ if TYPE_CHECKING:
         UnknownSolver,
         UnsupportedProblem,
     )
-    from .estimators import OCTClassifier, OCTHClassifier, OCTSVMClassifier, RESVMClassifier
+    from .estimators import (
+        MOCTSVMClassifier,
+        OCTClassifier,
+        OCTHClassifier,
+        OCTSVMClassifier,
+        RESVMClassifier,
+    )
     from .exports import export_dict, export_graphviz, export_source, export_text
     from .files.read_solution import read_solution
     from .files.write import write
@@ -124,6 +133,7 @@ if TYPE_CHECKING:
     )
     from .result import Progress, Result
     from .solving.plan import Plan, plan
+    from .solving.tightening import Tightening, tighten
 
 
 def __getattr__(name: str) -> Any:

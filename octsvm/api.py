@@ -41,7 +41,7 @@ def fit(
     Parameters
     ----------
     formulation : str
-        "oct", "oct_h", "re_svm" or "octsvm".
+        "oct", "oct_h", "re_svm", "octsvm" or "moctsvm".
     X : array-like of shape (n, p)
         numpy array, lists, or DataFrame of numbers; any units.
     y : array-like of shape (n,)
@@ -141,7 +141,7 @@ def build(
     Parameters
     ----------
     formulation : str
-        "oct", "oct_h", "re_svm" or "octsvm".
+        "oct", "oct_h", "re_svm", "octsvm" or "moctsvm".
     X : array-like of shape (n, p)
         numpy array, lists, or DataFrame of numbers; any units.
     y : array-like of shape (n,)
@@ -180,7 +180,7 @@ def build(
         if start is not None:
             _require_tree(start)
         return build_from(form, data, checked, start)
-    if not form.binary_only:
+    if not form.uses_upper_bound:
         raise InvalidParameter(
             f"upper_bound= is for the SVM models; no big-M of {formulation!r} depends on the objective."
         )
@@ -260,7 +260,7 @@ def evaluate(
     Parameters
     ----------
     formulation : str
-        "oct", "oct_h", "re_svm" or "octsvm".
+        "oct", "oct_h", "re_svm", "octsvm" or "moctsvm".
     tree : Tree
         Of the formulation's kind.
     X : array-like of shape (m, p)

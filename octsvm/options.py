@@ -207,6 +207,12 @@ def _bridge(name: str, value: Any) -> None:
 # -- declarations -------------------------------------------------------------------------------------------------
 
 
+class Unasked(str):
+    """The name of a default that the caller did not ask for: something that suits the model better may take its place."""
+
+    __slots__ = ()
+
+
 class Declared(NamedTuple):
     """What is known of an option besides its name, type and default.
 
@@ -256,8 +262,9 @@ class SolveOptions:
     """
 
     solver: str = option(
-        "highs",
-        'A name of the solver table (`octsvm solvers` shows it), "auto", or "neos:<solver>".',
+        Unasked("highs"),
+        """A name of the solver table (`octsvm solvers` shows it), "auto", "neos:<solver>", or "branch_and_reduce", our search
+        for RE-SVM, which takes its models where no solver is named.""",
         kind="str",
         help="A name of the solver table (octsvm solvers lists it), auto, or neos:NAME.",
         metavar="NAME",
@@ -389,6 +396,12 @@ class SolveOptions:
             return WorkLimits(known.get("nodes"), known.get("rounds"), known.get("work"))
         return WorkLimits(int(given))
 
+    @property
+    def engine_wanted(self) -> bool:
+        """Whether a solver was named, or something was asked that only one from the table has."""
+        named = not isinstance(self.solver, Unasked)
+        return named or bool(self.options or self.bridge or self.log) or self.threads > 1
+
     def but(self, **changes: Any) -> SolveOptions:
         """The same options on the same clock, but for some."""
         return self._on(self.clock, changes)
@@ -418,9 +431,15 @@ def default_of(name: str) -> Any:
 def parameters(who: str) -> list[inspect.Parameter]:
     """The options of ``who`` as keyword parameters of a signature."""
     fields = SolveOptions.__dataclass_fields__
+
+    def default(name: str) -> Any:
+        given = fields[name].default
+        # scikit-learn wants defaults of plain types, and cannot tell one from the same value given.
+        return str(given) if who == ESTIMATOR and isinstance(given, Unasked) else given
+
     return [
         inspect.Parameter(
-            name, inspect.Parameter.KEYWORD_ONLY, default=fields[name].default, annotation=fields[name].type
+            name, inspect.Parameter.KEYWORD_ONLY, default=default(name), annotation=fields[name].type
         )
         for name in declarations(who)
     ]

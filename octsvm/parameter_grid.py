@@ -36,7 +36,7 @@ MOST_STEPS = 200  # for one of them
 LEAST_RATIO, LARGEST_RATIO = 0.05, 20.0  # of c2 to c1: beyond, trees are those at the ends
 STEPS = 3  # of the search that improves the cheapest tree of the pool for a setting
 WORTH = 1.2  # it is left alone where it costs more than this many constant trees
-TREE_STEPS = 40  # of the search of OCT and OCT-H for each setting
+TREE_STEPS = 40  # of the search for each setting, where settings share nothing
 
 __all__ = ["fit_path"]
 
@@ -62,7 +62,7 @@ def fit_path(
     Parameters
     ----------
     formulation : str
-        "oct", "oct_h", "re_svm" or "octsvm".
+        "oct", "oct_h", "re_svm", "octsvm" or "moctsvm".
     X : array-like of shape (n, p)
         As for :func:`octsvm.fit`.
     y : array-like of shape (n,)
@@ -71,7 +71,7 @@ def fit_path(
         Parameters of the formulation, e.g. ``[{"c1": 1, "c2": 1}, {"c1": 10, "c2": 1}]``.
     work_limit : int, optional
         Steps of the search for each setting: a dozen for "re_svm" and "octsvm", where a step tries three changes of the
-        pool's cheapest tree, and 40 for "oct" and "oct_h". There is no other limit: the trees depend on the arguments only.
+        pool's cheapest tree, and 40 for the others. There is no other limit: the trees depend on the arguments only.
     seed : int
         Of the heuristics' random choices.
     skip : collection of int

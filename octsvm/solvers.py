@@ -27,9 +27,11 @@ from .formulations.read_file import read_text_bytes
 
 ENVIRONMENT = "OCTSVM_SOLVERS"
 AUTO = "auto"
+
 REMOTE = "neos:"
 INTERFACES = {
     "highs": "in this process",
+    "own": "a search of ours, in this process",
     "child": "its Python interface, in a process of its own",
     "executable": "a program that reads a file",
     "neos": "the NEOS server",
@@ -166,7 +168,7 @@ class SolverSpec(_Strict):
 
     name: str = ""
     title: str
-    backend: Literal["highs", "child", "executable", "neos"]
+    backend: Literal["highs", "own", "child", "executable", "neos"]
     adapter: str = ""
     requires: Requirement | None = None
     executable: tuple[str, ...] = ()
@@ -202,7 +204,7 @@ class SolverSpec(_Strict):
             raise ValueError("backend: child needs an adapter")
         if self.adapter and not self.adapter.isidentifier():
             raise _At(f"{self.adapter!r} is no name of a module", "adapter")
-        if self.backend in ("child", "highs") and self.requires is None:
+        if self.backend in ("child", "highs", "own") and self.requires is None:
             raise ValueError(f"backend: {self.backend} needs requires")
         if self.backend == "executable":
             missing = [k for k in ("executable", "argv", "format", "answer") if not getattr(self, k)]
@@ -396,9 +398,10 @@ def merge(under: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
 
 
 class Table(dict[str, SolverSpec]):
-    """Entries by name, and the order in which "auto" prefers them."""
+    """Entries by name, the order in which "auto" prefers them, and searches of our own, which take some models only."""
 
     prefer: tuple[str, ...] = ()
+    searches: Mapping[str, SolverSpec] = {}
 
 
 class _Sources:
@@ -448,6 +451,10 @@ def _read(paths: tuple[tuple[Path, float], ...]) -> Table:
         if name not in out:
             raise sources.mistake(f"prefer names {name!r}, which is no entry.", "prefer", k)
     out.prefer = tuple(preferred)
+    out.searches = {
+        str(name): SolverSpec(name=name, **entry)
+        for name, entry in (sources.content.get("searches") or {}).items()
+    }
     return out
 
 
@@ -545,11 +552,15 @@ def get(name: str) -> SolverSpec:
     entries = table()
     if str(name).startswith(REMOTE):
         return remote(str(name))
+    if name in entries.searches:
+        return entries.searches[name]
     if name not in entries:
-        close = difflib.get_close_matches(str(name).lower(), [*entries, AUTO], n=1, cutoff=0.4)
+        close = difflib.get_close_matches(
+            str(name).lower(), [*entries, *entries.searches, AUTO], n=1, cutoff=0.4
+        )
         hint = f" Did you mean {close[0]!r}?" if close else ""
         raise UnknownSolver(
-            f"{name!r} is not in the solver table.{hint} There are: {AUTO}, {', '.join(entries)}. Another solver is one "
+            f"{name!r} is not in the solver table.{hint} There are: {AUTO}, {', '.join([*entries, *entries.searches])}. Another solver is one "
             "entry in a table of your own (`octsvm solvers --help`), or takes a file of octsvm.write."
         )
     return entries[name]

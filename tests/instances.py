@@ -23,7 +23,7 @@ Array = NDArray[Any]
 
 __all__ = ["CASES", "CASES_DIR", "FORMULATIONS", "Case", "Instance", "shared_cases", "tiny"]
 
-FORMULATIONS = ("oct", "oct_h", "re_svm", "octsvm")
+FORMULATIONS = ("oct", "oct_h", "re_svm", "octsvm", "moctsvm")
 KINDS = ("uniform", "grid", "xor", "noise", "clash", "few", "constant", "close", "line", "bands")
 
 
@@ -173,7 +173,18 @@ def _octsvm(kind: str, index: int, rng: np.random.Generator) -> tuple[Array, Arr
     }  # fmt: skip
 
 
-_MAKERS = {"oct": _oct, "oct_h": _oct_h, "re_svm": _re_svm, "octsvm": _octsvm}
+def _moctsvm(kind: str, index: int, rng: np.random.Generator) -> tuple[Array, Array, dict[str, Any]]:
+    depth = (1, 2, 1, 2, 1, 2, 0)[index % 7]
+    n = int(rng.integers(*((4, 8), (5, 8), (4, 7))[depth]))
+    p = 2 if kind == "xor" else int(_pick(rng, [1, 2, 2, 3]))
+    X = _features(kind, n, p, rng)
+    c1, c2, c3 = _costs(kind, rng)
+    return X, _labels(kind, X, 2 + index // 2 % 3, rng), {
+        "depth": depth, "c1": c1, "c2": c2, "c3": c3, "mu_svm": 1e-3, "norm": ("l2", "l1")[index // 2 % 2],
+    }  # fmt: skip
+
+
+_MAKERS = {"oct": _oct, "oct_h": _oct_h, "re_svm": _re_svm, "octsvm": _octsvm, "moctsvm": _moctsvm}
 
 
 def tiny(formulation: str, count: int, seed: int) -> list[Instance]:

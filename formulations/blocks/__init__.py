@@ -13,7 +13,7 @@ declares with :func:`describe` which sample, node and feature its variables are 
 ``leaf_label``      :func:`add_group_leaf_labels`, :func:`add_leaf_labels`, :func:`add_counted_leaf_labels`
 ``subtree_bounds``  :func:`add_subtree_bounds`: least costs of the two sides of the root
 ``relabelling``     :func:`add_relabelling`
-``hinge``           :func:`add_hinge`, :func:`add_product_hinge`
+``hinge``           :func:`add_hinge`, :func:`add_product_hinge`, :func:`add_side_hinge`
 ``margin``          :func:`add_margin`, :func:`add_squared_margin`
 ==================  =====================================================================================
 """
@@ -33,6 +33,7 @@ from .margin import SecondOrderCone, SquaredNorm, add_margin, add_squared_margin
 from .relabelling import add_relabelling
 from .roles import Role, Subject, describe, groups_of, role_of, subject
 from .routing import add_axis_routing, add_leafwise_axis_routing, add_oblique_routing, add_side_routing
+from .side_hinge import add_side_hinge
 from .split import add_axis_splits, add_hyperplanes, add_oblique_splits, add_pruning
 from .topology import Topology, add_topology
 from .valid_inequalities import add_convex_hull_inequalities, add_misrouting_inequalities
@@ -71,6 +72,7 @@ __all__ = [
     "add_relabelling",
     "add_relabelling_cap",
     "add_side_costs",
+    "add_side_hinge",
     "add_side_routing",
     "add_squared_margin",
     "add_subtree_bounds",

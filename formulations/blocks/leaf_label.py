@@ -23,7 +23,8 @@ def add_leaf_labels(
 ) -> pyo.Block:
     """Add ``model.leaf_label``: one class a leaf in use; a row is right where its leaf predicts its class.
 
-    Needs: ``topology``, leaf ``assignment``. Data: ``y (n,)`` class indices, ``K`` classes, ``weights (n,)``.
+    Needs: ``topology``, leaf or level ``assignment`` (without l_t, every leaf has a class). Data: ``y (n,)`` class
+    indices, ``K`` classes, ``weights (n,)``.
 
         Σ_k c_kt = l_t        r_it <= z_it,  r_it <= c_{y_i},t        L_t = Σ_i w_i(z_it - r_it)        c binary
 
@@ -57,11 +58,12 @@ def add_leaf_labels(
     return block
 
 
-def leaf_labels_size(tree: Topology, n: int, K: int) -> BlockSize:
-    """What :func:`add_leaf_labels` adds for ``n`` samples of ``K`` classes."""
+def leaf_labels_size(tree: Topology, n: int, K: int, levels: bool = False) -> BlockSize:
+    """What :func:`add_leaf_labels` adds for ``n`` samples of ``K`` classes; ``levels`` with a level assignment."""
     L = len(tree.leaf)
+    fixed = n if levels and not tree.depth else 0  # z of the root
     variables = continuous((n + 1) * L) + binary(K * L)
-    return variables + rows(L, K + 1) + rows(2 * n * L, 2) + rows(L, 2 * n + 1)
+    return variables + rows(L, K + (not levels)) + rows(2 * n * L, 2, -fixed) + rows(L, 2 * n + 1, -fixed)
 
 
 def add_counted_leaf_labels(
@@ -143,7 +145,8 @@ def set_leaf_labels(block: pyo.Block, path: IntArray, label: IntArray, data: Dat
     leaf, w = path[:, -1] - first, data.weights
     used, right = np.bincount(leaf, minlength=first) > 0, data.y == label[leaf]
     total, wrong = (np.bincount(leaf, v, minlength=first) for v in (w, np.where(right, 0.0, w)))
-    set_values(block.c, lambda k, t: used[t - first] and label[t - first] == k)
+    labelled = used | getattr(block, "all_leaves", False)
+    set_values(block.c, lambda k, t: labelled[t - first] and label[t - first] == k)
     set_values(block.L, lambda t: wrong[t - first])
     if hasattr(block, "N"):
         N = np.array(
@@ -169,6 +172,10 @@ def _require_majority(N: FloatArray, label: IntArray, used: BoolArray, data: Dat
 
 
 def _one_class(block: pyo.Block, leaf: range, assignment: pyo.Block, K: int) -> None:
-    @block.Constraint(leaf, doc="Σ_k c_kt = l_t")
+    block.all_leaves = assignment.component("l") is None
+
+    @block.Constraint(leaf, doc="Σ_k c_kt = l_t, or 1 where no l_t says which leaves are in use")
     def one_class(b: pyo.Block, t: int) -> object:
+        if b.all_leaves:
+            return (1.0, linear([1.0] * K, [b.c[k, t] for k in range(K)]), 1.0)
         return (0.0, linear([1.0] * K + [-1.0], [b.c[k, t] for k in range(K)] + [assignment.l[t]]), 0.0)

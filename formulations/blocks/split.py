@@ -203,11 +203,16 @@ def set_hyperplanes(block: pyo.Block, omega: FloatArray, omega0: FloatArray, sco
 
 
 def add_pruning(
-    model: pyo.ConcreteModel, topology: pyo.Block, hyperplanes: pyo.Block, weight_bound: float | None
+    model: pyo.ConcreteModel,
+    topology: pyo.Block,
+    hyperplanes: pyo.Block,
+    weight_bound: float | None,
+    nodes: range | None = None,
 ) -> pyo.Block:
     """Add ``model.pruning``: d_t = 1 where node t may have a nonzero normal vector.
 
-    Needs: ``topology``, ``hyperplanes``. Data: ``weight_bound`` W, or None where the margin block carries (4).
+    Needs: ``topology``, ``hyperplanes``. Data: ``weight_bound`` W, or None where the margin block carries (4);
+    ``nodes``, all of the tree unless given.
 
         -W d_t <= ω_tj <= W d_t        d_t <= d_p(t)
 
@@ -215,7 +220,7 @@ def add_pruning(
     the norm is bounded by 2δ <= W already, with d_t = 0 both say ω_t = 0.
     Size: T variables, (2p + 1)T - 1 rows.
     """
-    nodes = topology.tree.nodes
+    nodes = topology.tree.nodes if nodes is None else nodes
     J = range(len(hyperplanes.center))
     block = model.pruning = pyo.Block(doc="which nodes split")
     block.d = pyo.Var(nodes, domain=pyo.Binary, doc="d_t = 1: node t splits")
@@ -240,7 +245,7 @@ def add_pruning(
 
 def pruning_size(p: int, nodes: int, weights: bool = True) -> BlockSize:
     """What :func:`add_pruning` adds at so many ``nodes``; ``weights``: with the rows on W."""
-    return binary(nodes) + rows(2 * p * nodes * weights, 2) + rows(nodes - 1, 2)
+    return binary(nodes) + rows(2 * p * nodes * weights, 2) + rows(max(0, nodes - 1), 2)
 
 
 def set_pruning(block: pyo.Block, split: BoolArray) -> None:

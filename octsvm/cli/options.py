@@ -366,6 +366,7 @@ table_options = _all(
         click.option("--label", metavar="NAME", help="Column of the labels in a CSV file; the last one by default."),
         click.option("--separator", default=",", show_default=True, help="What separates the columns of a CSV file."),
         click.option("--decimal", default=".", show_default=True, help="The decimal sign of a CSV file: '.' or ','."),
+        click.option("--drop", multiple=True, metavar="NAME", help="Column to leave out, such as an identifier; once for each."),
         click.option(
             "--against-rest", metavar="CLASS", help='Make two classes of many: CLASS, and all others as "not CLASS".'
         ),
@@ -402,9 +403,9 @@ formulation_options = _all(
         click.option(
             "--formulation", "-f", metavar="NAME", default="octsvm", show_default=True,
             type=FormulationName("formulation", formulation_names),
-            help="oct and oct_h (any number of classes), re_svm and octsvm (two classes).",
+            help="oct, oct_h and moctsvm (any number of classes), re_svm and octsvm (two classes).",
         ),
-        click.option("--depth", type=int, help="Levels of splits (oct, oct_h); levels above the last one (octsvm)."),
+        click.option("--depth", type=int, help="Levels of splits (oct, oct_h, moctsvm); levels above the last one (octsvm)."),
         click.option("--alpha", type=float, help="Cost of a split, in errors (oct, oct_h)."),
         click.option(
             "--n-min", type=CountOrShare(), help="Rows in every leaf in use: a count or a share (oct, oct_h)."
@@ -418,17 +419,17 @@ formulation_options = _all(
             help="Unit of the errors (oct, oct_h).",
         ),
         click.option("--mu", type=float, help="Separation of an oblique split (oct_h)."),
-        click.option("--c1", type=float, help="Cost of a unit of error (re_svm, octsvm)."),
-        click.option("--c2", type=float, help="Cost of giving up a label (re_svm, octsvm)."),
-        click.option("--c3", type=float, help="Cost of a split (octsvm)."),
-        click.option("--mu-svm", type=float, help="How far below 0 a row that goes left must be (octsvm)."),
+        click.option("--c1", type=float, help="Cost of a unit of error (re_svm, octsvm, moctsvm)."),
+        click.option("--c2", type=float, help="Cost of giving up a label (re_svm, octsvm), or of a row in a leaf of another class (moctsvm)."),
+        click.option("--c3", type=float, help="Cost of a split (octsvm, moctsvm)."),
+        click.option("--mu-svm", type=float, help="How far below 0 a row that goes left must be (octsvm, moctsvm)."),
         click.option(
             "--norm", metavar="l2|l1", type=Suggested("norm", fixed("l2", "l1")),
-            help="Norm of the margin (re_svm, octsvm).",
+            help="Norm of the margin (re_svm, octsvm, moctsvm).",
         ),
         click.option(
-            "--variant", metavar="NAME", type=Suggested("variant", fixed("flow", "rank", "bd", "compact", "paper")),
-            help="Another exact model: rank or bd (oct), compact or paper.",
+            "--variant", metavar="NAME", type=Suggested("variant", fixed("flow", "rank", "bd", "compact", "paper", "levels")),
+            help="Another exact model: rank or bd (oct), compact or paper, levels (moctsvm).",
         ),
         click.option("--big-m", type=float, help="In place of the bound from the data (re_svm, octsvm)."),
         click.option(
@@ -565,6 +566,7 @@ def load(name: str, options: Mapping[str, Any]) -> CsvTable:
         label=options["label"],
         separator=options["separator"],
         decimal=options["decimal"],
+        drop=options["drop"],
         seed=options["seed"],
     )
     for remark in data.remarks:

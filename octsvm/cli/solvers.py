@@ -16,7 +16,13 @@ if TYPE_CHECKING:
     from ..diagnostics.installed import Installed
 
 MARKS = {"ok": "green", "untried": "yellow", "missing": "yellow", "failed": "red"}
-INTERFACES = {"highs": "in process", "child": "own process", "executable": "program", "neos": "server"}
+INTERFACES = {
+    "highs": "in process",
+    "own": "in process",
+    "child": "own process",
+    "executable": "program",
+    "neos": "server",
+}
 
 
 class _Located(click.Command):

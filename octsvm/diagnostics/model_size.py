@@ -80,8 +80,8 @@ def of_shape(formulation: str, n: int, p: int, k: int = 2, **params: Any) -> Siz
         raise InvalidParameter(f"k={k} classes need as many rows, and n={n}. Give k of at most n.")
     if form.binary_only and k > 2:
         raise InvalidParameter(
-            f"{formulation!r} separates two classes, and k={k}. Choose 'oct' or 'oct_h', or k=2 for one class against "
-            "the rest."
+            f"{formulation!r} separates two classes, and k={k}. Choose 'oct', 'oct_h' or 'moctsvm', or k=2 for one "
+            "class against the rest."
         )
     return _size(form, checked, Shape(n, p, k))
 

@@ -1,4 +1,4 @@
-"""What the four classifiers share: fit through octsvm.fit, and predictions through the fitted tree."""
+"""What the five classifiers share: fit through octsvm.fit, and predictions through the fitted tree."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ OURS = {"random_state": None, "warm_start": False, "verbose": False, "class_weig
 
 
 class TreeClassifier(ClassifierMixin, BaseEstimator):
-    """A classifier around one formulation; see the four classes for parameters and attributes."""
+    """A classifier around one formulation; see the five classes for parameters and attributes."""
 
     formulation: ClassVar[str] = ""
 

@@ -1,4 +1,4 @@
-"""OCT and OCT-H as classifiers: any number of classes, probabilities from the training rows of a leaf."""
+"""OCT, OCT-H and MOCTSVM as classifiers: any number of classes, probabilities from the training rows of a leaf."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ._decision_paths import decision_paths
 
 
 class LeafLabelledClassifier(TreeClassifier):
-    """What OCT and OCT-H share."""
+    """What the classifiers with a class at each leaf share."""
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Share of each class (m, K) in the training weight of each row's leaf, columns in the order of ``classes_``.
@@ -156,3 +156,58 @@ class OCTHClassifier(LeafLabelledClassifier):
     """
 
     formulation = "oct_h"
+
+
+class MOCTSVMClassifier(LeafLabelledClassifier):
+    """Tree with a margin at every split and a class at every leaf (MOCTSVM; Blanco, Japón, Puerto 2023), any number of classes.
+
+    Parameters
+    ----------
+    max_depth : int
+        D, the levels of splits; the leaves below them carry classes.
+    c1 : float
+        Cost of a unit of error: of what a row lies inside the margin of the side that it is sent to.
+    c2 : float
+        Cost of a row in a leaf of another class.
+    c3 : float
+        Cost of a split.
+    mu_svm : float, optional
+        How far below 0 a training row that goes left must be. None is the model's own, 1e-3.
+    norm : "l2" or "l1"
+        Of the normal vectors; "l1" makes the model linear.
+    variant : None, "compact" or "levels"
+        None is "compact"; see the page on the model.
+    {options}
+    random_state, warm_start, verbose
+        As for :class:`OCTClassifier`.
+    class_weight : None, "balanced" or dict
+        Weight of the errors and misclassified rows of each class; "balanced" gives all classes the same total.
+
+    Attributes
+    ----------
+    tree_ : ObliqueTree
+        The fitted tree; its weights have the scale of the margins.
+    result_ : Result
+        How it was found: status, objective, bound, notes.
+    bound_, gap_ : float
+        No tree of the model is better than the bound; the relative gap to it.
+    classes_ : ndarray of shape (K,)
+        The labels in order.
+    n_features_in_ : int
+        p.
+    feature_names_in_ : ndarray of shape (p,)
+        Only where X had names.
+    node_weights_ : ndarray of shape (nodes, K)
+        Training weight of each class at each node, in heap order.
+    relabelled_ : DataFrame
+        Empty: MOCTSVM gives up no label.
+
+    Examples
+    --------
+    >>> from octsvm import MOCTSVMClassifier
+    >>> model = MOCTSVMClassifier(max_depth=2, c1=10, c2=50, c3=0.1)
+    >>> model.fit([[0], [1], [4], [5], [8], [9]], list("aabbcc")).predict([[0.5], [4.5], [8.5]]).tolist()
+    ['a', 'b', 'c']
+    """
+
+    formulation = "moctsvm"

@@ -36,9 +36,10 @@ from . import large_neighbourhood
 from .certificate import Certificate
 from .compile import compile_program, start_point
 from .cutting_planes import CuttingPlaneLoop, Known
-from .engine import Engine
+from .engine import Engine, embedded, require_options
 from .outcome import BENT, NOT_CALLED, Candidate, Contest, Outcome, rebuild_note, unmodelled
-from .own_terms import NOTHING, complete, least_terms, without_optimum
+from .own_search import OwnSearch
+from .own_terms import NOTHING, complete, infeasible_at_any_cost, least_terms, without_optimum
 from .plan import Plan, candidates
 from .polish import polish_tree
 from .steps_ahead import (
@@ -47,6 +48,7 @@ from .steps_ahead import (
     CLASSIFYING,
     COMPILING,
     EMBEDDING,
+    LISTING,
     OTHER_WAYS,
     READING,
     REBUILDING,
@@ -150,8 +152,10 @@ class _Call:
         self.info: ModelInfo | None = getattr(model, "info", None)
         self.form = None if self.info is None else find_formulation(self.info.formulation)
         checks.active_objective(model)
-        self.before = {id(v): (v, v.value) for v in model.component_data_objects(pyo.Var)}
         self.ahead = StepsAhead(options.clock)
+        with self.ahead.measured(LISTING):
+            self.before = {id(v): (v, v.value) for v in model.component_data_objects(pyo.Var)}
+        self.changed = False  # any value of them
         if self.form is not None and self.info is not None:
             size = self.form.size(
                 self.info.params, Shape(self.info.data.n, self.info.data.p, self.info.data.K)
@@ -161,6 +165,7 @@ class _Call:
         self.own_parts, self.checking = False, CHECKING
         self.held: Tree | None = None  # which the model holds the values of at first
         self.start: Tree | None = None  # the same; None where it is but the constant tree
+        self.refused = ""  # why the model does not admit the tree to begin with
         self.terms = NOTHING if self.form is None else least_terms(model)
         self.telling = Telling(options, bound=self.terms.floor())
 
@@ -190,16 +195,19 @@ class _Call:
         """
         if self.options.solver != solvers.AUTO:
             solvers.require(self.options.solver)
+        self.own_parts = self.form is not None and not checks.is_own(self.model)
+        self.ahead.require(CLASSIFYING)
         with self.ahead.measured(CLASSIFYING):
             problem = classify(self.model)
-        self.own_parts = self.form is not None and not checks.is_own(self.model)
         self.checking = CHECKING_OWN if self.own_parts else CHECKING
         # A tree is looked for under rows of the user's own even where there is no time for the engine.
         coming = 0.0 if self.own_parts else EMBEDDING + COMPILING + self.checking
         self.ahead.require(READING + coming)
         self._go_on("reading")
         with self.ahead.measured(READING):
-            self.plans = candidates(self.model, problem, self.options.solver, self.options.bridge)
+            options = self.options
+            own_search = not (options.engine_wanted or self.neighbourhoods or self.own_parts)
+            self.plans = candidates(self.model, problem, options.solver, options.bridge, own_search)
             self.first_plan = next(self.plans)
         self.solver = self.first_plan.solver
         _check_limits(self.first_plan, self.options, self.first_plan.spec)
@@ -220,6 +228,8 @@ class _Call:
         form, info, options = self.form, self.info, self.options
         assert form is not None
         assert info is not None
+        if self.solver != solvers.AUTO:
+            require_options(solvers.require(self.solver), self.options.options)
         note = f"{why} ({len(self.before)} variables)"
         if self.own_parts:
             return self._unsolved_with_own_parts(form, info, stop, note)
@@ -242,17 +252,20 @@ class _Call:
 
     def _unsolved_with_own_parts(self, form: Formulation, info: ModelInfo, stop: str, note: str) -> Result:
         """The tree that the model holds: of others nobody knows whether rows of the user's own admit them."""
-        contest = Contest(self.model, form, info)
+        best: Candidate | None = None
         if self.held is not None and not checks.without_value(self.model):
+            contest = Contest(self.model, form, info)
             contest.enter_embedded(self.held, "constant" if self.start is None else "start")
+            best = contest.best
             note += ": the tree holds in it, rows of your own included"
         else:
-            self.restore_values()
+            if self.changed:
+                self.restore_values()
             note += ", and no tree is known to hold in rows of your own; its variables are as before"
         return Outcome(
             info,
             stop,
-            contest.best,
+            best,
             bound=min(self.terms.floor(), self.terms.ceiling(info.upper_bound)),
             asked_gap=self.options.gap,
             found=self.start is not None,
@@ -272,6 +285,8 @@ class _Call:
                     "start= needs a model that octsvm.build made; this one belongs to no formulation."
                 )
             return
+        self.ahead.require(EMBEDDING)
+        self.changed = True
         checks.forget_own_values(self.model)
         for tree, known in self._first_trees(self.form, self.info):
             self.ahead.require(EMBEDDING)
@@ -280,11 +295,12 @@ class _Call:
             try:
                 with nullcontext() if self.own_parts else self.ahead.measured(EMBEDDING):
                     embedded = checks.embed(self.model, self.form, tree, retry=retry)
-            except TreeNotAdmitted:
+            except TreeNotAdmitted as error:
                 if tree is self.options.start and not self.start_is_optional:
                     if retry:
                         raise  # the others may break rows of the user's own, a start may not
                     raise NoTimeLeft from None
+                self.refused = f"of the {'tree known before' if known else 'constant tree'}: {error}"
             else:
                 complete(self.model)  # the rounds try again what is left open
                 self.held = embedded
@@ -331,7 +347,7 @@ class _Call:
                 if attempt.stop in ("error", "licence"):
                     failure = attempt.rounds.notes[-1] if attempt.rounds.notes else attempt.stop
             except (EngineFailed, LicenseTooSmall, UnsupportedProblem) as error:
-                if self.options.solver != solvers.AUTO:
+                if self.options.solver != solvers.AUTO and plan.spec.backend != "own":
                     raise
                 failure = str(error)
             late = self.options.clock.late() or self.ahead.too_long(COMPILING + self.checking)
@@ -346,24 +362,30 @@ class _Call:
             raise EngineFailed(
                 f"No engine solved this model: {failure}. Write it with octsvm.write and solve it elsewhere."
             )
+        if attempt.rounds.last is None:  # nobody has read them
+            require_options(attempt.plan.spec, self.options.options)
         attempt.rounds.notes[:0] = passed_over
         return attempt
 
     def _run(self, plan: Plan) -> _Attempt:
         model, form, options = self.model, self.form, self.options
         own = form is not None and checks.is_own(model)
+        searched = checks.scores_of(model) if plan.spec.backend == "own" else None
         bridge = leading_to(plan.problem, LINEAR, plan.bridge)
         engine: Engine | None = None
         try:
             self._go_on("compiling")
             program = compile_program(model, plan.problem, bridge)
             self.ahead.require(self.checking)
-            engine = Engine(plan.spec.with_own(options.options), program, bridge, plan.native)
+            if searched is None:
+                engine = Engine(_proving(plan, options, program), program, bridge, plan.native)
+            else:  # the embedded engine polishes
+                engine = Engine(embedded(), program, bridge, native=False)
             start = start_point(program, bridge) if self.held is not None else None
             if bridge is not None:
                 bridge.undo()
             searches = self.neighbourhoods and start is not None
-            if not searches:
+            if not searches and searched is None:
                 engine.write_file(model, plan.problem, self._size(), options.clock)
             known = Known(
                 # Costs are not negative in any formulation.
@@ -374,7 +396,12 @@ class _Call:
                 searched=self.start_is_optional and self.start is not None,
             )
             rounds = CuttingPlaneLoop(program, engine, bridge, self._for_engine(), known)
-            if searches and start is not None and form is not None:
+            if searched is not None and form is not None:
+                rounds.integrality = plan.spec.tolerances.integrality
+                own_search = OwnSearch(model, form, rounds, searched, lambda: start_point(program, bridge))
+                with collected():
+                    stop = own_search.run(start)
+            elif searches and start is not None and form is not None:
                 search = large_neighbourhood.Search(
                     model, rounds, plan, bridge, options.seed, lambda: form.assigned_path(model)
                 )
@@ -439,7 +466,7 @@ class _Call:
             bound=rounds.bound,
             asked_gap=self.options.gap,
             size=min(1.0, rounds.size),
-            notes=[*rounds.notes, *_what_was_rewritten(attempt, info)],
+            notes=[*rounds.notes, *_what_was_rewritten(attempt, info, self.options)],
             how=self._how(attempt),
         )
         if rounds.best is not None:
@@ -453,11 +480,18 @@ class _Call:
                     None, Evaluation(rounds.objective, {}, {}), rounds.objective, "answer"
                 )
         elif attempt.stop == "infeasible":
-            if math.isfinite(info.upper_bound):
-                outcome.notes.append(rebuild_note(form, info))
+            self._without_tree(outcome, attempt, form, info)
         else:
             self._choose(outcome, attempt, form, info)
         return outcome.result(self.options.clock.seconds())
+
+    def _without_tree(self, outcome: Outcome, attempt: _Attempt, form: Formulation, info: ModelInfo) -> None:
+        """What is proved where the engine calls the model infeasible: a model that holds the trees up to UB proves no more."""
+        if self.refused:
+            outcome.notes.append(self.refused)
+        if math.isfinite(info.upper_bound) and not infeasible_at_any_cost(self.model):
+            outcome.stop, outcome.bound = "numeric", math.inf
+            self._limit_bound(outcome, attempt, form, info)
 
     def _choose(self, outcome: Outcome, attempt: _Attempt, form: Formulation, info: ModelInfo) -> None:
         """Certify the answer, choose the best tree known, and say what is proved of it."""
@@ -467,6 +501,9 @@ class _Call:
             certificate = checks.certify(self.model, form)
             outcome.notes += certificate.notes
             outcome.mismatch, outcome.claimed = certificate.mismatch, certificate.claimed
+            if certificate.mismatch and self._bent(attempt, info) >= BENT:
+                outcome.mismatch = ""  # it is big-M that made room for the claim, and nothing is proved
+                outcome.notes.append(certificate.mismatch)
             outcome.differing = certificate.differing_rows
             contest.certified(certificate)
             if certificate.mismatch and not self.own_parts and not self.ahead.too_long(REBUILDING):
@@ -482,6 +519,7 @@ class _Call:
         contest.load()
         best = outcome.best = contest.best
         if best is None:
+            outcome.notes += [self.refused] if self.refused else []
             self._limit_bound(outcome, attempt, form, info)
             return
         if best.source != "answer" and certificate is not None and not certificate.mismatch:
@@ -503,10 +541,14 @@ class _Call:
                 )
             )
 
+    @staticmethod
+    def _bent(attempt: _Attempt, info: ModelInfo) -> float:
+        """How far integrality can be bent, in units of the margin."""
+        return largest_big_m(info) * attempt.plan.spec.tolerances.integrality
+
     def _limit_bound(self, outcome: Outcome, attempt: _Attempt, form: Formulation, info: ModelInfo) -> None:
         note = rebuild_note(form, info, self.terms)
-        slack = largest_big_m(info) * attempt.plan.spec.tolerances.integrality
-        outcome.limit_bound(checks.is_own(self.model), note, self.terms, slack)
+        outcome.limit_bound(checks.is_own(self.model), note, self.terms, self._bent(attempt, info))
         if outcome.stop == "inf_or_unbd":
             outcome.stop = "unbounded" if outcome.best is not None else without_optimum(attempt.program)
         if outcome.stop in ("unbounded", "inf_or_unbd"):
@@ -520,8 +562,7 @@ class _Call:
             if var.value is None:  # stands in no row: any value will do, and its own is best
                 _, own = self.before.get(id(var), (var, None))
                 var.set_value(0.0 if own is None else own, skip_validation=True)
-        for var, value, integer in zip(program.columns, x.tolist(), program.integer.tolist(), strict=True):
-            var.set_value(float(round(value)) if integer else value, skip_validation=True)
+        program.load(x)
 
     def _how(self, attempt: _Attempt) -> dict[str, Any]:
         """The fields of the Result on the engine's own doing."""
@@ -556,7 +597,15 @@ class _Call:
                 var.set_value(value, skip_validation=True)
 
 
-def _what_was_rewritten(attempt: _Attempt, info: ModelInfo | None) -> list[str]:
+def _proving(plan: Plan, options: SolveOptions, program: LinearProgram) -> solvers.SolverSpec:
+    """The engine's entry with what it proves of this model under these options."""
+    spec = plan.spec.with_own(options.options)
+    if spec.claim == "convex" and plan.problem.unmarked and not program.is_convex():
+        return spec.model_copy(update={"claim": "none"})
+    return spec
+
+
+def _what_was_rewritten(attempt: _Attempt, info: ModelInfo | None, options: SolveOptions) -> list[str]:
     """Notes on bridges, claims and slack."""
     plan, bridge, rounds = attempt.plan, attempt.bridge, attempt.rounds
     notes = []
@@ -566,14 +615,14 @@ def _what_was_rewritten(attempt: _Attempt, info: ModelInfo | None) -> list[str]:
         )
     elif plan.rewritten:
         notes.append("; ".join(plan.rewritten))
-    if rounds.spec.claim == "none" != plan.spec.claim:
+    if plan.spec.with_own(options.options).claim == "none" != plan.spec.claim:
         notes.append(
             f"with these options {plan.title} has been seen to call wrong values optimal: its bound is not used"
         )
-    if plan.spec.claim == "convex" and plan.problem.unmarked and attempt.stop == "optimal":
+    elif rounds.spec.claim == "none" != plan.spec.claim:
         notes.append(
-            f"{plan.title} proves optimality of convex models only, and nothing is known of {plan.problem.unmarked[0]}: "
-            "its bound is no proof"
+            f"{plan.title} proves optimality of convex models only, and {plan.problem.unmarked[0]} is not known to be "
+            "convex: its bound is not used"
         )
     if info is not None and info.big_m:
         largest = largest_big_m(info)

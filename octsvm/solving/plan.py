@@ -11,10 +11,12 @@ import pyomo.environ as pyo
 from .. import bridges, solvers
 from ..bridges import LINEAR, leading_to
 from ..errors import LicenseTooSmall, SolverUnavailable, UnsupportedProblem
+from ..formulations.registry import formulation
 from ..options import PLAN, SolveOptions, require_known, takes_options
 from ..problem_class import CLASSES, ProblemClass, classify, require_plain
 from ..solvers import INTERFACES, SolverSpec
 from . import licences
+from .certificate import scores_of
 
 CONES = {
     "quadratic": "cones as quadratic rows",
@@ -159,9 +161,15 @@ def plan(model: pyo.ConcreteModel, solver: str = solvers.AUTO, **options: Any) -
 
 
 def candidates(
-    model: pyo.ConcreteModel, problem: ProblemClass, solver: str, bridge: str | None = None
+    model: pyo.ConcreteModel,
+    problem: ProblemClass,
+    solver: str,
+    bridge: str | None = None,
+    own_search: bool = False,
 ) -> Iterator[Plan]:
     """Plans in the order of preference: one for a named solver, all that fit for "auto".
+
+    With ``own_search`` a search of our own that takes the model comes first.
 
     Raises
     ------
@@ -173,6 +181,14 @@ def candidates(
     if bridge is not None:
         leading_to(problem, CLASSES, bridge)  # whether it takes this model at all
         asked = (f"you asked for the bridge {bridge}",)
+    if own_search:
+        yield from _searches(model, problem)
+    if solver in solvers.table().searches:
+        if bridge is not None or scores_of(model) is None:
+            raise UnsupportedProblem(_not_searched(model, solver, bridge))
+        way = _Way(solvers.require(solver), True, None)
+        yield _make(model, problem, solver, way, (f"you asked for {solver}",), ())
+        return
     if solver != solvers.AUTO:
         way = _route(problem, solvers.require(solver), _described(model), bridge)
         yield _make(model, problem, solver, way, (f"you asked for {solver}", *asked), ())
@@ -202,6 +218,30 @@ def candidates(
             + "; ".join(f"{name}: {reason}" for name, reason in rejected)
             + ". Install one of them, or write the model with octsvm.write for a solver elsewhere."
         )
+
+
+def _searches(model: pyo.ConcreteModel, problem: ProblemClass) -> Iterator[Plan]:
+    """Plans of our own searches that are installed and take the model."""
+    for name in solvers.table().searches:
+        spec = solvers.installed(name)
+        if spec is not None and scores_of(model) is not None:
+            reason = "our own search takes this model, and no solver was named"
+            yield _make(model, problem, name, _Way(spec, True, None), (reason,), ())
+
+
+def _not_searched(model: pyo.ConcreteModel, solver: str, bridge: str | None) -> str:
+    """Why one of our own searches does not take a model."""
+    info = getattr(model, "info", None)
+    if bridge is not None:
+        why = f"it goes through no bridge, and {bridge} was asked for"
+    elif info is not None and formulation(info.formulation).scores(model) is not None:
+        why = "this one has rows, terms, variables or fixings of your own"
+    else:
+        why = f"this is {_described(model)}" + ("" if info is None else f" ({info.params!r})")
+    return (
+        f"{solver} cannot take this model: it solves RE-SVM with norm='l2' and big-M no smaller than the proved ones, as "
+        f"octsvm.build makes it, and {why}. Leave solver= out, or name a solver of the table (`octsvm solvers`)."
+    )
 
 
 class _Way(NamedTuple):

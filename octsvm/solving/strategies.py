@@ -19,6 +19,7 @@ from ..formulations.trees import Tree
 from ..options import SolveOptions
 from ..result import Progress, Result, TracePoint
 from .dispatch import solve_with
+from .engine import require_options
 from .outcome import NOT_CALLED, unmodelled
 from .telling import Telling
 
@@ -67,7 +68,7 @@ def build_from(
     given = form.evaluate(tree, data.X_original, data.y, params, data.weights).objective
     bound = min(given, cost_of(form, data, params, form.constant_tree(data, params)))
     model = form.build(data, params, bound, **more)
-    if form.binary_only and given <= bound:
+    if form.uses_upper_bound and given <= bound:
         form.embed(model, tree)  # an objective is a bound only if the model has that tree
         for var in model.component_data_objects(pyo.Var):
             if not var.fixed:
@@ -102,6 +103,8 @@ class Fit:
     def run(self) -> Result:
         """Fit by the strategy that was asked for."""
         self.best = self.options.start
+        if self.options.solver != solvers.AUTO:  # which engine that is, the model decides
+            require_options(solvers.require(self.options.solver), self.options.options)
         if self.options.strategy != "exact":
             self._load_libraries()
         if self.options.strategy == "heuristic":

@@ -64,7 +64,7 @@ def test_all_formulations_variants_and_norms_are_there() -> None:
         for c in CASES.values()
         if c.group == "variants"
     }
-    for name in ("oct", "re_svm", "octsvm"):
+    for name in ("oct", "re_svm", "octsvm", "moctsvm"):
         for variant in formulation(name).variants:
             for norm in (None,) if name == "oct" else ("l2", "l1"):
                 assert (name, variant, norm) in built
@@ -190,3 +190,13 @@ def test_the_tables_of_the_proofs_are_fixed_by_their_index() -> None:
     with proofs.changed("without mixes"):
         assert not hasattr(octsvm.build("octsvm", *PROOFS[23].table(), depth=1), "mixes")
     assert hasattr(octsvm.build("octsvm", *PROOFS[23].table(), depth=1), "mixes")
+
+
+def test_the_fuzz_is_taken_up_where_it_stopped(tmp_path: Path) -> None:
+    from benchmarks import own_fuzz
+
+    out = tmp_path / "fuzz.jsonl"
+    assert own_fuzz.run(2, 3, out, ["highs"]) == 0
+    assert own_fuzz.run(3, 3, out, ["highs"]) == 0
+    assert len(out.read_text().splitlines()) == 3
+    assert own_fuzz.report(out).startswith("3 instances, ")

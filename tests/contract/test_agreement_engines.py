@@ -13,7 +13,13 @@ from octsvm import solvers
 from octsvm.backends.matrix_program import Limits, claimed_bound
 
 ENGINES = agreement_engines.engines()
-SLICE = [("oct", {"variant": "rank"}), ("oct_h", {}), ("re_svm", {"norm": "l2"}), ("octsvm", {"norm": "l2"})]
+SLICE = [
+    ("oct", {"variant": "rank"}),
+    ("oct_h", {}),
+    ("re_svm", {"norm": "l2"}),
+    ("octsvm", {"norm": "l2"}),
+    ("moctsvm", {"norm": "l2"}),
+]
 
 
 @pytest.mark.parametrize("engine", list(ENGINES))

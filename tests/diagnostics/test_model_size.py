@@ -23,6 +23,7 @@ CHOICES: dict[str, dict[str, list[Any]]] = {
     "oct_h": {"complexity": ["splits", "features"]},
     "re_svm": {"norm": ["l1", "l2"], "variant": [None, "compact", "paper"]},
     "octsvm": {"norm": ["l1", "l2"], "variant": [None, "compact", "paper"], "mu_svm": [None, 0.01]},
+    "moctsvm": {"norm": ["l1", "l2"], "variant": [None, "compact", "levels"]},
 }
 SIZES = [(7, 2, 2, 3), (12, 4, 3, 2), (9, 1, 2, 1), (5, 3, 4, 0)]
 MODELS = [
@@ -51,15 +52,17 @@ def test_counts_are_those_of_the_built_model(
     n, p, k, depth = shape
     if formulation != "re_svm":
         params = params | {"depth": depth}
-    k = k if formulation in ("oct", "oct_h") else 2
+    k = 2 if find_formulation(formulation).binary_only else k
     X, y = table(n, p, k)
     found = size.of_table(formulation, X, y, **params)
     model = octsvm.build(formulation, X, y, **params)
     assert {name: getattr(found, name) for name in counted(model)} == counted(model)
     assert found.continuous == found.variables - found.binaries
     expected = "MILP"
-    if params.get("norm", "l2") == "l2" and formulation in ("re_svm", "octsvm"):
-        expected = {"re_svm": "MIQP", "octsvm": "MISOCP"}[formulation]
+    if params.get("norm", "l2") == "l2" and formulation in ("re_svm", "octsvm", "moctsvm"):
+        expected = (
+            "MIQP" if formulation == "re_svm" else "MISOCP" if depth or formulation == "octsvm" else "MILP"
+        )
     assert found.problem == expected
 
 
@@ -67,7 +70,7 @@ def test_counts_are_those_of_the_built_model(
 @pytest.mark.parametrize("formulation", list(CHOICES))
 def test_counts_from_the_shape_alone(formulation: str, n: int, p: int, k: int, depth: int) -> None:
     params = {} if formulation == "re_svm" else {"depth": depth}
-    k = k if formulation in ("oct", "oct_h") else 2
+    k = 2 if find_formulation(formulation).binary_only else k
     X = np.random.default_rng(1).random((n, p))
     shape = size.of_shape(formulation, n, p, k, **params)
     built = counted(octsvm.build(formulation, X, np.arange(n) % k, **params))
@@ -117,7 +120,7 @@ def test_expectations_follow_the_measurements() -> None:
         for name in CHOICES
         for norm, measured in sys.modules[f"octsvm.formulations.{name}"].PROVED_ROWS.items()
     ]
-    assert len(proved) == 6
+    assert len(proved) == 8
     for name, norm, measured in proved:
         for depth, rows in measured.items():
             params: dict[str, Any] = {"norm": norm} if norm else {}

@@ -37,6 +37,7 @@ EXPECTED = {
     "estimators",
     "gallery",
     "index",
+    "moctsvm",
     "notation",
     "oct",
     "oct_h",
@@ -205,7 +206,7 @@ def documented(page: str) -> set[str]:
     return set(re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE))
 
 
-@pytest.mark.parametrize("formulation", ["oct", "oct_h", "re_svm", "octsvm"])
+@pytest.mark.parametrize("formulation", ["oct", "oct_h", "re_svm", "octsvm", "moctsvm"])
 def test_every_parameter_is_documented_with_its_default(formulation: str) -> None:
     from octsvm.formulations.registry import formulation as find
 
@@ -235,7 +236,7 @@ def test_every_status_is_explained() -> None:
     assert set(re.findall(r"^\| (\w+) \|", text, re.MULTILINE)) - {"status"} == set(STATUSES)
 
 
-@pytest.mark.parametrize("formulation", ["oct", "oct_h", "re_svm", "octsvm"])
+@pytest.mark.parametrize("formulation", ["oct", "oct_h", "re_svm", "octsvm", "moctsvm"])
 def test_the_sizes_on_the_pages_are_those_of_the_models(formulation: str) -> None:
     import octsvm
     from octsvm.problem_class import classify
@@ -250,7 +251,7 @@ def test_the_sizes_on_the_pages_are_those_of_the_models(formulation: str) -> Non
     assert problem.rows == int(shown[2].replace(",", ""))
 
 
-@pytest.mark.parametrize("formulation", ["oct", "oct_h", "re_svm", "octsvm"])
+@pytest.mark.parametrize("formulation", ["oct", "oct_h", "re_svm", "octsvm", "moctsvm"])
 def test_the_pages_of_the_models_have_the_same_parts(formulation: str) -> None:
     text = (DOCS / f"{formulation}.md").read_text(encoding="utf-8")
     assert re.findall(r"^## (.*)$", text, re.MULTILINE) == [

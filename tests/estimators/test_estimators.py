@@ -29,13 +29,13 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import octsvm
-from octsvm import OCTClassifier, OCTHClassifier, OCTSVMClassifier, RESVMClassifier
+from octsvm import MOCTSVMClassifier, OCTClassifier, OCTHClassifier, OCTSVMClassifier, RESVMClassifier
 from octsvm.formulations.registry import formulation
 from octsvm.options import ESTIMATOR, declarations
 
-ALL = [OCTClassifier, OCTHClassifier, RESVMClassifier, OCTSVMClassifier]
+ALL = [OCTClassifier, OCTHClassifier, RESVMClassifier, OCTSVMClassifier, MOCTSVMClassifier]
 MARGIN = [RESVMClassifier, OCTSVMClassifier]
-LEAFY = [OCTClassifier, OCTHClassifier]
+LEAFY = [OCTClassifier, OCTHClassifier, MOCTSVMClassifier]
 SHORT: dict[str, Any] = {"work_limit": {"nodes": 1, "rounds": 1}}
 # Work and gap end these, not the clock: what a fit finds must not depend on how busy the machine is.
 SHORTEST: dict[str, Any] = SHORT | {"gap": 0.99, "time_limit": 300}
@@ -47,6 +47,7 @@ CHECKED = [
     OCTHClassifier(**SHORTEST),
     RESVMClassifier(**SHORTEST),
     OCTSVMClassifier(max_depth=1, **SHORTEST),
+    MOCTSVMClassifier(**SHORTEST),
 ]
 
 

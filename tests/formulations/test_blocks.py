@@ -29,6 +29,7 @@ from octsvm.formulations.blocks import (
     margin,
     relabelling,
     routing,
+    side_hinge,
     sizes,
     split,
     valid_inequalities,
@@ -82,6 +83,14 @@ def giving_up(m: pyo.ConcreteModel) -> pyo.Block:
 def errors(m: pyo.ConcreteModel) -> pyo.Block:
     return m.component("hinge") or blocks.add_hinge(
         m, nodes(m), planes(m), SIGN, M, 1 + M, levels(m), giving_up(m)
+    )
+
+
+def margins(m: pyo.ConcreteModel, assigned: Callable[[Any], pyo.Block], mu: float | None) -> pyo.Block:
+    branch = topology(m).tree.branch
+    at = blocks.add_hyperplanes(m, branch, X, W, M)
+    return blocks.add_side_hinge(
+        m, topology(m), at, blocks.add_pruning(m, topology(m), at, W, branch), assigned(m), M, mu
     )
 
 
@@ -218,6 +227,14 @@ SIZES: list[tuple[str, Callable[[Any], Any], int, int]] = [
         N * T * (P + 2),
         N * T * (4 * P + 5),
     ),
+    ("side hinge", lambda m: margins(m, leaves, 1e-3), N * B, 4 * N * B),
+    ("side hinge by levels", lambda m: margins(m, levels, None), N * B, 3 * N * B),
+    (
+        "leaf labels without l",
+        lambda m: blocks.add_leaf_labels(m, topology(m), levels(m), CLASSES, K, ONES),
+        (N + K + 1) * L,
+        (2 * N + 2) * L,
+    ),
     (
         "side costs",
         lambda m: blocks.add_misrouting_inequalities(
@@ -282,6 +299,9 @@ STATED: dict[str, BlockSize] = {
     "plain hinge": hinge.hinge_size(N, T, relabelling=False),
     "hinge": hinge.hinge_size(N, T, placed=BELOW),
     "hinge on products": hinge.product_hinge_size(N, P, T, FILLED, BELOW),
+    "side hinge": side_hinge.side_hinge_size(TREE, N, levels=False, strict=True),
+    "side hinge by levels": side_hinge.side_hinge_size(TREE, N, levels=True, strict=False),
+    "leaf labels without l": leaf_label.leaf_labels_size(TREE, N, K, levels=True),
     "side costs": valid_inequalities.misrouting_inequalities_size(TREE, N),
     "mixes": valid_inequalities.convex_hull_inequalities_size(T, T * MIXES, MIXES * (7 * T - 2)),
     "margin": margin.margin_size(P, T, "l2"),
@@ -338,7 +358,7 @@ def test_every_block_is_in_the_table_of_sizes() -> None:
     for name, code in ((s[0], s[1].__code__) for s in SIZES):
         del name
         used |= set(code.co_names)
-    for helper in (topology, planes, leaves, levels, giving_up, errors, cuts, groups):
+    for helper in (topology, planes, leaves, levels, giving_up, errors, margins, cuts, groups):
         used |= set(helper.__code__.co_names)
     assert builders() <= used
 

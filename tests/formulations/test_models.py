@@ -12,7 +12,7 @@ import pytest
 
 import octsvm
 
-SLICE = {"oct": 24, "oct_h": 30, "re_svm": 40, "octsvm": 24}
+SLICE = {"oct": 24, "oct_h": 30, "re_svm": 40, "octsvm": 24, "moctsvm": 24}
 
 
 @pytest.mark.parametrize("formulation", instances.FORMULATIONS)

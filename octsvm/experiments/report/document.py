@@ -53,7 +53,7 @@ class Table:
     """A table; its values are text, numbers or cells.
 
     ``heads`` name the columns: a pair is the heading of a group and the column's own. ``strong`` are the numbers of
-    the rows that stand out. A ``folded`` one opens on a click; ``html_only`` is for what Markdown readers find in a file.
+    the rows that stand out. A ``folded`` one opens on a click.
     """
 
     heads: Sequence[str | tuple[str, str]]
@@ -61,7 +61,6 @@ class Table:
     caption: str = ""
     strong: Collection[int] = ()
     folded: bool = False
-    html_only: bool = False
 
     @cached_property
     def rows(self) -> list[list[Cell]]:
@@ -125,5 +124,5 @@ def render(layout: str, content: Mapping[str, Any]) -> str:
         lstrip_blocks=True,
     )
     environment.filters |= {"embedded": _embedded, "plain": _plain, "slug": _slug}
-    text = environment.get_template("report.j2").render(layout=f"{layout}.j2", contents=[], **content)
+    text = environment.get_template("report.j2").render(layout=layout, contents=[], **content)
     return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"

@@ -164,16 +164,16 @@ def cells_behind(run: Run, rule: str) -> Table:
     for (of_rule, name, noise, method), group in run.chosen.items():
         if of_rule != rule:
             continue
-        parts = []
-        for params, these in group.groupby("params", sort=False):
-            folds = these[["repetition", "fold", "n_right", "n_score"]].itertuples(index=False)
-            listed = ", ".join(f"r{r}f{f} {right}/{n}" for r, f, right, n in folds)
-            parts.append(f"{params_text(str(params))}: {listed}")
+        parts: dict[str, list[str]] = {}
+        columns = (group[c] for c in ("params", "repetition", "fold", "n_right", "n_score"))
+        for params, r, f, right, n in zip(*columns, strict=True):
+            parts.setdefault(params, []).append(f"r{r}f{f} {right}/{n}")
+        listed = "; ".join(f"{params_text(params)}: {', '.join(folds)}" for params, folds in parts.items())
         place = Cell(name, anchor=anchor(rule, name, noise, method))
         mean = 100 * float(group["accuracy"].mean())
-        rows.append([place, percent(noise), run.titles[method], mean, "; ".join(parts)])
+        rows.append([place, percent(noise), run.titles[method], mean, listed])
     caption = RULE_TITLES[rule].capitalize()
-    return Table(["set", "% flipped", "method", "mean", "folds"], rows, caption, folded=True, html_only=True)
+    return Table(["set", "% flipped", "method", "mean", "folds"], rows, caption, folded=True)
 
 
 # -- what else is compared --------------------------------------------------------------------------------------

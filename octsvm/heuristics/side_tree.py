@@ -1,0 +1,312 @@
+"""Starts for MOCTSVM: trees of linear SVMs, then a search over the sides of the rows.
+
+The search goes on level by level, with trees of one level of splits, then of two, and so on, so that a deeper tree is never
+worse than what a shallower one came to. At each depth trees are grown from linear SVMs (:mod:`.side_builder`) and from
+axis-parallel trees; then the best tree is improved: rows cross their hyperplanes, nodes are fitted anew to the sides that
+the leaves below prefer, subtrees are grown anew or pruned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import chain, islice, zip_longest
+from typing import Any
+
+import numpy as np
+
+from ..formulations.base import Data, FloatArray, IntArray
+from ..formulations.heap import is_below
+from ..formulations.margin_trees import norms
+from ..formulations.trees import ObliqueTree
+from .axis_search import sample
+from .budget import Budget
+from .fixed_assignment import LOOSE, Assignment, Solution
+from .linear_svm import LARGE, fit_linear_svm
+from .side_builder import SideBuilder
+from .tree_builder import Hyperplanes, outside
+
+SVM_COSTS = (10.0, 100.0, 1.0, 1e4, 1e3, 1e-1)  # C of the linear SVMs; features are in [0, 1]
+PROMISING = 1.3  # times the best cost, up to which a tree's hyperplanes are optimised
+LOOSELY = 2e-3  # relative, how much cheaper a tree's best hyperplanes may be than those of a loose tolerance
+WALKS, FIRST, WORSENING = (
+    4,
+    6,
+    0.2,
+)  # moves of a walk, how many of the first are drawn from, and how much worse it may get
+MOVES = 3  # of one step, each a cone program
+NEAR = 0.3  # added to a row's distance, so that those on a hyperplane do not outweigh all others
+SHARES = {1: 0.1}  # of the seconds that are left, for a depth below the last
+SHARE = 0.55  # the same for all others
+LEVEL_STEPS = 60  # of the budget, for the same
+PATIENCE = 60  # steps without a better tree; below the last depth
+LAST_PATIENCE = 400  # the same at the last depth
+WEIGHTS = {"cross": 3.0, "walk": 1.5, "refit": 2.0, "regrow": 2.0, "prune": 0.5}  # of the steps
+
+
+class SideSearch(SideBuilder):
+    """Grows trees and improves the best one."""
+
+    _solved: tuple[Hyperplanes, Assignment, Solution] | None = None  # the best tree, where it was optimised
+    _pending: Iterator[tuple[int, int]] = iter(())  # moves from there that were not tried
+
+    def run(self) -> Iterator[Hyperplanes]:
+        """Trees, each better than those before."""
+        whole, last = self.budget, self.depth
+        for levels in range(1, last + 1):
+            self.levels = levels
+            self.budget = whole if levels == last else whole.part(SHARES.get(levels, SHARE), LEVEL_STEPS)
+            yield from self._starts()
+            yield from self._improve(LAST_PATIENCE if levels == last else PATIENCE)
+            if whole.tick():
+                return
+
+    def _starts(self) -> Iterator[Hyperplanes]:
+        """Trees of linear SVMs, one for each C."""
+        every = np.arange(len(self.X))
+        for C in SVM_COSTS:
+            if self.budget.tick():
+                return
+            if self.optimise_and_offer(self.assemble(self.grow(1, every, C))):
+                yield self.best
+
+    def optimise_and_offer(self, planes: Hyperplanes | None, factor: float = PROMISING) -> bool:
+        """Whether the tree is the best so far, at its best scale and, if that is promising, with its best hyperplanes."""
+        if planes is None:
+            return False
+        planes = self.without_idle_splits(self.rescaled(planes))
+        better = self.offer(planes)
+        if planes.cost > self.best.cost * factor or not planes.split.any():
+            return better
+        return self._optimised(self.assignment(planes)) or better
+
+    def _optimised(self, assignment: Assignment) -> bool:
+        """Whether the best hyperplanes for an assignment make the best tree so far."""
+        loose = self.solve(assignment, LOOSE)
+        if loose is None or loose[0].cost > self.best.cost * (1 + LOOSELY):
+            return False
+        found = self.solve(assignment)
+        if found is None or not self.offer(found[0]):
+            return False
+        self._solved = self.best, assignment, found[1]
+        self._pending = self._moves(assignment, found[1], self.best)
+        return True
+
+    # -- improvement ----------------------------------------------------------------------------------------
+
+    def _improve(self, patience: int) -> Iterator[Hyperplanes]:
+        """Steps drawn by how often they succeeded, until none does for a while or the budget is used up."""
+        steps: dict[str, Callable[[], bool]] = {
+            "cross": self.cross,
+            "walk": self.walk,
+            "refit": self.refit,
+            "regrow": self.regrow,
+            "prune": self.prune,
+        }
+        names, idle = list(steps), 0
+        success, attempts = np.ones(len(names)), np.full(len(names), 4.0)
+        while idle < patience and not self.budget.tick():
+            share = success / attempts * [WEIGHTS[name] for name in names]
+            k = int(self.rng.choice(len(names), p=share / share.sum()))
+            done = steps[names[k]]()
+            success[k], attempts[k], idle = success[k] + done, attempts[k] + 1, 0 if done else idle + 1
+            if done:
+                yield self.best
+
+    def _nodes(self) -> IntArray:
+        """Nodes of the best tree that split, and those below them that could."""
+        split = np.flatnonzero(self.best.split) + 1
+        below = [c for t in split.tolist() for c in (2 * t, 2 * t + 1) if c < 2**self.levels]
+        return np.unique([1, *split.tolist(), *below])
+
+    def cross(self) -> bool:
+        """Let the next few rows cross a hyperplane, the most promising first; whether one of them makes a better tree."""
+        if (self._solved is None or self._solved[0] is not self.best) and not self._solve_best():
+            return False
+        assert self._solved is not None
+        before = self.best
+        for row, level in islice(self._pending, MOVES):
+            if self.budget.late() or self._optimised(
+                self._crossed(self._solved[1], row, level, self._solved[0])
+            ):
+                break
+        return before is not self.best
+
+    def walk(self) -> bool:
+        """Take promising moves one after another, also for the worse; whether that leads below the best tree."""
+        if not self.best.split.any():
+            return False
+        planes, assignment, before = self.best, self.assignment(self.best), self.best
+        found = self.solve(assignment, LOOSE)
+        for _ in range(WALKS):
+            if found is None or self.budget.late() or found[0].cost > before.cost * (1 + WORSENING):
+                break
+            moves = list(islice(self._moves(assignment, found[1], planes), FIRST))
+            if not moves:
+                break
+            assignment = self._crossed(assignment, *moves[int(self.rng.integers(len(moves)))], planes)
+            found = self.solve(assignment, LOOSE)
+            if found is not None:
+                planes = found[0]
+                if planes.cost < before.cost * (1 + LOOSELY) and self._optimised(assignment):
+                    return True
+        return False
+
+    def _solve_best(self) -> bool:
+        """Optimise the hyperplanes of the best tree; whether there is a solution to start from."""
+        assignment = self.assignment(self.best)
+        found = self.solve(assignment)
+        if found is None:
+            return False
+        self.offer(found[0])
+        self._solved = self.best, assignment, found[1]
+        self._pending = self._moves(assignment, found[1], self.best)
+        return True
+
+    def _moves(
+        self, assignment: Assignment, solution: Solution, planes: Hyperplanes
+    ) -> Iterator[tuple[int, int]]:
+        """Rows and levels: in turn those that would cost less on the other side and those with the largest dual values,
+        then all others next to a hyperplane.
+        """
+        node, distance = assignment.node, np.abs(assignment.score[:, :-1])
+        saved = np.zeros(distance.shape)
+        for t in (np.flatnonzero(planes.split) + 1).tolist():
+            level = t.bit_length() - 1
+            rows = np.flatnonzero(node[:, level] == t)
+            right = node[rows, level + 1] % 2 == 1
+            saved[rows, level] = self._saving_on_the_right(t, rows, node, planes) * np.where(right, -1.0, 1.0)
+        pull = solution.side[:, :-1]
+        near = np.where(assignment.split[node - 1][:, :-1], 1.0 / (NEAR + distance), 0.0)
+        orders = [
+            np.argsort(-worth, axis=None, kind="stable")[: np.count_nonzero(worth > least)]
+            for worth, least in ((np.maximum(saved, 0.0) * near, 0.0), (pull, 1e-6 * pull.max(initial=0.0)))
+        ]
+        nearest = np.argsort(-near * self.rng.uniform(0.5, 1.0, near.shape), axis=None)[
+            : np.count_nonzero(near)
+        ]
+        done = set[int]()
+        for place in chain(chain.from_iterable(zip_longest(*orders)), nearest.tolist()):
+            if place is not None and place not in done:
+                done.add(place)
+                yield divmod(int(place), self.depth)
+
+    def _crossed(self, assignment: Assignment, row: int, level: int, planes: Hyperplanes) -> Assignment:
+        """The row on the other side on this level, and below it where the tree routes it."""
+        node, score = assignment.node.copy(), assignment.score.copy()
+        score[row, level], t = 0.0, int(node[row, level + 1]) ^ 1
+        for below in range(level + 1, self.depth + 1):
+            node[row, below] = t
+            s = float(self.X[row] @ planes.omega[t - 1] + planes.omega0[t - 1]) if t <= self.B else 1.0
+            score[row, below] = s
+            t = 2 * t + (s >= 0)
+        return self.assigned(node, score, planes)
+
+    def refit(self) -> bool:
+        """Fit a node anew to the sides that cost less below it; the subtrees below are kept or grown anew."""
+        nodes = np.flatnonzero(self.best.split) + 1
+        if not len(nodes):
+            return False
+        t = int(self.rng.choice(nodes))
+        level = t.bit_length() - 1
+        node, score = self.route(self.best)
+        rows = np.flatnonzero(node[:, level] == t)
+        if len(rows) < 2:
+            return False
+        s = score[rows, level]
+        saved = self._saving_on_the_right(t, rows, node, self.best)
+        side = np.where(np.abs(saved) > 1e-9, np.sign(saved), np.where(s >= 0, 1.0, -1.0))
+        keen = float(self.rng.choice([0.1, 0.3, 1.0, 3.0]))
+        w = self.weights[rows] * (self.c1 + keen * np.abs(saved))
+        if self.rng.random() < 0.5:
+            w = w * self.rng.exponential(size=len(rows))
+        size = float(norms(self.best.omega, self.norm).max())
+        C = float(np.clip(2 * size * self.rng.choice([0.3, 1.0, 3.0]), 1e-3, 1e5))
+        omega, omega0 = fit_linear_svm(self.X[rows], side, w, C)
+        if not omega.any():
+            return False
+        if self.rng.random() < 0.5:
+            given = outside(self.best, t) | {t: (omega, omega0)}
+            return self._grown(given, 2 * self.c1 * size, randomised=False)
+        fresh = self.best.copy()
+        fresh.omega[t - 1], fresh.omega0[t - 1] = omega, omega0
+        return self.optimise_and_offer(self.clear_boundaries(fresh))
+
+    def _saving_on_the_right(self, t: int, rows: IntArray, node: IntArray, planes: Hyperplanes) -> FloatArray:
+        """What each row at ``t`` costs less below its right side than below its left one; leaves have the classes of ``node``."""
+        counts = np.zeros((self.T + 1, self.K))
+        np.add.at(counts, (node[:, -1], self.y), self.weights)
+        label = counts.argmax(axis=1)
+        S, every = self.X[rows] @ planes.omega.T + planes.omega0, np.arange(len(rows))
+        saved = np.zeros(len(rows))
+        for child, sign in ((2 * t, 1.0), (2 * t + 1, -1.0)):
+            at = np.full(len(rows), child)
+            for _ in range(t.bit_length(), self.depth):
+                s = S[every, at - 1]
+                saved += sign * self.c1 * np.maximum(0.0, 1.0 - np.abs(s))
+                at = 2 * at + (s >= 0)
+            saved += sign * self.c2 * (label[at] != self.y[rows])
+        return saved
+
+    def regrow(self) -> bool:
+        """Grow the subtree at a random node anew, from linear SVMs of random weights and a random C."""
+        t = int(self.rng.choice(self._nodes()))
+        given = outside(self.best, t)
+        return self._grown(given, float(10 ** self.rng.uniform(-0.5, 4)), randomised=True)
+
+    def _grown(self, given: dict[int, tuple[FloatArray, float]], C: float, randomised: bool) -> bool:
+        C = float(np.clip(C, 1e-3, 1e5))
+        return self.optimise_and_offer(
+            self.assemble(self.grow(1, np.arange(len(self.X)), C, given, randomised))
+        )
+
+    def prune(self) -> bool:
+        """Take a subtree out of the best tree; whether that is better."""
+        for t in self.rng.permutation(np.flatnonzero(self.best.split) + 1).tolist():
+            fresh = self.best.copy()
+            below = [s for s in range(t, self.B + 1) if is_below(s, t)]
+            for s in below:
+                fresh.split[s - 1], fresh.omega[s - 1], fresh.omega0[s - 1] = False, 0.0, 1.0
+            if self.optimise_and_offer(fresh):
+                return True
+        return False
+
+
+def as_tree(planes: Hyperplanes, data: Data, depth: int) -> ObliqueTree:
+    """The hyperplanes as a tree of the formulation, each leaf of its heaviest class."""
+    from ..formulations import leaf_trees
+
+    B = 2**depth - 1
+    b = np.where(planes.split, -planes.omega0, 0.0)[:B]
+    label = np.zeros(B + 1, dtype=np.int64)
+    tree = ObliqueTree(
+        depth,
+        data.classes,
+        data.feature_names,
+        data.scaling,
+        planes.omega[:B].copy(),
+        b,
+        planes.split[:B].copy(),
+        label,
+    )
+    return replace(tree, label=leaf_trees.leaf_labels(depth, tree._route(data.X), data))
+
+
+def candidates(data: Data, params: Any, budget: Budget, seed: int) -> Iterator[ObliqueTree]:
+    """Trees of MOCTSVM, each better than those before."""
+    if data.n > LARGE:
+        yield from _of_a_sample(data, params, budget, seed)
+        return
+    for planes in SideSearch(data, params, budget, seed).run():
+        yield as_tree(planes, data, params.depth)
+
+
+def _of_a_sample(data: Data, params: Any, budget: Budget, seed: int) -> Iterator[ObliqueTree]:
+    """The trees of a sample, brought to the best scale on all rows."""
+    rows = sample(data, seed)
+    weights = data.weights[rows] * (data.n / len(rows))
+    part = replace(data, X_original=data.X_original[rows], X=data.X[rows], y=data.y[rows], weights=weights)
+    whole = SideBuilder(data, params, budget, seed)
+    for planes in SideSearch(part, params, budget, seed).run():
+        if whole.offer(whole.rescaled(whole.clear_boundaries(planes.copy()))):
+            yield as_tree(whole.best, data, params.depth)

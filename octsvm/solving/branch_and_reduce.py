@@ -1,0 +1,354 @@
+"""Branch and reduce over scores: RE-SVM solved to proof without binaries and without big-M.
+
+A node is an interval for every score. Its bound is that of the relaxation on them
+(:mod:`octsvm.solving.score_relaxation`), and whatever that bound leaves of the intervals under the incumbent's cost is
+all that is kept (reduction): by the multipliers of every relaxation that is solved, by trying both sides of a place where
+a label is given up, and by moving an end of an interval inwards for as long as no tree of that cost has its score there.
+Where a sample's label is not settled, the node is branched at that place; with all of them settled its relaxation is exact.
+
+Source: reduction as in Ryoo and Sahinidis (Journal of Global Optimization, 1996); bounds on scores for the ramp loss in
+Baldomero-Naranjo, Martínez-Merino and Rodríguez-Chía (European Journal of Operational Research, 2020). **differs:** no
+binaries; the envelopes follow the intervals.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterator
+from itertools import count
+from typing import NamedTuple
+
+import numpy as np
+
+from ..formulations.base import FloatArray
+from ..formulations.bounds.scores import Envelope, ScoreCosts
+from .score_relaxation import Relaxed, ScoreRelaxation
+
+WORTH = 0.02  # of the widths of unsettled intervals: a round of reduction that takes less is the last one
+ROUNDS = 20  # of reduction, at most
+STEPS = 4  # of moving one end of an interval
+STEP_WORTH = 0.02  # of an interval's width
+LOOKAHEAD = 8  # places in a row that a node tries without a better one to branch at, and without settling one
+DESCENTS = 20  # of labels and hyperplane in turn
+
+
+class Intervals(NamedTuple):
+    """Between which values each score (G,) lies."""
+
+    low: FloatArray
+    high: FloatArray
+
+    @property
+    def empty(self) -> bool:
+        """Whether some score has no value left."""
+        return bool((self.low > self.high).any())
+
+    def meeting(self, low: FloatArray, high: FloatArray) -> Intervals:
+        """What they have in common with others."""
+        return Intervals(np.maximum(self.low, low), np.minimum(self.high, high))
+
+    def hull(self, other: Intervals) -> Intervals:
+        """The least intervals with both in them."""
+        return Intervals(np.minimum(self.low, other.low), np.maximum(self.high, other.high))
+
+    def under(self, g: int, place: float) -> Intervals:
+        """With score ``g`` at most ``place``."""
+        high = self.high.copy()
+        high[g] = min(high[g], place)
+        return Intervals(self.low, high)
+
+    def over(self, g: int, place: float) -> Intervals:
+        """With score ``g`` at least ``place``."""
+        low = self.low.copy()
+        low[g] = max(low[g], place)
+        return Intervals(low, self.high)
+
+
+class Plane(NamedTuple):
+    """A hyperplane on centred rows, and what it costs."""
+
+    cost: float
+    omega: FloatArray
+    omega0: float
+
+
+class Place(NamedTuple):
+    """Where the label of a group's samples of one class is given up."""
+
+    g: int
+    at: float
+
+
+class _Sides(NamedTuple):
+    """Envelopes on intervals, and on their parts below and above the places where labels are given up, at once."""
+
+    box: Intervals
+    whole: Envelope
+    parts: dict[float, tuple[Envelope, Envelope]]  # by place
+
+    @classmethod
+    def of(cls, costs: ScoreCosts, box: Intervals) -> _Sides:
+        """Of all groups on ``box``."""
+        places = sorted({costs.switch, -costs.switch})
+        at = [np.clip(place, box.low, box.high) for place in places]
+        low = np.stack([box.low, *(end for a in at for end in (box.low, a))])
+        high = np.stack([box.high, *(end for a in at for end in (a, box.high))])
+        all_ = costs.envelope(low, high)
+        whole, *rest = (Envelope(*(part[k] for part in all_)) for k in range(len(low)))
+        return cls(box, whole, dict(zip(places, zip(rest[::2], rest[1::2], strict=True), strict=True)))
+
+    def envelope(self, place: Place, below: bool) -> Envelope:
+        """That of the box with one score at most, or at least, at ``place``."""
+        part = self.parts[place.at][0 if below else 1]
+        copies = [values.copy() for values in self.whole]
+        for fresh, values in zip(copies, part, strict=True):
+            fresh[place.g] = values[place.g]
+        return Envelope(*copies)
+
+
+class Reduction:
+    """Cuts intervals down to the scores that trees of less than a cost can have.
+
+    Parameters
+    ----------
+    costs : ScoreCosts
+    incumbent : Plane
+        The best hyperplane known; better ones that are met take its place.
+    gap : float
+        Relative: trees that are not better by more are not looked for.
+    stop : callable
+        Asked in between whether to end.
+    seconds_left : callable
+    improve : bool
+        Whether better hyperplanes that are met become the incumbent.
+    """
+
+    def __init__(
+        self,
+        costs: ScoreCosts,
+        incumbent: Plane,
+        gap: float,
+        stop: Callable[[], bool],
+        seconds_left: Callable[[], float],
+        improve: bool = True,
+    ) -> None:
+        self.costs, self.incumbent, self.gap, self.stop = costs, incumbent, gap, stop
+        self.improve = improve
+        self.relaxation = ScoreRelaxation(costs, seconds_left, incumbent.cost)
+        places = [(costs.plus, costs.switch), (costs.minus, -costs.switch)]
+        self._group = np.concatenate([np.flatnonzero(weight > 0) for weight, _ in places])
+        self._at = np.concatenate([np.full(int((weight > 0).sum()), at) for weight, at in places])
+
+    @property
+    def cutoff(self) -> float:
+        """Trees that cost this or more are of no interest."""
+        return self.incumbent.cost * (1 - self.gap)
+
+    def unsettled(self, box: Intervals) -> list[Place]:
+        """Where labels are given up, or not, within the intervals; those first where the envelope lies deepest."""
+        g, at = self._group, self._at
+        hair = 1e-9 * (1 + np.abs(at))
+        inside = (box.low[g] < at - hair) & (box.high[g] > at + hair)
+        return [Place(int(k), float(a)) for k, a in zip(g[inside], at[inside], strict=True)]
+
+    def width(self, box: Intervals) -> float:
+        """Sum of the widths of the intervals that are not settled."""
+        return float(sum(box.high[g] - box.low[g] for g, _ in self.unsettled(box)))
+
+    def relax(self, box: Intervals, envelope: Envelope | None = None) -> tuple[Relaxed, Intervals]:
+        """Solve the relaxation, try its hyperplane, and keep what its multipliers admit of the intervals."""
+        found = self.relaxation.solve(*box, envelope)
+        self.offer(found)
+        if found.bound.value >= self.cutoff:
+            return found, Intervals(np.full_like(box.low, np.inf), np.full_like(box.high, -np.inf))
+        return found, Intervals(*self.costs.admitted(found.theta, found.bound, *box, self.cutoff))
+
+    # -- better hyperplanes ---------------------------------------------------------------------------------
+
+    def offer(self, found: Relaxed) -> None:
+        """Make the hyperplane the incumbent if it is better, and go down from it."""
+        cost = self.costs.objective(found.omega, found.omega0) if self.improve else np.inf
+        if cost < self.incumbent.cost * (1 - 1e-9):
+            self.incumbent = Plane(cost, found.omega, found.omega0)
+            self.descend()
+
+    def descend(self) -> None:
+        """Settle all labels as the incumbent does, take the best hyperplane for them, and again while that is better."""
+        costs = self.costs
+        for _ in range(DESCENTS):
+            scores = costs.X @ self.incumbent.omega + self.incumbent.omega0
+            reach = float(np.abs(scores).max()) * 2 + 2
+            box = Intervals(np.full_like(scores, -reach), np.full_like(scores, reach))
+            low, high = box.low.copy(), box.high.copy()
+            for g, at in zip(self._group, self._at, strict=True):
+                if scores[g] <= at:
+                    high[g] = min(high[g], at)
+                else:
+                    low[g] = max(low[g], at)
+            found = self.relaxation.solve(low, high)
+            cost = costs.objective(found.omega, found.omega0)
+            if cost >= self.incumbent.cost * (1 - 1e-9):
+                return
+            self.incumbent = Plane(cost, found.omega, found.omega0)
+
+    # -- reduction ------------------------------------------------------------------------------------------
+
+    def thoroughly(self, box: Intervals) -> Iterator[tuple[float, Intervals]]:
+        """Reduce by all means while a round pays: a bound and the intervals after each."""
+        for _ in range(ROUNDS):
+            before = self.width(box)
+            found, box = self.relax(box)
+            yield found.bound.value, box
+            if not box.empty:
+                box, _ = self.probe(box, found)
+            box = self.squeeze(box)
+            yield found.bound.value, box
+            if box.empty or self.stop() or self.width(box) >= (1 - WORTH) * before:
+                return
+
+    def _by_depth(self, box: Intervals, found: Relaxed) -> list[Place]:
+        """Unsettled places, those first whose group pays more than its envelope says."""
+        scores = self.costs.X @ found.omega + found.omega0
+        paid = self.costs.of_score(scores) - found.theta * scores - found.bound.parts
+        return sorted(self.unsettled(box), key=lambda place: -paid[place.g])
+
+    def probe(
+        self, box: Intervals, found: Relaxed, lookahead: float = np.inf
+    ) -> tuple[Intervals, dict[Place, tuple[float, float]]]:
+        """Try both sides of unsettled places: what neither admits is out.
+
+        Returns the intervals, and the bounds of both sides of each place that was tried. Ends after ``lookahead`` places
+        in a row that neither settle anything nor raise the bounds more than one before.
+        """
+        tried: dict[Place, tuple[float, float]] = {}
+        best, idle, sides = -np.inf, 0, None
+        for place in self._by_depth(box, found):
+            g, at = place
+            if idle >= lookahead or self.stop():
+                break
+            if not box.low[g] < at < box.high[g]:
+                continue
+            sides = sides if sides is not None and sides.box is box else _Sides.of(self.costs, box)
+            below, above = box.under(g, at), box.over(g, at)
+            one, under = self.relax(below, sides.envelope(place, below=True))
+            two, over = self.relax(above, sides.envelope(place, below=False))
+            tried[place] = one.bound.value, two.bound.value
+            gain = branching_gain(found.bound.value, tried[place])
+            settled = under.empty or over.empty
+            idle = 0 if settled or gain > best else idle + 1
+            best = max(best, gain)
+            rest = over if under.empty else under if over.empty else under.hull(over)
+            if (rest.low > box.low).any() or (rest.high < box.high).any():
+                box = box.meeting(*rest)
+            if box.empty:
+                break
+        return box, tried
+
+    def squeeze(self, box: Intervals) -> Intervals:
+        """Move the ends of unsettled intervals inwards."""
+        for g in dict.fromkeys(place.g for place in self.unsettled(box)):
+            for at_low in (True, False):
+                if self.stop() or box.empty:
+                    return box
+                box = self._squeezed(box, g, at_low)
+        return box
+
+    def _squeezed(self, box: Intervals, g: int, at_low: bool) -> Intervals:
+        for _ in range(STEPS):
+            width = box.high[g] - box.low[g]
+            pinned = box.under(g, box.low[g]) if at_low else box.over(g, box.high[g])
+            theta = self.relaxation.solve(*pinned).theta
+            bound = self.costs.dual_bound(theta, *box)
+            fresh = box.meeting(*self.costs.admitted(theta, bound, *box, self.cutoff))
+            if fresh.empty:
+                return fresh
+            moved = fresh.low[g] - box.low[g] if at_low else box.high[g] - fresh.high[g]
+            box = fresh
+            if moved <= STEP_WORTH * width:
+                break
+        return box
+
+
+def branching_gain(bound: float, children: tuple[float, float]) -> float:
+    """How much the bounds of two children exceed their node's, as a product."""
+    return max(children[0] - bound, 1e-6) * max(children[1] - bound, 1e-6)
+
+
+class Node(NamedTuple):
+    """Intervals in which the best tree may lie, and what it costs there at least; ``number`` breaks ties."""
+
+    bound: float
+    number: int
+    box: Intervals
+
+
+class BranchAndReduce:
+    """The search from given intervals; best bound first.
+
+    Attributes
+    ----------
+    nodes : int
+        Nodes that were looked at.
+    root : Intervals
+        What reduction left of the given ones before the first branching; empty where nothing.
+    """
+
+    def __init__(self, reduction: Reduction, box: Intervals, floor: float) -> None:
+        self.reduction, self.nodes, self.root = reduction, 0, box
+        self._numbers = count()
+        self._open = [Node(floor, next(self._numbers), box)]
+        self._settled = np.inf  # least bound of the nodes that nothing is left to branch at
+
+    @property
+    def bound(self) -> float:
+        """No tree with its scores in the given intervals costs less, unless it is the incumbent."""
+        least = self._open[0].bound if self._open else np.inf
+        return min(least, self._settled, self.reduction.cutoff)
+
+    @property
+    def closed(self) -> bool:
+        """Whether no tree better than the incumbent, by more than the gap, is left to be looked for."""
+        return self.bound >= self.reduction.cutoff
+
+    def run(self) -> Iterator[None]:
+        """Look at one node after another, until none is left or the reduction's ``stop`` says so."""
+        for value, box in self.reduction.thoroughly(self._open[0].box):
+            root = self._open[0]
+            self._open[0] = root._replace(bound=max(root.bound, value), box=box)
+            self.root = box
+            yield
+        while self._open and self._open[0].bound < self.reduction.cutoff and not self.reduction.stop():
+            node = self._open[0]
+            self.nodes += 1
+            children = self._children(node)
+            if self.reduction.stop():
+                return  # it may not have been looked at to the end
+            heapq.heappop(self._open)
+            for child in children:
+                heapq.heappush(self._open, child)
+            yield
+
+    def _children(self, node: Node) -> list[Node]:
+        reduction, box = self.reduction, node.box
+        if box.empty:
+            return []
+        found, box = reduction.relax(box)
+        if box.empty:
+            return []
+        bound = max(node.bound, found.bound.value)
+        box, tried = reduction.probe(box, found, LOOKAHEAD)
+        if box.empty or bound >= reduction.cutoff:
+            return []
+        places = reduction.unsettled(box)
+        if not places:
+            # The relaxation is exact there, and its hyperplane was tried.
+            found = reduction.relax(box)[0]
+            self._settled = min(self._settled, max(bound, found.bound.value))
+            return []
+        place = max(places, key=lambda place: branching_gain(bound, tried.get(place, (bound, bound))))
+        one, two = tried.get(place, (bound, bound))
+        return [
+            Node(max(bound, value), next(self._numbers), part)
+            for value, part in ((one, box.under(*place)), (two, box.over(*place)))
+            if value < reduction.cutoff
+        ]

@@ -1,0 +1,130 @@
+"""Our own search in the place of an engine: RE-SVM by branch and reduce, its answers points of the model like any other.
+
+It takes a model that is a function of scores (:func:`octsvm.solving.certificate.scores_of`). Every better hyperplane is
+embedded in the model and becomes the incumbent of the rounds, whose bound, nodes, trace, limits and certificate are those
+of an engine.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyomo.environ as pyo
+
+from ..backends.matrix_program import Array
+from ..errors import TreeNotAdmitted
+from ..formulations.base import Formulation
+from ..formulations.bounds.scores import ScoreProblem
+from ..formulations.trees import MarginTree
+from .branch_and_reduce import BranchAndReduce, Intervals, Plane, Reduction
+from .cutting_planes import CuttingPlaneLoop
+
+SHARE_OF_GAP = (
+    0.99  # of the gap asked for, by which trees must be better to be looked for; the rest is for rounding
+)
+TELL_AFTER = 0.1  # seconds between two reports
+
+
+class OwnSearch:
+    """One search, on the rounds that hold the incumbent; ``put`` says what point of the program the model's values are."""
+
+    def __init__(
+        self,
+        model: pyo.ConcreteModel,
+        form: Formulation,
+        rounds: CuttingPlaneLoop,
+        problem: ScoreProblem,
+        put: Callable[[], Array],
+    ) -> None:
+        self.model, self.form, self.rounds, self.problem, self._put = model, form, rounds, problem, put
+        self._told = 0.0
+        self._asked_to_stop = False
+        self._held = np.inf  # cost of the hyperplane that the rounds hold
+
+    def run(self, start: Array | None) -> str:
+        """Search to the end and return why it stopped; the incumbent is ``rounds.best``."""
+        try:
+            first = self._first(start)
+            reduction = Reduction(
+                self.problem.costs, first, self.rounds.asked.gap * SHARE_OF_GAP, self._stop, self._left
+            )
+            return self._loop(reduction)
+        except KeyboardInterrupt:
+            return "interrupted"
+
+    def _loop(self, reduction: Reduction) -> str:
+        rounds = self.rounds
+        places = len(reduction.unsettled(Intervals(*self.problem[1:])))
+        search = BranchAndReduce(reduction, Intervals(*self.problem[1:]), rounds.bound)
+        steps, limit = search.run(), rounds.asked.limits.nodes
+        rounds.rounds = 1
+        while True:
+            ended = next(steps, search) is search
+            self._keep(reduction.incumbent)
+            rounds.nodes, rounds.bound = search.nodes, max(rounds.bound, search.bound)
+            self._tell(at_once=ended or search.nodes <= 1)
+            if places and search.nodes == 1:
+                left = len(reduction.unsettled(search.root))
+                rounds.notes.append(
+                    f"searched over scores: {places - left} of {places} labels were settled before the first branching"
+                )
+                places = 0
+            if self._asked_to_stop:
+                return "interrupted"
+            if ended:
+                return "time_limit" if self._left() <= 0 and not search.closed else "optimal"
+            if limit is not None and search.nodes >= limit:
+                return "optimal" if search.closed else "work_limit"
+
+    def _first(self, start: Array | None) -> Plane:
+        """The hyperplane of the start, or the better constant one."""
+        costs = self.problem.costs
+        if start is not None and self.rounds.keep(start, own=False):
+            self.rounds.start = "accepted"
+            tree: Any = self.form.extract(self.model)
+        else:
+            tree = self.form.constant_tree(self.model.info.data, self.model.info.params)
+        omega = np.asarray(tree.omega[0], dtype=np.float64)
+        omega0 = float(tree.omega0[0] + omega @ costs.center)
+        first = Plane(costs.objective(omega, omega0), omega, omega0)
+        self._held = first.cost if self.rounds.best is not None else np.inf
+        return first
+
+    def _keep(self, plane: Plane) -> None:
+        """Make a better hyperplane the incumbent of the rounds."""
+        if plane.cost >= self._held:
+            return
+        self._held = plane.cost
+        info = self.model.info
+        constant = self.form.constant_tree(info.data, info.params)
+        assert isinstance(constant, MarginTree)
+        tree = replace(
+            constant,
+            omega=plane.omega[None, :].copy(),
+            omega0=np.array([plane.omega0 - plane.omega @ self.problem.costs.center]),
+            split=np.array([bool(plane.omega.any())]),
+        )
+        try:
+            self.form.embed(self.model, tree)
+        except TreeNotAdmitted as error:
+            self.rounds.notes.append(f"a hyperplane of the search was no point of the model: {error}")
+            return
+        self.rounds.keep(self._put(), own=True)
+
+    def _left(self) -> float:
+        return self.rounds.deadline - time.monotonic()
+
+    def _stop(self) -> bool:
+        self._tell()
+        return self._asked_to_stop or self._left() <= 0
+
+    def _tell(self, at_once: bool = False) -> None:
+        """Tell the caller's callback how things are, every now and then."""
+        now = time.monotonic()
+        if at_once or now - self._told >= TELL_AFTER:
+            self._told = now
+            self._asked_to_stop |= self.rounds.tell()

@@ -1,0 +1,141 @@
+"""Branch and reduce over scores: against brute force, and its bounds against points of every kind."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import oracles
+import pytest
+
+from octsvm.formulations.blocks import big_m
+from octsvm.formulations.bounds.scores import ScoreCosts
+from octsvm.solving.branch_and_reduce import BranchAndReduce, Intervals, Plane, Reduction
+from octsvm.solving.score_relaxation import ScoreRelaxation
+
+COSTS = ((1.0, 1.0), (10.0, 5.0), (1.0, 10.0), (100.0, 1.0), (0.1, 1.0), (2.0, 0.0), (3.0, 6.0), (1.0, 1.9))
+N_TINY = 240
+GAP = 1e-6
+
+
+def tiny(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, float, float]:
+    """A table of few rows; every third one with many ties, every other one with weights."""
+    rng = np.random.default_rng([16, seed])
+    n, p = int(rng.integers(3, 8)), int(rng.integers(1, 3))
+    X = rng.integers(0, 3, (n, p)) / 2 if seed % 3 == 0 else rng.random((n, p))
+    sign = rng.choice([-1.0, 1.0], n)
+    sign[:2] = 1.0, -1.0
+    weights = rng.choice([0.5, 1.0, 2.0, 3.0], n) if seed % 2 else np.ones(n)
+    return X, sign, weights, *COSTS[seed % len(COSTS)]
+
+
+def constant(costs: ScoreCosts) -> Plane:
+    """The better constant hyperplane."""
+    zero = np.zeros(costs.X.shape[1])
+    return min((Plane(costs.objective(zero, side), zero, side) for side in (1.0, -1.0)), key=lambda p: p.cost)
+
+
+def proved(costs: ScoreCosts, X: np.ndarray, incumbent: Plane) -> tuple[float, float]:
+    """Cost and bound of a search without a limit."""
+    W = big_m.weight_bound(incumbent.cost, "squared")
+    M = np.zeros(len(costs.X))
+    M[costs.group] = big_m.score_bound(W, big_m.farthest(X))
+    search = BranchAndReduce(
+        Reduction(costs, incumbent, GAP, lambda: False, lambda: math.inf), Intervals(-M, M), 0.0
+    )
+    for _ in search.run():
+        pass
+    return search.reduction.incumbent.cost, search.bound
+
+
+@pytest.mark.parametrize("seed", range(N_TINY))
+def test_optimum_is_that_of_brute_force(seed: int) -> None:
+    X, sign, weights, c1, c2 = tiny(seed)
+    costs = ScoreCosts.of(X, sign, weights, c1, c2)
+    known = oracles.re_svm_optimum(X, sign, c1=c1, c2=c2, weights=weights)
+    cost, bound = proved(costs, X, constant(costs))
+    assert cost == pytest.approx(known, rel=1e-5, abs=1e-6)
+    assert bound <= known * (1 + 1e-6) + 1e-7
+    assert bound >= cost * (1 - 2 * GAP) - 1e-9
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_an_optimal_start_is_proved_and_kept(seed: int) -> None:
+    X, sign, weights, c1, c2 = tiny(seed)
+    costs = ScoreCosts.of(X, sign, weights, c1, c2)
+    first = Reduction(costs, constant(costs), GAP, lambda: False, lambda: math.inf)
+    M = np.full(len(costs.X), 1e3)
+    for _ in BranchAndReduce(first, Intervals(-M, M), 0.0).run():
+        pass
+    cost, bound = proved(costs, X, first.incumbent)
+    assert cost <= first.incumbent.cost
+    assert bound == pytest.approx(cost, rel=3 * GAP, abs=1e-8)
+
+
+def random_case(seed: int) -> tuple[ScoreCosts, np.ndarray, np.ndarray, Any]:
+    rng = np.random.default_rng([17, seed])
+    n, p = 12, 3
+    X = rng.random((n, p)) if seed % 2 else rng.integers(0, 2, (n, p)).astype(float)
+    costs = ScoreCosts.of(X, rng.choice([-1.0, 1.0], n), rng.random(n) + 0.5, *COSTS[seed % len(COSTS)])
+    ends = np.sort(rng.normal(scale=2, size=(2, len(costs.X))), axis=0)
+    return costs, ends[0], ends[1], rng
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_envelope_is_convex_and_touches(seed: int) -> None:
+    costs, low, high, _ = random_case(seed)
+    e = costs.envelope(low, high)
+    s = low + np.linspace(0, 1, 401)[:, None] * (high - low)
+    kinks = np.where(np.isfinite(e.low), e.low, 0), np.where(np.isfinite(e.high), e.high, 0)
+    g = e.slope * s + e.below * np.maximum(0, kinks[0] - s) + e.above * np.maximum(0, s - kinks[1])
+    difference = costs.of_score(s) - g
+    least = difference.min(axis=0)
+    assert (np.diff(g, 2, axis=0) >= -1e-9).all()
+    # It lies below the cost everywhere, and meets it at both ends.
+    assert np.allclose(difference[0], least, atol=1e-9)
+    assert np.allclose(difference[-1], least, atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_any_multipliers_give_a_bound_and_lose_no_score(seed: int) -> None:
+    """Random hyperplanes with scores in the intervals cost no less, and their scores stay in what is admitted."""
+    costs, _, _, rng = random_case(seed)
+    for _ in range(20):
+        omega, omega0 = rng.normal(size=costs.X.shape[1]), float(rng.normal())
+        s = costs.X @ omega + omega0
+        low, high = s - rng.random(len(s)) * 2, s + rng.random(len(s)) * 2
+        cost = costs.objective(omega, omega0)
+        for theta in (
+            rng.normal(size=len(s)),
+            ScoreRelaxation(costs, lambda: 10.0, cost).solve(low, high).theta,
+        ):
+            bound = costs.dual_bound(theta, low, high)
+            assert bound.value <= cost + 1e-9
+            fresh_low, fresh_high = costs.admitted(theta, bound, low, high, cost)
+            assert (fresh_low <= s + 1e-9).all()
+            assert (fresh_high >= s - 1e-9).all()
+
+
+def test_reduction_keeps_every_tree_below_the_cost() -> None:
+    """The optimum of brute force, and its neighbours, are inside what a thorough reduction leaves."""
+    for seed in range(24):
+        X, sign, weights, c1, c2 = tiny(seed)
+        costs = ScoreCosts.of(X, sign, weights, c1, c2)
+        first = constant(costs)
+        best = Reduction(costs, first, GAP, lambda: False, lambda: math.inf)
+        wide = np.full(len(costs.X), 50.0)
+        for _ in BranchAndReduce(best, Intervals(-wide, wide), 0.0).run():
+            pass
+        known = best.incumbent
+        worse = Plane(known.cost * 1.2 + 0.01, known.omega, known.omega0)
+        again = Reduction(costs, worse, 0.0, lambda: False, lambda: math.inf, improve=False)
+        *_, (_, box) = again.thoroughly(Intervals(-wide, wide))
+        rng = np.random.default_rng(seed)
+        for _ in range(50):
+            omega = known.omega + 0.05 * rng.normal(size=len(known.omega))
+            omega0 = known.omega0 + 0.05 * float(rng.normal())
+            if costs.objective(omega, omega0) < worse.cost:
+                s = costs.X @ omega + omega0
+                if (np.abs(s) <= 50).all():
+                    assert ((box.low <= s + 1e-9) & (s <= box.high + 1e-9)).all()
