@@ -236,16 +236,18 @@ def constant_tree(data: Data, params: RESVMParams) -> MarginTree:
 
 
 def scores(model: pyo.ConcreteModel) -> ScoreProblem | None:
-    """The model as a function of its scores, with the bounds of big-M; None where these are not the proved ones, or for l1."""
+    """The model as a function of its scores, within their bounds; None where these are below the proved ones, or for l1."""
     info: ModelInfo = model.info
     data, params = info.data, info.params
     assert isinstance(params, RESVMParams)
     if params.norm != "l2" or info.big_m["scores"] < info.big_m["scores_proved"]:
         return None
     costs = ScoreCosts.of(data.X, data.sign, data.weights, params.c1, params.c2)
-    M = np.zeros(len(costs.X))
-    M[costs.group] = big_m.score_bound(info.big_m["weights"], big_m.farthest(data.X, params.norm))
-    return ScoreProblem(costs, -M, M)
+    low, high = np.full(len(costs.X), -np.inf), np.full(len(costs.X), np.inf)
+    for i, g in enumerate(costs.group.tolist()):
+        low[g] = max(low[g], model.split.s[i, 1].lb)
+        high[g] = min(high[g], model.split.s[i, 1].ub)
+    return ScoreProblem(costs, low, high)
 
 
 @register

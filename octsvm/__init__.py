@@ -18,6 +18,8 @@ _HOME = {
     "fit_path": "parameter_grid",
     "register": "formulations.registry",
     "register_kernel": "formulations.kernels",
+    "tighten": "solving.tightening",
+    "Tightening": "solving.tightening",
     "plan": "solving.plan",
     "Plan": "solving.plan",
     "race": "diagnostics.race",
@@ -131,6 +133,7 @@ if TYPE_CHECKING:
     )
     from .result import Progress, Result
     from .solving.plan import Plan, plan
+    from .solving.tightening import Tightening, tighten
 
 
 def __getattr__(name: str) -> Any:

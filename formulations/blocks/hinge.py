@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import pyomo.environ as pyo
 
 from ..base import BoolArray, FloatArray, set_values
@@ -68,6 +71,35 @@ def add_hinge(
             return (low, linear(coefs, variables), None)
 
     return block
+
+
+def narrow_hinge(
+    block: pyo.Block,
+    hyperplanes: pyo.Block,
+    relabelling: pyo.Block,
+    sign: FloatArray,
+    low: FloatArray,
+    high: FloatArray,
+) -> list[tuple[Any, Any]]:
+    """Give the rows of :func:`add_hinge` at node 1, without assignment, the least big-M for scores in [low, high] (n,).
+
+        y_i s_i  >= 1 - e_i - M_i ξ_i            M_i  = max(0, 1 - min y_i s_i)
+        -y_i s_i >= 1 - e_i - M'_i (1 - ξ_i)     M'_i = max(0, 1 + max y_i s_i)
+
+    Returns each row with the expression that it had.
+    """
+    least, most = np.where(sign > 0, low, -high), np.where(sign > 0, high, -low)
+    keep, give_up = np.maximum(0.0, 1.0 - least).tolist(), np.maximum(0.0, 1.0 + most).tolist()
+    before = []
+    for i, y in enumerate(sign.tolist()):
+        variables = [hyperplanes.s[i, 1], block.e[i, 1], relabelling.xi[i, 1]]
+        for row, coefs, low_side in (
+            (block.hinge[i, 1], [y, 1.0, keep[i]], 1.0),
+            (block.hinge_relabelled[i, 1], [-y, 1.0, -give_up[i]], 1.0 - give_up[i]),
+        ):
+            before.append((row, row.expr))
+            row.set_value((low_side, linear(coefs, variables), None))
+    return before
 
 
 def hinge_size(n: int, nodes: int, relabelling: bool = True, placed: int = 0) -> BlockSize:

@@ -366,6 +366,7 @@ table_options = _all(
         click.option("--label", metavar="NAME", help="Column of the labels in a CSV file; the last one by default."),
         click.option("--separator", default=",", show_default=True, help="What separates the columns of a CSV file."),
         click.option("--decimal", default=".", show_default=True, help="The decimal sign of a CSV file: '.' or ','."),
+        click.option("--drop", multiple=True, metavar="NAME", help="Column to leave out, such as an identifier; once for each."),
         click.option(
             "--against-rest", metavar="CLASS", help='Make two classes of many: CLASS, and all others as "not CLASS".'
         ),
@@ -565,6 +566,7 @@ def load(name: str, options: Mapping[str, Any]) -> CsvTable:
         label=options["label"],
         separator=options["separator"],
         decimal=options["decimal"],
+        drop=options["drop"],
         seed=options["seed"],
     )
     for remark in data.remarks:

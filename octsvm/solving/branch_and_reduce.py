@@ -119,6 +119,8 @@ class Reduction:
     stop : callable
         Asked in between whether to end.
     seconds_left : callable
+    improve : bool
+        Whether better hyperplanes that are met become the incumbent.
     """
 
     def __init__(
@@ -128,8 +130,10 @@ class Reduction:
         gap: float,
         stop: Callable[[], bool],
         seconds_left: Callable[[], float],
+        improve: bool = True,
     ) -> None:
         self.costs, self.incumbent, self.gap, self.stop = costs, incumbent, gap, stop
+        self.improve = improve
         self.relaxation = ScoreRelaxation(costs, seconds_left, incumbent.cost)
         places = [(costs.plus, costs.switch), (costs.minus, -costs.switch)]
         self._group = np.concatenate([np.flatnonzero(weight > 0) for weight, _ in places])
@@ -163,7 +167,7 @@ class Reduction:
 
     def offer(self, found: Relaxed) -> None:
         """Make the hyperplane the incumbent if it is better, and go down from it."""
-        cost = self.costs.objective(found.omega, found.omega0)
+        cost = self.costs.objective(found.omega, found.omega0) if self.improve else np.inf
         if cost < self.incumbent.cost * (1 - 1e-9):
             self.incumbent = Plane(cost, found.omega, found.omega0)
             self.descend()

@@ -103,6 +103,8 @@ class CuttingPlaneLoop:
         self._hand_over = True  # the incumbent, to the engine, as its start
         self._met = False  # a point seen on the way closed the gap, and the engine was told to stop
         self._stalled = False  # a round with a loose target brought nothing
+        self._assignments: set[bytes] = set()  # integers of the engine's answers
+        self._is_new = False  # whether the last answer's were met for the first time
 
     # -- bookkeeping ----------------------------------------------------------------------------------------
 
@@ -354,7 +356,11 @@ class CuttingPlaneLoop:
         """The bound and the polished points of a round: the engine's answer, and what it had ``seen`` at cost ``claim``."""
         if np.isfinite(out.bound):
             self.bound = max(self.bound, out.bound)
+        self._is_new = False
         if out.x is not None:
+            integers = np.round(out.x[self.program.integer]).tobytes()
+            self._is_new = integers not in self._assignments
+            self._assignments.add(integers)
             try:
                 self.polish(out.x, own=True)
             except KeyboardInterrupt:
@@ -391,6 +397,8 @@ class CuttingPlaneLoop:
             return ""
         if not begun.exact and begun.target > begun.tight:
             self._stalled = True  # ask for all of the accuracy before anything is concluded
+        elif not begun.exact and self._is_new:
+            return ""  # another tree of the same cost, such as a mirrored one: now it has its tangents, too
         elif begun.start is not None:
             # Seen with an engine whose presolve misplaces a start, so that its false value ends the search early.
             self._hand_over = False

@@ -17,7 +17,13 @@ from ..formulations.base import FloatArray
 from ..formulations.bounds.scores import DualBound, Envelope, ScoreCosts
 
 SOFT = 8  # DAQP's code for rows that may be violated
-CURVATURE = 1e-6  # of ω_0, which the objective lacks: the method needs a strictly convex one
+CURVATURE = (
+    1e-6  # of ω_0 about its last value, which the objective lacks: the method needs a strictly convex one
+)
+PROXIMAL_STEPS, PRECISION = (
+    3,
+    1e-6,
+)  # until that takes less than this from the bound, relative to the cost of interest
 BEND = 1e6  # a violation v costs v²/(2·BEND) more than it should, for the same reason
 PRICE = 1e3  # times the cost of interest, of leaving an interval by 1; hard rows would say nothing where none is left
 UNBOUNDED = 1e30
@@ -53,6 +59,7 @@ class ScoreRelaxation:
         self._soft = np.full(2 * G, SOFT, dtype=np.int32)
         self._bend = np.full(2 * G, BEND)
         self._price = np.full(G, PRICE * (1.0 + most))
+        self._about, self._precise = 0.0, PRECISION * (1e-3 + most)
         self._G, self._p = G, p
 
     def solve(self, low: FloatArray, high: FloatArray, envelope: Envelope | None = None) -> Relaxed:
@@ -64,7 +71,7 @@ class ScoreRelaxation:
         G, p = self._G, self._p
         if envelope is None:
             envelope = self.costs.envelope(low, high)
-        slope = np.append(envelope.slope @ self.costs.X, envelope.slope.sum())
+        slope = np.append(envelope.slope @ self.costs.X, envelope.slope.sum() - CURVATURE * self._about)
         lower = np.concatenate([np.maximum(envelope.low, -UNBOUNDED), low])
         upper = np.concatenate([np.minimum(envelope.high, UNBOUNDED), high])
         if self._model is None:
@@ -78,15 +85,19 @@ class ScoreRelaxation:
             rho_u=self._bend,
         )
         self._model.settings = {"time_limit": max(1e-3, self._left())}
-        x, _, status, info = self._model.solve()
-        theta = np.array(info["lam"])
-        theta = envelope.slope + theta[:G] + theta[G:]
-        x = np.array(x)
-        if status < 0 or not np.isfinite(theta).all():
-            self._model = None  # start anew the next time
-            theta = np.where(np.isfinite(theta), theta, 0.0)
-        bound = self.costs.dual_bound(theta, low, high)
-        return Relaxed(theta, bound, x[:p], float(x[p]))
+        for _ in range(PROXIMAL_STEPS):
+            x, _, status, info = self._model.solve()
+            if status < 0 or not np.isfinite(x[p]):
+                self._model, self._about = None, 0.0  # start anew the next time
+                break
+            off, self._about = CURVATURE * abs(float(x[p]) - self._about), float(x[p])
+            if off * float(self.costs.share @ (high - low)) <= self._precise:
+                break
+            slope[p] = envelope.slope.sum() - CURVATURE * self._about
+            self._model.update(f=slope)
+        dual = np.nan_to_num(np.array(info["lam"]), posinf=0.0, neginf=0.0)
+        theta = _balanced(envelope, dual[:G], dual[G:])
+        return Relaxed(theta, self.costs.dual_bound(theta, low, high), np.array(x[:p]), float(x[p]))
 
     def _start(self, slope: FloatArray, lower: FloatArray, upper: FloatArray) -> None:
         import daqp
@@ -96,3 +107,18 @@ class ScoreRelaxation:
         self._model = daqp.Model()
         self._model.setup(H, slope, self._A, upper, lower, self._soft)
         self._model.settings = {"iter_limit": MOST_ITERATIONS}
+
+
+def _balanced(envelope: Envelope, soft: FloatArray, hard: FloatArray) -> FloatArray:
+    """Multipliers (G,) that sum to 0, without what the bend adds to those of kinks that are passed.
+
+    The sum is made up at the group whose multiplier is farthest from where it would leave its kink or the end of its
+    interval; there it takes nothing from the bound, to first order.
+    """
+    soft = np.clip(soft, -envelope.below, envelope.above)
+    theta = envelope.slope + soft + hard
+    room = np.maximum(np.minimum(soft + envelope.below, envelope.above - soft), np.abs(hard))
+    most, over = int(room.argmax()), float(theta.sum())
+    if room[most] > abs(over):
+        theta[most] -= over
+    return theta
