@@ -60,8 +60,8 @@ class Contest:
         self.best: Candidate | None = None
 
     def certified(self, certificate: Certificate) -> None:
-        """Enter the answer that was certified; the model holds it now."""
-        self._values = self._present()
+        """Enter the answer that was certified; the model holds it now, and its tree where it admits that."""
+        self._values, self.loaded = self._present(), certificate.admitted
         self.best = Candidate(certificate.tree, certificate.evaluation, certificate.objective, "answer")
 
     def enter(self, tree: Tree, source: str) -> None:
