@@ -95,7 +95,8 @@ class Commands(click.Group):
             code = run(*args, standalone_mode=False, **extra)
             sys.stdout.flush()
         except click.ClickException as error:
-            error.show()
+            with _shown(sys.stderr):
+                error.show()
             code = error.exit_code
         except (click.Abort, KeyboardInterrupt):
             say("Interrupted.")
@@ -137,15 +138,24 @@ def _open_closed_streams() -> None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 (to the end of the process)
 
 
-def _drop_stdout() -> None:
+def _drop(stream: Any) -> None:
     """Send the rest to nowhere: Python would fail on it again at its end."""
-    with contextlib.suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+@contextlib.contextmanager
+def _shown(stream: Any) -> Iterator[None]:
+    """Show what nothing depends on: where a stream is full, broken or closed, it is dropped."""
+    try:
+        yield
+    except (OSError, ValueError):
+        _drop(stream)
 
 
 def _nobody_reads() -> int:
     """Who read the output wants no more of it: no fault, as files are written before anything is printed."""
-    _drop_stdout()
+    _drop(sys.stdout)
     return OK
 
 
@@ -166,7 +176,7 @@ def _failed(error: Exception) -> int:
         return UNEXPECTED
     if isinstance(error, OSError) and error.filename is None and error.errno in OUTPUT_ERRORS:
         # Files are written by functions that say which; this is stdout.
-        _drop_stdout()
+        _drop(sys.stdout)
         say(f"Error: the output cannot be written: {error.strerror}. Send it elsewhere, or free some space.")
         return WRONG_INPUT
     frames = traceback.extract_tb(error.__traceback__)
@@ -181,7 +191,7 @@ def _failed(error: Exception) -> int:
 # -- the terminal -------------------------------------------------------------------------------------------------
 
 
-def say(text: str) -> None:
+def say(text: str, nl: bool = True) -> None:
     """One line on stderr."""
     kind = re.match(r"(Error|Warning):", text)
     if kind is not None and coloured(sys.stderr):
@@ -190,8 +200,8 @@ def say(text: str) -> None:
         shown: bool | None = True
     else:
         shown = None
-    with contextlib.suppress(BrokenPipeError):  # nobody reads it
-        click.echo(text, err=True, color=shown)
+    with _shown(sys.stderr):
+        click.echo(text, err=True, color=shown, nl=nl)
 
 
 def coloured(stream: Any) -> bool:
@@ -636,18 +646,9 @@ def read_tree(path: str) -> Tree:
 
 def require_writable(path: str) -> None:
     """Refuse a target that cannot be written: better now than after the work."""
-    from ..errors import OutputNotWritable
+    from ..formulations.replace_file import require_writable as check
 
-    target = Path(os.path.realpath(path))
-    reason = ""
-    if target.is_dir():
-        reason = "it is a directory"
-    elif not target.parent.is_dir():
-        reason = f"there is no directory {str(target.parent)!r}"
-    elif not os.access(target if target.exists() else target.parent, os.W_OK):
-        reason = "permission denied"
-    if reason:
-        raise OutputNotWritable(f"{path!r} cannot be written: {reason}. Choose another place.")
+    check(path)
 
 
 def write_text(path: str, text: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import math
 import time
@@ -121,4 +122,5 @@ class RunProgress:
                 left=left,
             )
         else:
-            self._lines(now)
+            with contextlib.suppress(OSError, ValueError):  # a stream that is full or gone costs no cell
+                self._lines(now)
