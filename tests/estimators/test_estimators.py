@@ -136,6 +136,8 @@ def test_the_models_get_the_parameters(cls: Any) -> None:
     }
     if cls is OCTHClassifier:
         own["mu"] = 0.02
+    if cls is MOCTSVMClassifier:
+        own = {"variant": "levels", "c1": 0.7, "c2": 0.9, "c3": 0.4, "mu_svm": 0.01, "norm": "l1"}
     if cls in MARGIN:
         own = {"variant": "paper", "c1": 0.7, "c2": 0.9, "norm": "l1", "big_m": 500.0}
     if cls is OCTSVMClassifier:
@@ -215,7 +217,7 @@ def test_importing_octsvm_stays_light() -> None:
 def test_labels_of_any_kind_come_back(cls: Any, labels: tuple[Any, Any]) -> None:
     X, words = table()
     y = np.asarray(labels)[(words == "blue").astype(int)]
-    model = small(cls, alpha=0.5) if cls in LEAFY else small(cls, c1=10, c2=12)
+    model = small(cls, **({"alpha": 0.5} if cls in (OCTClassifier, OCTHClassifier) else {"c1": 10, "c2": 12}))
     model.fit(X.tolist(), y.tolist())
     assert model.classes_.tolist() == list(labels)
     assert model.tree_.classes == labels
