@@ -214,6 +214,17 @@ def test_the_rows_have_the_kernel_as_their_products(gamma: float, degree: int) -
     assert np.array_equal(np.vstack([found.transform(x[None]) for x in X]), F)
 
 
+def test_large_tables_are_mapped_or_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    X = np.random.default_rng(0).random((5000, 2))
+    y = np.arange(5000) % 2
+    form = formulation("re_svm")
+    rows = prepare(form, X, y, params=form.Params.make("re_svm", kernel="poly", coef0=1.0))
+    assert rows.X.shape == (5000, 10)
+    monkeypatch.setattr(kernels, "MOST", 5000 * 50)
+    with pytest.raises(octsvm.InvalidData, match="more than 50 coordinates for the 5000 rows"):
+        prepare(form, X, y, params=form.Params.make("re_svm", kernel="rbf", gamma=50.0))
+
+
 def test_how_much_the_tolerance_costs() -> None:
     """The bound of the module: ½(Σ α_i r_i)², from the multipliers of the full problem."""
     for seed in range(5):
