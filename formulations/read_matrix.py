@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import InvalidData
+from .written_numbers import form_of
 
 
 class MadeUpNames(tuple[str, ...]):
@@ -207,20 +208,12 @@ def _read_column(column: Any, name: str, *, frame: bool, key: Any = None) -> NDA
     out = np.empty(len(column))
     for i, value in enumerate(np.asarray(column, dtype=object)):
         if isinstance(value, (str, bytes)):
-            if (
-                frame
-                and isinstance(value, str)
-                and _is_number(value.replace(",", "."))
-                and not _is_number(value)
-            ):
-                raise InvalidData(
-                    f"Column {name!r} holds text (row {i}: {value!r}) that looks like numbers with a decimal comma. Read the "
-                    f"file with decimal=',' (--decimal on the command line), or X[{key!r}] = "
-                    f"X[{key!r}].str.replace(',', '.').astype(float)."
-                )
+            texts = [str(v) for v in np.asarray(column, dtype=object) if not _is_missing(v)]
             raise InvalidData(
                 f"Column {name!r} holds text (row {i}: {value!r}), and features must be numbers. "
-                + _cure(all(_is_number(v) for v in np.asarray(column, dtype=object)), frame, name, key)
+                + _cure(
+                    texts, frame, name, "" if hasattr(column, "iloc") or not frame else ".to_pandas()", key
+                )
             )
         if value is None or type(value).__name__ in ("NAType", "NaTType"):
             _refuse_missing(name, i)
@@ -235,18 +228,32 @@ def _read_column(column: Any, name: str, *, frame: bool, key: Any = None) -> NDA
     return out
 
 
-def _cure(numeric: bool, frame: bool, name: str, key: Any) -> str:
-    """The line to write for a column of text."""
+def _cure(texts: list[str], frame: bool, name: str, convert: str, key: Any) -> str:
+    """The line to write for a column of ``texts``; ``convert`` makes a frame of pandas of X."""
+    numeric, form = all(_is_number(v) for v in texts), form_of(texts)
+    first = f"X = X{convert}; " if convert else ""
     if frame and numeric:
-        return f"Its values look like numbers: X[{key!r}] = pd.to_numeric(X[{key!r}])."
+        return f"Its values look like numbers: {first}X[{key!r}] = pd.to_numeric(X[{key!r}])."
+    if frame and form is not None:
+        return f"Its values look like {form.what}: {first}X[{key!r}] = {form.code.format(f'X[{key!r}]')}."
+    if frame and len(texts) >= 10 and len(set(texts)) == len(texts) and not any(map(_is_number, texts)):
+        return f"Every row has another one, as identifiers have: {first}X = X.drop(columns=[{key!r}])."
     if frame:
-        return f"One-hot encode it: X = pd.get_dummies(X, columns=[{key!r}], dtype=float)."
+        return f"One-hot encode it: {first}X = pd.get_dummies(X, columns=[{key!r}], dtype=float)."
     if numeric:
         return "Its values look like numbers: X = np.asarray(X, dtype=float)."
     place = int(name[1:]) - 1 if name[1:].isdigit() else name
     return (
         "Put X into a DataFrame and one-hot encode it: "
         f"X = pd.get_dummies(pd.DataFrame(X), columns=[{place!r}], dtype=float)."
+    )
+
+
+def _is_missing(value: Any) -> bool:
+    return (
+        value is None
+        or type(value).__name__ in ("NAType", "NaTType")
+        or (isinstance(value, float) and value != value)
     )
 
 

@@ -24,9 +24,58 @@ def writing(path: str | Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise OutputNotWritable(
-            f"{str(path)!r} cannot be written: {error.strerror or error}. Choose another place."
-        ) from None
+        raise _not_writable(path, error.strerror or str(error)) from None
+
+
+def _not_writable(path: str | Path, why: str) -> OutputNotWritable:
+    return OutputNotWritable(f"{str(path)!r} cannot be written: {why}. Choose another place.")
+
+
+def destination(path: str | Path) -> Path:
+    """The file that a write to ``path`` replaces, with links followed.
+
+    Raises
+    ------
+    OutputNotWritable
+        No file can have such a name, or ``path`` is relative to a working directory that is gone.
+    """
+    try:
+        with writing(path):
+            return Path(os.path.realpath(path))
+    except ValueError as error:  # a zero byte, or half of a letter
+        raise _not_writable(path, f"no file can be called so ({error})") from None
+
+
+def require_writable(path: str | Path) -> None:
+    """Refuse a place that cannot be written to: better before the work than after it.
+
+    Raises
+    ------
+    OutputNotWritable
+    """
+    target = destination(path)
+    with writing(path):
+        exists = stat_of(target) is not None
+    if target.is_dir():
+        raise _not_writable(path, "it is a directory")
+    if not target.parent.is_dir():
+        raise _not_writable(path, f"there is no directory {str(target.parent)!r}")
+    if not os.access(target if exists else target.parent, os.W_OK):
+        raise _not_writable(path, "permission denied")
+
+
+def stat_of(target: Path) -> os.stat_result | None:
+    """What the system says about a file; None where there is none.
+
+    Raises
+    ------
+    OSError
+        Its name is too long, say.
+    """
+    try:
+        return target.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
 
 
 @contextlib.contextmanager
@@ -41,8 +90,9 @@ def folder_beside(target: Path) -> Iterator[Path]:
 
 def move(part: Path, target: Path) -> None:
     """Put ``part`` in the place of ``target`` at once; the mode of a file that is replaced is kept."""
-    with contextlib.suppress(FileNotFoundError):
-        os.chmod(part, stat.S_IMODE(target.stat().st_mode))
+    known = stat_of(target)
+    if known is not None:
+        os.chmod(part, stat.S_IMODE(known.st_mode))
     os.replace(part, target)
 
 
@@ -56,7 +106,7 @@ def replace_bytes(path: str | Path, content: bytes | Sequence[bytes]) -> None:
     ------
     OutputNotWritable
     """
-    target = Path(os.path.realpath(path))
+    target = destination(path)
     chunks = [content] if isinstance(content, bytes) else content
     with writing(path):
         if target.exists() and not target.is_file():

@@ -171,10 +171,9 @@ def _log(name: str, value: Any) -> None:
     try:
         with open(value, "a", encoding="utf-8"):
             pass
-    except OSError as error:
-        raise OutputNotWritable(
-            f"The log file {os.fspath(value)!r} cannot be written: {error.strerror}."
-        ) from None
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise OutputNotWritable(f"The log file {os.fspath(value)!r} cannot be written: {why}.") from None
 
 
 def _solver(name: str, value: Any) -> None:
@@ -334,7 +333,7 @@ class SolveOptions:
     )
     callback: Callable[[Any], Any] | None = option(
         None,
-        "Called with :class:`octsvm.Progress`; return True to stop.",
+        "Called with :class:`octsvm.Progress`, on the thread of the call; return True to stop.",
         kind="callable, optional",
         where=frozenset((FIT, SOLVE, RACE)),
         check=_callback,

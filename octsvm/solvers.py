@@ -23,7 +23,7 @@ from platformdirs import user_config_path
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from .errors import InvalidSolverTable, SolverUnavailable, UnknownSolver
-from .formulations.read_file import read_text_bytes
+from .read_yaml import read_yaml
 
 ENVIRONMENT = "OCTSVM_SOLVERS"
 AUTO = "auto"
@@ -158,8 +158,8 @@ class LogPatterns(_Strict):
         for keys, pattern in places + [(("stop", k), v) for k, v in self.stop.items()]:
             try:
                 re.compile(pattern)
-            except re.error as error:
-                raise _At(f"{pattern!r} is no regular expression ({error})", *keys) from None
+            except (re.error, RecursionError, OverflowError) as error:
+                raise _At(f"{pattern[:60]!r} is no regular expression ({error})", *keys) from None
         return self
 
 
@@ -340,28 +340,20 @@ def user_table_path() -> Path | None:
     """
     chosen = os.environ.get(ENVIRONMENT)
     if chosen:
-        if not Path(chosen).is_file():
+        if not os.path.isfile(chosen):  # False also where no file can be called so
             raise InvalidSolverTable(f"${ENVIRONMENT} names {chosen!r}, and there is no such file.")
         return Path(chosen)
     own = user_config_path("octsvm", appauthor=False) / "solvers.yaml"
     return own if own.is_file() else None
 
 
-# The parser in C, where PyYAML was built with it: with the other one the table takes a noticeable part of a second.
-_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
-
 def _parse(path: Path) -> tuple[dict[str, Any], yaml.Node | None]:
     try:
-        text = read_text_bytes(path).decode()
-        # Once to nodes, which know their lines, and from them to values.
-        loader = _Loader(text)
-        node = loader.get_single_node()
-        content = None if node is None else loader.construct_document(node)
-    except yaml.YAMLError as error:
-        raise InvalidSolverTable(f"{path}: {error}") from None
-    except (OSError, ValueError, RecursionError) as error:
-        raise InvalidSolverTable(f"{path} cannot be read: {error}") from None
+        content, node = read_yaml(path)
+    except (OSError, ValueError) as error:
+        raise InvalidSolverTable(
+            f"{path} cannot be read: {getattr(error, 'strerror', None) or error}"
+        ) from None
     if not isinstance(content, dict) or not isinstance(content.get("solvers"), dict):
         raise InvalidSolverTable(f"{path}: a table `solvers:` of entries by name is missing.")
     for key in ("prefer", "classes"):

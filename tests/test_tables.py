@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 import octsvm
 from octsvm import OCTClassifier
-
-pl = pytest.importorskip("polars")
-pa = pytest.importorskip("pyarrow")
 
 FRAME = pd.DataFrame({"x2": [0.0, 1, 2, 3, 4, 5], "x1": [5.0, 1, 4, 0, 3, 2]})
 COLUMNS: dict[str, Any] = FRAME.to_dict("list")

@@ -291,7 +291,7 @@ def _unanswered(
     """The outcome of a worker that died or was ended: what it had found until then."""
     title = request.spec.title
     found.raise_bound(log.bound)
-    if supervisor.ended or supervisor.pressed:
+    if supervisor.ended or supervisor.told or supervisor.pressed:
         stop = supervisor.reason
         failure = f"{title} did not stop when told to, and was ended" if supervisor.ended else ""
     else:

@@ -154,7 +154,7 @@ def _answered(
 def _unanswered(request: Request, call: _Call, said: str, log: EngineLog, supervisor: Supervisor) -> Outcome:
     """The outcome of a program without a solution file, which broke down or was ended."""
     title = request.spec.title
-    if supervisor.ended or supervisor.called_off:
+    if supervisor.ended or supervisor.told or supervisor.called_off:  # an interrupt ends many at once
         stop = supervisor.reason
         failure = f"{title} did not stop when told to, and was ended" if supervisor.ended else ""
     else:

@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from ..solvers import SolverSpec
 
 Array = NDArray[np.float64]
+MOST_CURVED = 500  # variables of a quadratic form up to which its curvature is computed
+FAR = 1e6  # from 1, of a coefficient: from there on rows and columns get units of their own
+NEAR = 1e3  # to 1, of a bound
+FLAT = 1e-9  # of the largest curvature: less than that below 0 is rounding
 SEEDS = 2_000_000_000  # larger ones are refused by some engines; ours are taken modulo this
 
 
@@ -49,6 +53,16 @@ class QuadraticForm(NamedTuple):
         """Its value."""
         return float(np.sum(self.coef * x[self.first] * x[self.second]))
 
+    def is_convex(self, sign: float = 1.0) -> bool:
+        """Whether ``sign`` times the form is convex; False as well where it has too many variables to tell."""
+        used, place = np.unique(np.concatenate([self.first, self.second]), return_inverse=True)
+        if len(used) > MOST_CURVED:
+            return False
+        Q = np.zeros((len(used), len(used)))
+        np.add.at(Q, (place[: len(self.first)], place[len(self.first) :]), sign * self.coef / 2)
+        curvatures = np.linalg.eigvalsh(Q + Q.T)
+        return bool(len(used) == 0 or curvatures[0] >= -FLAT * np.abs(curvatures).max())
+
 
 class QuadraticRow(NamedTuple):
     """low <= form + Σ value·x[at] <= high, by column position."""
@@ -58,6 +72,12 @@ class QuadraticRow(NamedTuple):
     value: Array
     low: float
     high: float
+
+    def is_convex(self) -> bool:
+        """Whether its points are known to be a convex set."""
+        return (self.high == np.inf or self.form.is_convex()) and (
+            self.low == -np.inf or self.form.is_convex(-1.0)
+        )
 
 
 @dataclass
@@ -75,6 +95,8 @@ class LinearProgram:
         Of the objective, likewise.
     partial : bool
         Whether the model has rows or terms that are not in this program (nonlinear ones of the user's own).
+    unit : ndarray (n,) or None
+        What one of each column is in its variable; None where that is 1 for all.
     """
 
     columns: list[Any]
@@ -91,6 +113,7 @@ class LinearProgram:
     quadratic_rows: list[QuadraticRow] = field(default_factory=list)
     quadratic_cost: QuadraticForm | None = None
     partial: bool = False
+    unit: Array | None = None
 
     @classmethod
     @uncollected
@@ -162,6 +185,11 @@ class LinearProgram:
     def quadratic(self) -> bool:
         """Whether there is any quadratic row or term."""
         return bool(self.quadratic_rows) or self.quadratic_cost is not None
+
+    def is_convex(self) -> bool:
+        """Whether it is known to be convex but for its integers."""
+        cost = self.quadratic_cost is None or self.quadratic_cost.is_convex()
+        return not self.partial and cost and all(row.is_convex() for row in self.quadratic_rows)
 
     def violation(self, x: Array) -> float:
         """Largest violation of a row or bound, relative to the size of its side."""
@@ -240,8 +268,44 @@ class LinearProgram:
         low[columns] = high[columns] = values
         return replace(self, low=low, high=high)
 
+    def in_units(self) -> LinearProgram:
+        """The program with rows and columns in units of their own, where coefficients are far from 1 (weights of 1e12, say).
+
+        A row is measured by its side and its columns that are about 1, which at first are integers and what is bounded closely;
+        a further column by the rows that are measured. Units are powers of two, so that nothing is rounded.
+        """
+        size = sp.csr_array(abs(self.A))
+        size.eliminate_zeros()
+        if not size.nnz or (size.data.max() <= FAR and size.data.min() >= 1 / FAR):
+            return self
+        sides = np.maximum(_finite(self.row_low), _finite(self.row_high))
+        rows, columns = np.zeros(size.shape[0]), np.ones(self.n)  # 0 where nothing is known yet
+        known = self.integer | ((np.abs(self.low) <= NEAR) & (np.abs(self.high) <= NEAR))
+        while known.any():
+            scaled = size * (columns * known)
+            found = (rows == 0) & (scaled.sum(axis=1) > 0)
+            rows[found] = _powers(np.maximum(_largest(scaled, 1), sides)[found])
+            by_rows = _largest(sp.csr_array(sp.diags_array(rows) @ size), 0)
+            new = ~known & (by_rows > 0)
+            columns[new] = _powers(by_rows[new])
+            known |= new
+            if not new.any():
+                break
+        rows[rows == 0] = 1.0
+        return replace(
+            self,
+            cost=self.cost * columns,
+            low=self.low / columns,
+            high=self.high / columns,
+            A=sp.csr_array(sp.diags_array(rows) @ self.A @ sp.diags_array(columns)),
+            row_low=self.row_low * rows,
+            row_high=self.row_high * rows,
+            unit=columns,
+        )
+
     def load(self, x: Array) -> None:
         """Write ``x`` into the model's variables."""
+        x = x if self.unit is None else x * self.unit
         for var, value, integer in zip(self.columns, x.tolist(), self.integer.tolist(), strict=True):
             var.set_value(float(round(value)) if integer else value, skip_validation=True)
 
@@ -250,6 +314,23 @@ class LinearProgram:
         if not np.isfinite(size) or size <= 0 or 1.0 <= size <= 1e4:
             return 1.0
         return float(2.0 ** np.round(np.log2(100.0 / size)))
+
+
+def _largest(size: Any, axis: int) -> Array:
+    """The largest entry of each row (axis 1) or column (axis 0) of a matrix without negative ones."""
+    if not all(size.shape):
+        return np.zeros(size.shape[1 - axis])
+    return np.asarray(size.max(axis=axis).todense(), dtype=float).ravel()
+
+
+def _finite(side: Array) -> Array:
+    """The sizes of sides of rows; 0 of those that are open."""
+    return np.where(np.isfinite(side), np.abs(side), 0.0)
+
+
+def _powers(size: Array) -> Array:
+    """Powers of two that bring ``size`` to about 1; 1 where it is 0."""
+    return np.where(size > 0, 2.0 ** -np.round(np.log2(np.where(size > 0, size, 1.0))), 1.0)
 
 
 def _standard_form(model: pyo.ConcreteModel) -> Any:

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import contextlib
-import csv
 import difflib
-import io
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidData, MissingPackage
+from . import table_remarks
+from .built_in_tables import BUILT_IN, built_in
+from .table_columns import of_frame, of_text, single_column
 from .table_files import Content, read_content
 
 if TYPE_CHECKING:
     import pandas as pd
-
-BUILT_IN = ("iris", "wine", "breast_cancer", "toy")
-TOY_ROWS = 32
-TOY_WRONG = 0.1  # share of the toy's labels that are wrong on purpose
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +40,8 @@ class CsvTable:
         What looks odd and is used all the same.
     cells : sequence of str, or None
         The labels as they stand in the file, whatever type ``y`` has for all of them.
+    by_default : bool
+        The label is the last column because no other one was asked for.
     """
 
     name: str
@@ -52,6 +51,7 @@ class CsvTable:
     lines: Sequence[int] | None = None
     remarks: tuple[str, ...] = ()
     cells: Sequence[str] | None = None
+    by_default: bool = False
 
     def labels_like(self, classes: Sequence[Any]) -> list[Any]:
         """The labels in the types of a tree's ``classes``, whatever else the file holds: "1" is 1 for numbers."""
@@ -73,6 +73,10 @@ class CsvTable:
         from ..data import read_labels
         from ..formulations.read_matrix import read_matrix
 
+        if self.y is not None and self.label is not None and self.by_default:
+            advice = table_remarks.other_label(self.X, self.y, self.label)
+            if advice:
+                raise InvalidData(f"{self.name}: {advice}")
         self.check_cells(list(self.X.columns))
         try:
             read_matrix(self.X)
@@ -81,28 +85,21 @@ class CsvTable:
         except InvalidData as error:
             raise InvalidData(self.located(str(error))) from None
 
-    def check_cells(self, columns: Sequence[str]) -> None:
-        """Refuse a column of numbers with other things in between (one such cell makes a column text).
+    def check_cells(self, columns: Sequence[str], *, needed: bool = False) -> None:
+        """Refuse the first of ``columns`` that holds text, or text among its numbers; ``needed``, where a tree has them.
 
         Raises
         ------
         InvalidData
-            Naming the cell.
+            Naming the cell, and what to do.
         """
-        import numpy as np
-
         for name in columns:
-            if name not in self.X.columns or self.X[name].dtype.kind in "biufmM":
-                continue
-            column = self.X[name]
-            bad = column.notna().to_numpy() & ~np.array([_is_number(v) for v in column.tolist()])
-            if 0 < bad.sum() <= len(bad) / 2:
-                row = int(np.argmax(bad))
-                place = self.name if self.lines is None else f"{self.name}, line {self.lines[row]}"
-                raise InvalidData(
-                    f"{place}: column {name!r} holds {_shown(column.iloc[row])} among numbers ({int(bad.sum())} such cells). "
-                    "Correct the cell or remove the row; if it stands for a missing value, fill in a number."
-                )
+            found = (
+                table_remarks.on_cells(self.X[name], name, needed=needed) if name in self.X.columns else None
+            )
+            if found is not None:
+                line = "" if found.row is None or self.lines is None else f", line {self.lines[found.row]}"
+                raise InvalidData(f"{self.name}{line}: {found.message}")
 
     def located(self, message: str) -> str:
         """``message`` with the table's name in front, and behind it the line of the first row it names."""
@@ -113,7 +110,13 @@ class CsvTable:
 
 
 def load(
-    name: str, *, label: str | None = None, separator: str = ",", decimal: str = ".", seed: int = 0
+    name: str,
+    *,
+    label: str | None = None,
+    separator: str = ",",
+    decimal: str = ".",
+    drop: Sequence[str] = (),
+    seed: int = 0,
 ) -> CsvTable:
     """The table called ``name``: one of :data:`BUILT_IN`, or a file (:func:`read_table`).
 
@@ -125,6 +128,8 @@ def load(
         One character, for CSV files.
     decimal : str
         The decimal sign of a CSV file, '.' or ','.
+    drop : sequence of str
+        Columns that are left out.
     seed : int
         For "toy".
 
@@ -134,12 +139,14 @@ def load(
         Naming the file and, where there is one, the line.
     """
     if name not in BUILT_IN:
-        return read_table(name, label=label, separator=separator, decimal=decimal)
+        return read_table(name, label=label, separator=separator, decimal=decimal, drop=drop)
     if label is not None and label != "class":
         raise InvalidData(
             f"{name}: there is no label column {label!r}: built-in data have their labels in 'class'. Leave it out."
         )
-    return _toy(seed) if name == "toy" else _bundled(name)
+    X, y = built_in(name, seed)
+    _require_dropped(name, [*X.columns, "class"], drop, "class")
+    return CsvTable(name, X.drop(columns=list(drop)), y, "class")
 
 
 def read_table(
@@ -149,10 +156,11 @@ def read_table(
     separator: str = ",",
     decimal: str = ".",
     labelled: bool = True,
+    drop: Sequence[str] = (),
 ) -> CsvTable:
     """Read a table from a file: CSV with a header line, or a format that pandas reads.
 
-    ``labelled=False`` takes every column as a feature, but for ``label``. The separator and the decimal sign are those of CSV.
+    ``labelled=False`` takes every column as a feature, but for ``label`` and those to ``drop``. The separator and the decimal sign are those of CSV.
 
     Raises
     ------
@@ -171,118 +179,50 @@ def read_table(
     name = str(path)
     content = _content(name)
     read = (
-        _of_frame(name, content)
+        of_frame(name, content)
         if content.frame is not None
-        else _of_text(name, content.text, separator, decimal)
+        else of_text(name, content.text, separator, decimal)
     )
     header = list(read.frame.columns)
     _require_columns(name, header, label, separator, labelled)
     if not len(read.frame):
         raise InvalidData(f"{name}: the table has a header line and no rows. Add rows below line 1.")
-    remarks = (*content.remarks, *_remarks(name, header))
+    _require_dropped(name, header, drop, label)
+    kept = [c for c in header if c not in drop]
+    remarks = (*content.remarks, *(f"{name}, {r}" for r in table_remarks.on_header(kept)))
     if not labelled and label is None:
-        return CsvTable(name, read.frame, None, None, read.lines, remarks)
-    chosen = header[-1] if label is None else label
+        return CsvTable(name, read.frame[kept], None, None, read.lines, remarks)
+    chosen = kept[-1] if label is None else label
+    features = read.frame[[c for c in kept if c != chosen]]
+    remarks += tuple(f"{name}: {r}" for r in table_remarks.on_identifiers(features))
     y, written = read.labels(header.index(chosen))
-    return CsvTable(name, read.frame.drop(columns=[chosen]), y, chosen, read.lines, remarks, written)
+    return CsvTable(name, features, y, chosen, read.lines, remarks, written, by_default=label is None)
 
 
-class _Read(NamedTuple):
-    """A table, the line of each row, and its labels as they stand in a column: what they are, and how they are written."""
-
-    frame: pd.DataFrame
-    lines: Sequence[int] | None
-    labels: Callable[[int], tuple[Any, list[str]]]
-
-
-def _of_text(name: str, text: str, separator: str, decimal: str) -> _Read:
-    import pandas as pd
-
-    header, lines = _scan(name, text, separator)
-    if not lines:  # said behind what is wrong with the header
-        return _Read(pd.DataFrame(columns=header), lines, lambda place: ([], []))
-    # Labels are read as pandas reads them; a text such as "NA" counts as missing there.
-    frame = pd.read_csv(io.StringIO(text), sep=separator, decimal=decimal, index_col=False, low_memory=False)
-    frame.columns = pd.Index(header)
-
-    def labels(place: int) -> tuple[Any, list[str]]:
-        cells = pd.read_csv(
-            io.StringIO(text), sep=separator, usecols=[place], dtype=str, index_col=False
-        ).iloc[:, 0]
-        written = [c.strip() for c in cells.fillna("").tolist()]
-        if decimal != ".":
-            written = [c.replace(decimal, ".") for c in written]
-        return _plain_labels(frame.iloc[:, place], cells, written), written
-
-    return _Read(frame, lines, labels)
-
-
-def _of_frame(name: str, content: Content) -> _Read:
-    import numpy as np
-    import pandas as pd
-
-    frame = content.frame.reset_index(drop=True)  # type: ignore[union-attr]
-    header = [str(c).strip() for c in frame.columns]
-    _require_distinct(name, header)
-    frame.columns = pd.Index(header)
-
-    from ..formulations.trees import label_array
-
-    def labels(place: int) -> tuple[Any, list[str]]:
-        column = frame.iloc[:, place]
-        values = column.tolist()
-        missing = column.isna().to_numpy()
-        written = ["" if m else str(v).strip() for v, m in zip(values, missing, strict=True)]
-        kinds = {type(v) for v, m in zip(values, missing, strict=True) if not m}
-        if str in kinds and len(kinds) > 1:  # as in CSV, 1 and 3A are both text
-            return np.array(
-                [None if m else c for c, m in zip(written, missing, strict=True)], dtype=object
-            ), written
-        return label_array(values), written
-
-    features = frame.copy()
-    for name_of in header:
-        features[name_of] = _as_numbers(frame[name_of])
-    return _Read(features, range(2, len(frame) + 2) if content.in_rows else None, labels)
-
-
-def _as_numbers(column: pd.Series) -> pd.Series:
-    """Numbers that are held as text, as numbers; in CSV all of them are text."""
-    import pandas as pd
-
-    if column.dtype.kind in "biufmM":
-        return column
-    with contextlib.suppress(ValueError, TypeError):
-        return pd.to_numeric(column)
-    return column.infer_objects()
+def _require_dropped(name: str, header: list[str], drop: Sequence[str], label: str | None) -> None:
+    """Refuse to leave out what is not there, the label, or everything."""
+    for column in drop:
+        if column not in header:
+            raise InvalidData(
+                f"{name}, line 1: there is no column {column!r} to drop.{_nearest(column, header)} Its columns are: "
+                f"{_some(header)}."
+            )
+        if column == label:
+            raise InvalidData(
+                f"{name}: {column!r} is the label, and --drop leaves it out. Leave one of them out."
+            )
+    if drop and len(set(header) - set(drop)) < 2:
+        raise InvalidData(f"{name}: --drop leaves no feature. Its columns are: {_some(header)}.")
 
 
 def _require_columns(name: str, header: list[str], label: str | None, separator: str, labelled: bool) -> None:
     if labelled and len(header) < 2:
-        others = [s for s in (";", "\t", "|", ",") if s != separator and header and s in header[0]]
-        cure = (
-            f"Its header line holds {others[0]!r}: is that what separates the columns? Then say so (--separator)."
-            if others
-            else f"Separate the columns by {separator!r}: features first, the label last."
-        )
-        raise InvalidData(
-            f"{name}, line 1: the table has a single column, {''.join(header)!r}, and needs features and a label. {cure}"
-        )
+        raise single_column(name, header, separator)
     if label is not None and label not in header:
         raise InvalidData(
             f"{name}, line 1: there is no label column {label!r}.{_nearest(label, header)} Its columns are: "
             f"{_some(header)}."
         )
-
-
-def _plain_labels(y: pd.Series, cells: pd.Series, written: list[str]) -> Any:
-    import numpy as np
-
-    if y.dtype.kind in "iuf" and any(re.match(r"[+-]?0[0-9]", c) for c in written):
-        return cells.to_numpy(dtype=object)  # a code, such as 007, and not the number 7
-    if y.dtype.kind not in "biu" and all(re.fullmatch(r"-?[0-9]+", c) for c in written):
-        return np.array([int(c) for c in written], dtype=object)  # more digits than a double has
-    return y.to_numpy(dtype=object) if y.dtype.kind not in "biuf" else y.to_numpy()
 
 
 def _like(cell: str, value: Any, classes: Sequence[Any]) -> Any:
@@ -316,80 +256,6 @@ def _content(name: str) -> Content:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise InvalidData(f"{name}: the file cannot be read: {reason}.") from None
-
-
-def _scan(name: str, text: str, separator: str) -> tuple[list[str], list[int]]:
-    """The columns' names and the line of each row. (pandas fills short rows up and shifts long ones.)"""
-    reader = csv.reader(io.StringIO(text), delimiter=separator, strict=True)
-    header: list[str] = []
-    lines: list[int] = []
-    last = 0
-    try:
-        for record in reader:
-            line, last = last + 1, reader.line_num
-            if not record or (len(record) == 1 and not record[0].strip()):
-                continue  # pandas skips blank lines too
-            if not header:
-                header = [c.strip() for c in record]
-                continue
-            if len(record) != len(header):
-                raise InvalidData(
-                    f"{name}, line {line}: there are {len(record)} values, and the header line names {len(header)} columns. "
-                    "Give every row one value a column (a missing one still needs its separator)."
-                )
-            lines.append(line)
-    except csv.Error as error:
-        raise InvalidData(
-            f"{name}, line {last + 1}: the line cannot be read as CSV ({error}). Is a quotation mark left open, here or "
-            "further up?"
-        ) from None
-    _require_distinct(name, header)
-    return [c or f"Unnamed: {j}" for j, c in enumerate(header)], lines
-
-
-def _require_distinct(name: str, header: Sequence[str]) -> None:
-    twice = next((c for c in header if c and header.count(c) > 1), None)
-    if twice is not None:
-        raise InvalidData(
-            f"{name}, line 1: two columns are called {twice!r}. Give every column a name of its own."
-        )
-
-
-def _remarks(name: str, header: Sequence[str]) -> tuple[str, ...]:
-    out = []
-    unnamed = [c for c in header if c.startswith("Unnamed: ")]
-    if unnamed:
-        out.append(
-            f"{name}, line 1: a column without a name is used as the feature {unnamed[0]!r}. If it only numbers the rows, "
-            "remove it: a tree would learn from it."
-        )
-    if any(_is_measurement(c) for c in header):
-        out.append(
-            f"{name}, line 1: the first line is taken as the columns' names, and it looks like a row of values. "
-            "Put a header line above it."
-        )
-    return tuple(out)
-
-
-def _is_number(value: Any) -> bool:
-    try:
-        float(value)
-    except (TypeError, ValueError, OverflowError):  # the last: digits beyond what a double holds
-        return False
-    return True
-
-
-def _shown(value: Any, most: int = 40) -> str:
-    text = repr(value)
-    return text if len(text) <= most else f"{text[:most]}..."
-
-
-def _is_measurement(text: str) -> bool:
-    # Whole numbers are fine as names: a table written without names has 0, 1, 2, ...
-    try:
-        return not float(text).is_integer()
-    except (ValueError, OverflowError):
-        return False
 
 
 def _nearest(name: str, names: Sequence[str]) -> str:
@@ -437,26 +303,3 @@ def against_rest(table: CsvTable, chosen: str) -> CsvTable:
     rest = f"not {chosen}"
     y = np.array([chosen if v == chosen else rest for v in texts], dtype=object)
     return CsvTable(table.name, table.X, y, table.label, table.lines, table.remarks)
-
-
-def _bundled(name: str) -> CsvTable:
-    from sklearn import datasets
-
-    bunch = getattr(datasets, f"load_{name}")(as_frame=True)
-    y = bunch.target_names[bunch.target.to_numpy()].astype(object)
-    return CsvTable(name, bunch.data, y, "class")
-
-
-def _toy(seed: int) -> CsvTable:
-    """Two classes with a wide gap between them, and a tenth of the labels wrong."""
-    import numpy as np
-    import pandas as pd
-
-    from ..noise import flip_labels
-
-    rng = np.random.default_rng(seed)
-    X = rng.uniform(0.0, 10.0, size=(10 * TOY_ROWS, 2)).round(2)
-    X = X[np.abs(X.sum(axis=1) - 10.0) > 2.0][:TOY_ROWS]
-    y = np.where(X.sum(axis=1) > 10.0, "blue", "red").astype(object)
-    frame = pd.DataFrame(X, columns=["width", "height"])
-    return CsvTable("toy", frame, flip_labels(y, TOY_WRONG, seed).astype(object), "class")

@@ -91,7 +91,8 @@ class Commands(click.Group):
             code = run(*args, standalone_mode=False, **extra)
             sys.stdout.flush()
         except click.ClickException as error:
-            error.show()
+            with _shown(sys.stderr):
+                error.show()
             code = error.exit_code
         except (click.Abort, KeyboardInterrupt):
             say("Interrupted.")
@@ -133,15 +134,24 @@ def _open_closed_streams() -> None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 (to the end of the process)
 
 
-def _drop_stdout() -> None:
+def _drop(stream: Any) -> None:
     """Send the rest to nowhere: Python would fail on it again at its end."""
-    with contextlib.suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+@contextlib.contextmanager
+def _shown(stream: Any) -> Iterator[None]:
+    """Show what nothing depends on: where a stream is full, broken or closed, it is dropped."""
+    try:
+        yield
+    except (OSError, ValueError):
+        _drop(stream)
 
 
 def _nobody_reads() -> int:
     """Who read the output wants no more of it: no fault, as files are written before anything is printed."""
-    _drop_stdout()
+    _drop(sys.stdout)
     return OK
 
 
@@ -162,7 +172,7 @@ def _failed(error: Exception) -> int:
         return UNEXPECTED
     if isinstance(error, OSError) and error.filename is None and error.errno in OUTPUT_ERRORS:
         # Files are written by functions that say which; this is stdout.
-        _drop_stdout()
+        _drop(sys.stdout)
         say(f"Error: the output cannot be written: {error.strerror}. Send it elsewhere, or free some space.")
         return WRONG_INPUT
     frames = traceback.extract_tb(error.__traceback__)
@@ -177,7 +187,7 @@ def _failed(error: Exception) -> int:
 # -- the terminal -------------------------------------------------------------------------------------------------
 
 
-def say(text: str) -> None:
+def say(text: str, nl: bool = True) -> None:
     """One line on stderr."""
     kind = re.match(r"(Error|Warning):", text)
     if kind is not None and coloured(sys.stderr):
@@ -186,8 +196,8 @@ def say(text: str) -> None:
         shown: bool | None = True
     else:
         shown = None
-    with contextlib.suppress(BrokenPipeError):  # nobody reads it
-        click.echo(text, err=True, color=shown)
+    with _shown(sys.stderr):
+        click.echo(text, err=True, color=shown, nl=nl)
 
 
 def coloured(stream: Any) -> bool:
@@ -366,6 +376,7 @@ table_options = _all(
         click.option("--label", metavar="NAME", help="Column of the labels in a CSV file; the last one by default."),
         click.option("--separator", default=",", show_default=True, help="What separates the columns of a CSV file."),
         click.option("--decimal", default=".", show_default=True, help="The decimal sign of a CSV file: '.' or ','."),
+        click.option("--drop", multiple=True, metavar="NAME", help="Column to leave out, such as an identifier; once for each."),
         click.option(
             "--against-rest", metavar="CLASS", help='Make two classes of many: CLASS, and all others as "not CLASS".'
         ),
@@ -565,6 +576,7 @@ def load(name: str, options: Mapping[str, Any]) -> CsvTable:
         label=options["label"],
         separator=options["separator"],
         decimal=options["decimal"],
+        drop=options["drop"],
         seed=options["seed"],
     )
     for remark in data.remarks:
@@ -601,18 +613,9 @@ def read_tree(path: str) -> Tree:
 
 def require_writable(path: str) -> None:
     """Refuse a target that cannot be written: better now than after the work."""
-    from ..errors import OutputNotWritable
+    from ..formulations.replace_file import require_writable as check
 
-    target = Path(os.path.realpath(path))
-    reason = ""
-    if target.is_dir():
-        reason = "it is a directory"
-    elif not target.parent.is_dir():
-        reason = f"there is no directory {str(target.parent)!r}"
-    elif not os.access(target if target.exists() else target.parent, os.W_OK):
-        reason = "permission denied"
-    if reason:
-        raise OutputNotWritable(f"{path!r} cannot be written: {reason}. Choose another place.")
+    check(path)
 
 
 def write_text(path: str, text: str) -> None:

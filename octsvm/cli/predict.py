@@ -49,7 +49,7 @@ def predict(tree: str, table: str, **options: Any) -> int:
     data = tables.read_table(table, labelled=False, **form)
     if rest is not None and data.y is not None:
         data = tables.against_rest(data, rest)
-    data.check_cells(fitted.feature_names)
+    data.check_cells(fitted.feature_names, needed=True)
     try:
         predictions = fitted.predict(data.X).tolist()
     except InvalidData as error:

@@ -8,8 +8,6 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-import click
-
 from .options import say
 
 if TYPE_CHECKING:
@@ -72,7 +70,7 @@ class SolveProgress:
                 self._break_silence()
                 continue
             text = self._state()
-            click.echo("\r" + text.ljust(self.width), err=True, nl=False)
+            say("\r" + text.ljust(self.width), nl=False)
             self.width = len(text)
 
     def _break_silence(self) -> None:

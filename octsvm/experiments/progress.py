@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -61,17 +62,18 @@ def remaining(
 
 
 class Lines:
-    """A line a minute through logging; what a run does where nobody says otherwise."""
+    """A line a minute: through logging where ``say`` is not given, as a run does where nobody says otherwise."""
 
-    def __init__(self, every: float = EVERY) -> None:
+    def __init__(self, every: float = EVERY, say: Callable[[Snapshot], None] | None = None) -> None:
         self._every = every
+        self._say = say or (lambda now: log.info("%s", now))
         self._next = time.monotonic() + every
 
     def __call__(self, now: Snapshot) -> None:
         """Say where the run is, if it is time."""
         if time.monotonic() >= self._next:
             self._next = time.monotonic() + self._every
-            log.info("%s", now)
+            self._say(now)
 
 
 class RunProgress:
@@ -80,8 +82,7 @@ class RunProgress:
     def __init__(self, stream: TextIO, *, quiet: bool = False, every: float = EVERY) -> None:
         self._stream = stream
         self._quiet = quiet
-        self._every = every
-        self._next = time.monotonic() + every
+        self._lines = Lines(every, lambda now: print(now, file=stream, flush=True))
         self._bar: Progress | None = None
         self._task: TaskID | None = None
 
@@ -120,6 +121,6 @@ class RunProgress:
                 cells=f"{now.done:,} of {now.total:,} cells{failed}",
                 left=left,
             )
-        elif time.monotonic() >= self._next:
-            self._next = time.monotonic() + self._every
-            print(now, file=self._stream, flush=True)
+        else:
+            with contextlib.suppress(OSError, ValueError):  # a stream that is full or gone costs no cell
+                self._lines(now)

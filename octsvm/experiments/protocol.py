@@ -8,10 +8,10 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from ..errors import InvalidParameter
+from ..read_yaml import parse_yaml, read_yaml
 from .cells import Part
 
 OWN = ("table2", "quick")  # protocols that come with the package
@@ -102,21 +102,18 @@ def load_protocol(source: str | Path | Mapping[str, Any]) -> Protocol:
         where = "the protocol"
     else:
         where = str(source)
-        path = Path(source)
         try:
             if str(source) in OWN:
                 text = (files(__package__) / "protocols" / f"{source}.yaml").read_text(encoding="utf-8")
+                raw, _ = parse_yaml(text)
             else:
-                text = path.read_text(encoding="utf-8")
-            raw = yaml.safe_load(text)
+                raw, _ = read_yaml(source)
         except OSError:
             raise InvalidParameter(
                 f"protocol={str(source)!r} is neither a file nor one of {', '.join(OWN)}."
             ) from None
-        except (yaml.YAMLError, UnicodeDecodeError) as error:
-            raise InvalidParameter(
-                f"{where} cannot be read as YAML: {' '.join(str(error).split())}"
-            ) from None
+        except ValueError as error:
+            raise InvalidParameter(f"{where} cannot be read as YAML: {error}") from None
     try:
         return Protocol.model_validate(raw)
     except ValidationError as error:

@@ -30,7 +30,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..errors import InvalidParameter, InvalidStore, OutputNotWritable, ProtocolMismatch
-from ..formulations.replace_file import replace_bytes
+from ..formulations.read_file import open_bytes
+from ..formulations.replace_file import destination, replace_bytes
 from .cells import Part
 from .protocol import Protocol
 
@@ -40,6 +41,9 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 BUSY = 60.0  # seconds that a writer waits for another one
+LONGEST = 1 << 24  # bytes of a text or a tree in a store
+UNPACKED = 1 << 23  # bytes of an export from which on they are compared with those of the file
+RATIO = 100  # of the two; cells shrink to a twentieth at best
 
 # host, born and heartbeat of a run say nothing any more; they belong to the format.
 SCHEMA = """
@@ -225,6 +229,9 @@ class Store:
             )
         try:
             with self._understood():
+                # The file may be anybody's: no functions in its schema, no values that fill the memory.
+                self._db.execute("PRAGMA trusted_schema=OFF")
+                self._db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST)
                 if not readonly:
                     self._db.execute("PRAGMA synchronous=NORMAL")
                 self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()
@@ -244,12 +251,12 @@ class Store:
             The file is no store, or cannot be written.
         """
         path = Path(path)
-        if not path.parent.is_dir():
+        if not os.path.isdir(path.parent):  # False also where no folder can be called so
             raise OutputNotWritable(
                 f"{str(path)!r} cannot be written: there is no directory {str(path.parent)!r}. Make it, or choose "
                 "another place."
             )
-        if path.exists():
+        if os.path.lexists(destination(path)):
             _require_sqlite(path)
         store = cls(path)
         try:
@@ -271,7 +278,7 @@ class Store:
         InvalidStore
             There is none, or the file is something else.
         """
-        if not Path(path).is_file():
+        if not os.path.isfile(path):  # False also where no file can be called so
             raise InvalidStore(
                 f"{str(path)!r}: there is no such file. A run makes it: octsvm table2 run --store."
             )
@@ -320,7 +327,7 @@ class Store:
             raise InvalidStore(
                 f"{str(self.path)!r} cannot be read as a store of cells: {text}. Give another file."
             ) from None
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # SQLite quotes what it stumbles over
             raise InvalidStore(
                 f"{str(self.path)!r} cannot be read as a store of cells: {error}. Give another file, or restore it "
                 "from a copy."
@@ -350,11 +357,23 @@ class Store:
             raise InvalidStore(
                 f"{str(self.path)!r} is an SQLite file, but no store of cells. Give another file."
             )
+        self._check_tables()
         found = self._read("SELECT value FROM meta WHERE key = 'format'")
         if not found or found[0][0] != str(FORMAT):
             raise InvalidStore(
                 f"{str(self.path)!r} has format {found[0][0] if found else 'unknown'}, and this octsvm reads format "
                 f"{FORMAT}. Use the octsvm that wrote it, or export it there."
+            )
+
+    def _check_tables(self) -> None:
+        """Refuse views, triggers and generated columns before anything is read: they can run without an end."""
+        wanted = {_plain(text) for text in SCHEMA.split(";") if text.strip()}
+        found = self._read("SELECT type, sql FROM sqlite_master WHERE sql IS NOT NULL")
+        active = {kind for kind, _ in found} & {"view", "trigger"}
+        if active or wanted - {_plain(sql) for _, sql in found}:
+            why = f"it holds a {sorted(active)[0]}" if active else "its tables are others"
+            raise InvalidStore(
+                f"{str(self.path)!r} is no store of cells that this octsvm made: {why}. Give another file."
             )
 
     def _prepare(self, protocol: Protocol) -> None:
@@ -477,7 +496,8 @@ class Store:
     def machines(self) -> list[dict[str, Any]]:
         """Versions and kind of every machine that recorded cells, each once."""
         found = self._read("SELECT DISTINCT machine FROM runs WHERE id IN (SELECT DISTINCT run FROM cells)")
-        return [json.loads(text) for (text,) in found]
+        with _sound(self.path):
+            return [json.loads(text) for (text,) in found]
 
     # -- batches ----------------------------------------------------------------------------------------------
 
@@ -574,7 +594,13 @@ class Store:
             "AND fold = ? AND inner = ? AND method = ? AND position = ?",
             (part.set, part.noise, part.repetition, part.fold, int(part.inner), method, position),
         )
-        return zlib.decompress(found[0][0]).decode() if found else None
+        if not found:
+            return None
+        with _sound(self.path):
+            unpacked = zlib.decompressobj().decompress(found[0][0], LONGEST + 1)
+            if len(unpacked) > LONGEST:
+                raise ValueError(f"a tree of more than {LONGEST:,} bytes")
+            return unpacked.decode()
 
     def progress(self) -> dict[int, tuple[int, int, float]]:
         """Cells done, cells failed, and seconds of fits, by batch."""
@@ -614,14 +640,25 @@ class Store:
         )
 
     def frame(self) -> pd.DataFrame:
-        """All cells, one row each, with the columns of :func:`read_cells`."""
+        """All cells, one row each, with the columns of :func:`read_cells`.
+
+        Raises
+        ------
+        InvalidStore
+            It is damaged.
+        """
         names = ", ".join(f'{"cells." * (name in _STORED)}"{name}"' for name in COLUMNS)
-        frame = _typed(
-            self._frame(
-                f"SELECT {names} FROM cells JOIN batches ON batch = batches.id JOIN settings USING (method, position) "
-                'ORDER BY repetition, "set", fold, noise, inner, batch, cells.position'
+        with _sound(self.path):
+            frame = _typed(
+                self._frame(
+                    f"SELECT {names} FROM cells JOIN batches ON batch = batches.id JOIN settings USING (method, position) "
+                    'ORDER BY repetition, "set", fold, noise, inner, batch, cells.position'
+                )
             )
-        )
+            if len(frame) != self._read("SELECT COUNT(*) FROM cells")[0][0]:
+                raise ValueError("cells without a batch or settings")
+            if not all(isinstance(json.loads(text), dict) for text in frame["params"].unique()):
+                raise ValueError("settings that are no mapping")
         frame.attrs.update(self.about())
         return frame
 
@@ -654,6 +691,36 @@ class Store:
             frame.to_csv(text, index=False, lineterminator="\n", quoting=csv.QUOTE_MINIMAL)
         replace_bytes(path, raw.getvalue())
         return Path(os.path.realpath(path))
+
+
+_DAMAGES = (
+    ValueError,
+    TypeError,
+    KeyError,
+    AttributeError,
+    OverflowError,
+    RecursionError,
+    EOFError,
+    zlib.error,
+)
+
+
+@contextlib.contextmanager
+def _sound(path: Path) -> Iterator[None]:
+    """What reading fails on where a store's content is no such thing, as our error."""
+    try:
+        yield
+    except InvalidStore:
+        raise
+    except _DAMAGES as error:
+        raise InvalidStore(
+            f"{str(path)!r} is damaged: {' '.join(str(error).split())[:300]}. Restore it from a copy, or run again "
+            "into another store."
+        ) from None
+
+
+def _plain(sql: str) -> str:
+    return " ".join(sql.split())
 
 
 def _let_go(life: FileLock) -> None:
@@ -692,7 +759,7 @@ def _typed(frame: pd.DataFrame) -> pd.DataFrame:
 def _require_sqlite(path: Path) -> None:
     """Refuse a file that is something else, before SQLite makes anything of it."""
     try:
-        with path.open("rb") as file:
+        with open_bytes(path) as file:
             head = file.read(16)
     except OSError as error:
         raise InvalidStore(
@@ -700,6 +767,21 @@ def _require_sqlite(path: Path) -> None:
         ) from None
     if head and head != b"SQLite format 3\0":
         raise InvalidStore(f"{str(path)!r} is no store of cells. Give a file that octsvm table2 run made.")
+
+
+def _require_cells_inside(path: Path) -> None:
+    """Refuse a packed file that unpacks to what no cells unpack to, before anything of it is kept.
+
+    Raises
+    ------
+    ValueError
+    """
+    unpacked, most = 0, max(UNPACKED, RATIO * path.stat().st_size)
+    with gzip.open(path) as file:
+        while chunk := file.read(1 << 20):
+            unpacked += len(chunk)
+            if unpacked > most:
+                raise ValueError(f"it unpacks to more than {RATIO} times its size")
 
 
 def read_cells(path: str | Path) -> pd.DataFrame:
@@ -723,7 +805,7 @@ def read_cells(path: str | Path) -> pd.DataFrame:
 
     path = Path(path)
     try:
-        with path.open("rb") as file:
+        with open_bytes(path) as file:
             packed = file.read(2) == b"\x1f\x8b"
     except OSError as error:
         raise InvalidStore(
@@ -733,6 +815,7 @@ def read_cells(path: str | Path) -> pd.DataFrame:
         with Store.open(path) as store:
             return store.frame()
     try:
+        _require_cells_inside(path)
         with gzip.open(path, "rt", encoding="utf-8", newline="") as text:
             about = json.loads(text.readline().removeprefix("# "))
             form = about.pop("format")
@@ -742,9 +825,8 @@ def read_cells(path: str | Path) -> pd.DataFrame:
             frame = pd.read_csv(text, dtype=dict.fromkeys([*_TEXTS, *_FLOATS], "str"), keep_default_na=False)
         frame[_FLOATS] = frame[_FLOATS].replace("", "nan").astype("float64")
         frame = _typed(frame[COLUMNS])
-    except (OSError, EOFError, ValueError, KeyError, AttributeError, zlib.error) as error:
-        raise InvalidStore(
-            f"{str(path)!r} is no export of cells: {' '.join(str(error).split())}. Export the store again."
-        ) from None
+    except (OSError, *_DAMAGES) as error:
+        why = " ".join(str(error).split())[:300]
+        raise InvalidStore(f"{str(path)!r} is no export of cells: {why}. Export the store again.") from None
     frame.attrs.update(about)
     return frame

@@ -9,7 +9,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -95,23 +95,10 @@ def _scored(task: Task, index: int, fit: Fit) -> CellRow:
 
 
 def _failed(task: Task, index: int, error: Exception, seconds: float) -> CellRow:
-    data = task.data
-    return CellRow(
-        position=index,
-        n_right=0,
-        n_score=len(data.y_score),
-        train_right=0,
-        n_train=len(data.y),
-        objective=None,
-        bound=None,
-        status="failed",
-        seconds=round(seconds, 6),
-        splits=0,
-        relabelled=None,
-        flipped=int(data.flipped.sum()),
-        both=None,
-        error=f"{type(error).__name__}: {' '.join(str(error).split())}"[:1000],
-        worker=worker_name(),
+    """The cell of a fit that raised: 0 is neither class, so no row is right."""
+    none = Fit(lambda X: np.zeros(len(X), dtype=np.int64), seconds, status="failed")
+    return replace(
+        _scored(task, index, none), error=f"{type(error).__name__}: {' '.join(str(error).split())}"[:1000]
     )
 
 

@@ -14,7 +14,7 @@ from pyomo.repn.plugins.nl_writer import NLWriter
 
 from ..errors import InvalidParameter, UnsupportedProblem
 from ..formulations.base import ModelInfo
-from ..formulations.replace_file import folder_beside, move, writing
+from ..formulations.replace_file import destination, folder_beside, move, writing
 from ..problem_class import require_plain
 from . import column_map
 from .labels import Names
@@ -193,7 +193,7 @@ def write(model: pyo.ConcreteModel, path: str | Path, compact: bool = False, *, 
     target = Path(path)
     format_of(target)
     require_plain(model)
-    real = Path(os.path.realpath(target))
+    real = destination(target)
     with writing(target):
         if real.exists() and not real.is_file():  # a device is written to, never replaced
             with tempfile.TemporaryDirectory() as folder:

@@ -10,6 +10,7 @@ import numpy as np
 import pyomo.environ as pyo
 from pyomo.core.expr import LinearExpression, MonomialTermExpression
 from pyomo.core.expr.visitor import identify_variables
+from pyomo.repn import generate_standard_repn
 
 from ..errors import TreeNotAdmitted, UnsupportedProblem
 from ..formulations.base import FEASIBILITY, BoolArray, Evaluation, Formulation, ModelInfo, structure
@@ -19,6 +20,7 @@ from ..formulations.trees import MarginTree, Tree
 
 # Agreement asked of two computations of one objective, relative: what feasibility tolerances of 1e-6 leave.
 AGREE = 1e-5
+ROUNDING = 1e-14  # of the sum of the sizes of its terms: what a sum may be off by, in any order
 TIE = 1e-9  # relative: what has to be saved for one choice of labels to take the place of an earlier one
 
 
@@ -144,7 +146,18 @@ def excess(row: Any) -> tuple[float, float]:
         return 0.0, 0.0
     size = max(1.0, abs(low or 0.0), abs(high or 0.0))
     beyond = max(low - body if low is not None else 0.0, body - high if high is not None else 0.0)
+    if beyond > 0:
+        beyond = max(0.0, beyond - ROUNDING * _sum_of_sizes(expression))
     return beyond / size, beyond
+
+
+def _sum_of_sizes(expression: Any) -> float:
+    """Σ |coefficient·value| of a linear expression, by which its value may be rounded; 0 of others."""
+    repn = generate_standard_repn(expression, compute_values=False, quadratic=False)
+    if repn.nonlinear_expr is not None:
+        return 0.0
+    parts = zip(repn.linear_coefs, repn.linear_vars, strict=True)
+    return float(sum(abs(pyo.value(c) * pyo.value(v)) for c, v in parts))
 
 
 def broken_row(model: pyo.ConcreteModel, tolerance: float = 1e-6) -> str | None:
@@ -241,6 +254,21 @@ def embed(
     TreeNotAdmitted
     """
     fixed = [(v, v.value) for v in model.component_data_objects(pyo.Var) if v.fixed]
+    try:
+        return _embed(model, formulation, tree, marks, retry, fixed)
+    finally:
+        moved(fixed)
+
+
+def _embed(
+    model: pyo.ConcreteModel,
+    formulation: Formulation,
+    tree: Tree,
+    marks: BoolArray | None,
+    retry: bool,
+    fixed: list[tuple[Any, float | None]],
+) -> Tree:
+    """As :func:`embed`; what raises may leave variables that the user ``fixed`` at other values."""
     embedded: Tree = formulation.embed(model, tree, marks)
     reason = moved(fixed) or broken_row(model)
     if not retry or marks is not None or (reason is None and has_own_objective(model)):
@@ -308,8 +336,9 @@ def certify(model: pyo.ConcreteModel, formulation: Formulation) -> Certificate:
     # As printed, OCTSVM lets a row on a hyperplane choose its side: only a worse tree contradicts it then.
     chooses = getattr(info.params, "boundary", 0.0) is None
     found = [] if chooses or not differing else [_otherwise_routed(differing, data.n)]
-    # Below a feasibility tolerance nothing is told apart: a row of δ or of an error may be off by that much.
-    if objective > claimed + max(FEASIBILITY, AGREE * max(1.0, abs(claimed)) * _looseness(claimed)):
+    # Below a feasibility tolerance nothing is told apart: a row of δ or of an error may be off by that much, at its price.
+    least = FEASIBILITY * max(1.0, getattr(info.params, "c1", 0.0) * float(data.weights.max(initial=0.0)))
+    if objective > claimed + max(least, AGREE * max(1.0, abs(claimed)) * _looseness(claimed)):
         found.append(f"the tree costs {objective:.8g} and the answer claims {claimed:.8g}")
     elif objective < claimed - 1e-6 * max(1e-3, abs(claimed)):
         notes.append(f"the recomputed objective is better than the solver's ({claimed:.8g}) and kept")

@@ -36,8 +36,9 @@ def compile_program(model: pyo.ConcreteModel, problem: ProblemClass, bridge: Bri
         bridge.apply(model, problem)
     if not problem.unmarked and (bridge is None or bridge.gives(problem) in LINEAR):
         program = _linear(model)
-        if bridge is not None:
-            bridge.attach(program)
+        if bridge is None:
+            return program.in_units()
+        bridge.attach(program)
         return program
     objective = _objective(model)
     curved = [
@@ -187,6 +188,7 @@ def start_point(program: LinearProgram, bridge: Bridge | None) -> Array:
     lifted = () if bridge is None else bridge.own_variables()
     lifted_ids = {id(v) for v in lifted}
     blank = {True: 0.0, False: np.nan}
-    return np.array(
+    x = np.array(
         [blank[id(v) in lifted_ids] if v.value is None else v.value for v in program.columns], dtype=float
     )
+    return x if program.unit is None else x / program.unit

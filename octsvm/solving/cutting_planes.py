@@ -20,11 +20,14 @@ from ..errors import EngineFailed, LicenseTooSmall
 from ..options import SolveOptions
 from ..result import Progress, TracePoint, relative_gap
 from .engine import Engine, embedded
+from .own_terms import is_unbounded
 from .polish import STARTS_WITHIN, polish_point
 
 POLISH_GRACE = 0.5  # seconds past the deadline that polishing may still take
 TIGHTEST_INTEGRALITY = 1e-9
 REFINE_ROUNDS = 20
+SAID = {"infeasible": "infeasible", "unbounded": "unbounded", "inf_or_unbd": "infeasible or unbounded"}
+TIE = 1e-12  # of about how large objectives are, 1 at most
 LEAST_GAP = 1e-9  # relative, of a single round
 
 
@@ -80,6 +83,7 @@ class CuttingPlaneLoop:
         self.program, self.engine, self.bridge, self.improve = program, engine, bridge, problem.improve
         self.spec, self._polisher = engine.spec, embedded()
         self.asked, self.size = asked, problem.size
+        self.tie = TIE * min(1.0, self.size)  # what is better by less is as good
         self.deadline = time.monotonic() + asked.clock.left()
         self.small = problem.small  # then a round is short, and is not ended early for better tangents
         # Our own search has been where the engine's heuristics would look; on a small model they take most of the time.
@@ -91,6 +95,7 @@ class CuttingPlaneLoop:
         self.best: Array | None = None
         self.own = False
         self.objective, self.bound = float("inf"), problem.floor
+        self._endless = problem.floor == -np.inf  # whether terms may have no least value, as far as is known
         self.rounds = self.nodes = 0
         self.trace: list[TracePoint] = []
         self.notes: list[str] = []
@@ -98,6 +103,8 @@ class CuttingPlaneLoop:
         self._hand_over = True  # the incumbent, to the engine, as its start
         self._met = False  # a point seen on the way closed the gap, and the engine was told to stop
         self._stalled = False  # a round with a loose target brought nothing
+        self._assignments: set[bytes] = set()  # integers of the engine's answers
+        self._is_new = False  # whether the last answer's were met for the first time
 
     # -- bookkeeping ----------------------------------------------------------------------------------------
 
@@ -157,7 +164,7 @@ class CuttingPlaneLoop:
         if repaired is None:
             return False
         objective = self.program.objective(repaired)
-        if objective >= self.objective - 1e-12:
+        if objective >= self.objective - self.tie:
             return False
         self.best, self.objective, self.own = repaired, objective, own
         return True
@@ -173,7 +180,7 @@ class CuttingPlaneLoop:
             self.program, self.bridge, x, self._limits(self.asked.gap), lambda: self._left() + POLISH_GRACE
         )
         if best is not None:
-            if value < self.objective - 1e-12 or (self.best is None):
+            if value < self.objective - self.tie or (self.best is None):
                 self.best, self.objective, self.own = best, value, own
             if self.bridge is not None:
                 self.program.add_rows(self.bridge.cuts(best, violated=False))
@@ -332,6 +339,12 @@ class CuttingPlaneLoop:
 
     def _without_solution(self, stop: str) -> str:
         """Why the loop ends where the engine says that the model has no optimum."""
+        if self.spec.claim == "none":
+            self.notes.append(f"{self.spec.title} calls the model {SAID[stop]}, which is no proof here")
+            return "numeric"
+        if stop == "infeasible" and self._endless and (self.bridge is None or not self.engine.native):
+            # Seen with an engine whose presolve has one word for both.
+            stop = "unbounded" if is_unbounded(self.program) else stop
         if stop != "infeasible":
             return stop  # a point of an unbounded model is worth nothing
         if self.best is None:
@@ -343,7 +356,11 @@ class CuttingPlaneLoop:
         """The bound and the polished points of a round: the engine's answer, and what it had ``seen`` at cost ``claim``."""
         if np.isfinite(out.bound):
             self.bound = max(self.bound, out.bound)
+        self._is_new = False
         if out.x is not None:
+            integers = np.round(out.x[self.program.integer]).tobytes()
+            self._is_new = integers not in self._assignments
+            self._assignments.add(integers)
             try:
                 self.polish(out.x, own=True)
             except KeyboardInterrupt:
@@ -374,12 +391,14 @@ class CuttingPlaneLoop:
 
     def _refined(self, begun: Round) -> str:
         """Prepare the next round; "numeric" where nothing is left to try."""
-        progress = self.objective < begun.objective - 1e-12
+        progress = self.objective < begun.objective - self.tie
         progress = progress or self.bound > begun.bound + 1e-9 * max(1.0, abs(self.bound))
         if progress and not begun.exact:
             return ""
         if not begun.exact and begun.target > begun.tight:
             self._stalled = True  # ask for all of the accuracy before anything is concluded
+        elif not begun.exact and self._is_new:
+            return ""  # another tree of the same cost, such as a mirrored one: now it has its tangents, too
         elif begun.start is not None:
             # Seen with an engine whose presolve misplaces a start, so that its false value ends the search early.
             self._hand_over = False

@@ -36,10 +36,10 @@ from . import large_neighbourhood
 from .certificate import Certificate
 from .compile import compile_program, start_point
 from .cutting_planes import CuttingPlaneLoop, Known
-from .engine import Engine, embedded
+from .engine import Engine, embedded, require_options
 from .outcome import BENT, Candidate, Contest, Outcome, rebuild_note, unmodelled
 from .own_search import OwnSearch
-from .own_terms import NOTHING, complete, least_terms, without_optimum
+from .own_terms import NOTHING, complete, infeasible_at_any_cost, least_terms, without_optimum
 from .plan import Plan, candidates
 from .polish import polish_tree
 from .steps_ahead import (
@@ -162,6 +162,7 @@ class _Call:
         self.own_parts, self.checking = False, CHECKING
         self.held: Tree | None = None  # which the model holds the values of at first
         self.start: Tree | None = None  # the same; None where it is but the constant tree
+        self.refused = ""  # why the model does not admit the tree to begin with
         self.terms = NOTHING if self.form is None else least_terms(model)
         self.telling = Telling(options, bound=self.terms.floor())
 
@@ -223,6 +224,8 @@ class _Call:
         form, info, options = self.form, self.info, self.options
         assert form is not None
         assert info is not None
+        if self.solver != solvers.AUTO:
+            require_options(solvers.require(self.solver), self.options.options)
         note = f"{why} ({len(self.before)} variables)"
         if self.own_parts:
             return self._unsolved_with_own_parts(form, info, stop, note)
@@ -283,11 +286,12 @@ class _Call:
             try:
                 with nullcontext() if self.own_parts else self.ahead.measured(EMBEDDING):
                     embedded = checks.embed(self.model, self.form, tree, retry=retry)
-            except TreeNotAdmitted:
+            except TreeNotAdmitted as error:
                 if tree is self.options.start and not self.start_is_optional:
                     if retry:
                         raise  # the others may break rows of the user's own, a start may not
                     raise NoTimeLeft from None
+                self.refused = f"of the {'tree known before' if known else 'constant tree'}: {error}"
             else:
                 complete(self.model)  # the rounds try again what is left open
                 self.held = embedded
@@ -349,6 +353,8 @@ class _Call:
             raise EngineFailed(
                 f"No engine solved this model: {failure}. Write it with octsvm.write and solve it elsewhere."
             )
+        if attempt.rounds.last is None:  # nobody has read them
+            require_options(attempt.plan.spec, self.options.options)
         attempt.rounds.notes[:0] = passed_over
         return attempt
 
@@ -363,7 +369,7 @@ class _Call:
             program = compile_program(model, plan.problem, bridge)
             self.ahead.require(self.checking)
             if searched is None:
-                engine = Engine(plan.spec.with_own(options.options), program, bridge, plan.native)
+                engine = Engine(_proving(plan, options, program), program, bridge, plan.native)
             else:  # the embedded engine polishes
                 engine = Engine(embedded(), program, bridge, native=False)
             start = start_point(program, bridge) if self.held is not None else None
@@ -451,7 +457,7 @@ class _Call:
             bound=rounds.bound,
             asked_gap=self.options.gap,
             size=min(1.0, rounds.size),
-            notes=[*rounds.notes, *_what_was_rewritten(attempt, info)],
+            notes=[*rounds.notes, *_what_was_rewritten(attempt, info, self.options)],
             how=self._how(attempt),
         )
         if rounds.best is not None:
@@ -465,11 +471,18 @@ class _Call:
                     None, Evaluation(rounds.objective, {}, {}), rounds.objective, "answer"
                 )
         elif attempt.stop == "infeasible":
-            if math.isfinite(info.upper_bound):
-                outcome.notes.append(rebuild_note(form, info))
+            self._without_tree(outcome, attempt, form, info)
         else:
             self._choose(outcome, attempt, form, info)
         return outcome.result(self.options.clock.seconds())
+
+    def _without_tree(self, outcome: Outcome, attempt: _Attempt, form: Formulation, info: ModelInfo) -> None:
+        """What is proved where the engine calls the model infeasible: a model that holds the trees up to UB proves no more."""
+        if self.refused:
+            outcome.notes.append(self.refused)
+        if math.isfinite(info.upper_bound) and not infeasible_at_any_cost(self.model):
+            outcome.stop, outcome.bound = "numeric", math.inf
+            self._limit_bound(outcome, attempt, form, info)
 
     def _choose(self, outcome: Outcome, attempt: _Attempt, form: Formulation, info: ModelInfo) -> None:
         """Certify the answer, choose the best tree known, and say what is proved of it."""
@@ -479,6 +492,9 @@ class _Call:
             certificate = checks.certify(self.model, form)
             outcome.notes += certificate.notes
             outcome.mismatch, outcome.claimed = certificate.mismatch, certificate.claimed
+            if certificate.mismatch and self._bent(attempt, info) >= BENT:
+                outcome.mismatch = ""  # it is big-M that made room for the claim, and nothing is proved
+                outcome.notes.append(certificate.mismatch)
             outcome.differing = certificate.differing_rows
             contest.certified(certificate)
             if certificate.mismatch and not self.own_parts and not self.ahead.too_long(REBUILDING):
@@ -494,6 +510,7 @@ class _Call:
         contest.load()
         best = outcome.best = contest.best
         if best is None:
+            outcome.notes += [self.refused] if self.refused else []
             self._limit_bound(outcome, attempt, form, info)
             return
         if best.source != "answer" and certificate is not None and not certificate.mismatch:
@@ -515,10 +532,14 @@ class _Call:
                 )
             )
 
+    @staticmethod
+    def _bent(attempt: _Attempt, info: ModelInfo) -> float:
+        """How far integrality can be bent, in units of the margin."""
+        return largest_big_m(info) * attempt.plan.spec.tolerances.integrality
+
     def _limit_bound(self, outcome: Outcome, attempt: _Attempt, form: Formulation, info: ModelInfo) -> None:
         note = rebuild_note(form, info, self.terms)
-        slack = largest_big_m(info) * attempt.plan.spec.tolerances.integrality
-        outcome.limit_bound(checks.is_own(self.model), note, self.terms, slack)
+        outcome.limit_bound(checks.is_own(self.model), note, self.terms, self._bent(attempt, info))
         if outcome.stop == "inf_or_unbd":
             outcome.stop = "unbounded" if outcome.best is not None else without_optimum(attempt.program)
         if outcome.stop in ("unbounded", "inf_or_unbd"):
@@ -532,8 +553,7 @@ class _Call:
             if var.value is None:  # stands in no row: any value will do, and its own is best
                 _, own = self.before.get(id(var), (var, None))
                 var.set_value(0.0 if own is None else own, skip_validation=True)
-        for var, value, integer in zip(program.columns, x.tolist(), program.integer.tolist(), strict=True):
-            var.set_value(float(round(value)) if integer else value, skip_validation=True)
+        program.load(x)
 
     def _how(self, attempt: _Attempt) -> dict[str, Any]:
         """The fields of the Result on the engine's own doing."""
@@ -568,7 +588,15 @@ class _Call:
                 var.set_value(value, skip_validation=True)
 
 
-def _what_was_rewritten(attempt: _Attempt, info: ModelInfo | None) -> list[str]:
+def _proving(plan: Plan, options: SolveOptions, program: LinearProgram) -> solvers.SolverSpec:
+    """The engine's entry with what it proves of this model under these options."""
+    spec = plan.spec.with_own(options.options)
+    if spec.claim == "convex" and plan.problem.unmarked and not program.is_convex():
+        return spec.model_copy(update={"claim": "none"})
+    return spec
+
+
+def _what_was_rewritten(attempt: _Attempt, info: ModelInfo | None, options: SolveOptions) -> list[str]:
     """Notes on bridges, claims and slack."""
     plan, bridge, rounds = attempt.plan, attempt.bridge, attempt.rounds
     notes = []
@@ -578,14 +606,14 @@ def _what_was_rewritten(attempt: _Attempt, info: ModelInfo | None) -> list[str]:
         )
     elif plan.rewritten:
         notes.append("; ".join(plan.rewritten))
-    if rounds.spec.claim == "none" != plan.spec.claim:
+    if plan.spec.with_own(options.options).claim == "none" != plan.spec.claim:
         notes.append(
             f"with these options {plan.title} has been seen to call wrong values optimal: its bound is not used"
         )
-    if plan.spec.claim == "convex" and plan.problem.unmarked and attempt.stop == "optimal":
+    elif rounds.spec.claim == "none" != plan.spec.claim:
         notes.append(
-            f"{plan.title} proves optimality of convex models only, and nothing is known of {plan.problem.unmarked[0]}: "
-            "its bound is no proof"
+            f"{plan.title} proves optimality of convex models only, and {plan.problem.unmarked[0]} is not known to be "
+            "convex: its bound is not used"
         )
     if info is not None and info.big_m:
         largest = largest_big_m(info)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -10,19 +11,22 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 from numpy.typing import NDArray
+from pyomo.common.errors import InfeasibleConstraintException
 
 from .. import solvers
 from ..backends.matrix_program import Array, Limits, LinearProgram, Outcome, Watch, claimed_bound
 from ..backends.nl_text import write_linear_nl
+from ..backends.own_options import own_options
 from ..backends.scratch import Scratch
 from ..bridges import Bridge
-from ..errors import OutputNotWritable
+from ..errors import EngineFailed, LicenseTooSmall, OutputNotWritable, UnsupportedProblem
 from ..options import Clock
 from ..problem_class import ProblemClass
 from ..solvers import SolverSpec
 from .compile import write_nl
 
 EMBEDDED = "highs"  # polishes every engine's answer
+TRIAL_SECONDS = 5.0  # at most, for the model of two variables that options are tried on
 # Seconds for each nonzero, by the format; "walked" is an .nl file by Pyomo, which walks through every expression.
 WRITING = {"walked": 1e-5, "nl": 5e-6, "lp": 3.5e-6, "mps": 2.5e-6}
 LONG_WRITING = 0.1  # seconds: what is shorter is done without looking at the clock
@@ -83,6 +87,8 @@ class Engine:
         """
         if not self._wants_nl() or self._program.infeasible or not self._program.n:
             return
+        if self._program.unit is not None:
+            return  # a program in units of its own is written as it is
         if self.seconds_of_writing() > clock.left():
             return
         scale = self._program.cost_scale(size)
@@ -90,6 +96,11 @@ class Engine:
             written = write_nl(model, problem, self._program, self.spec.cone_form, scale, self._place())
         except OSError as error:
             raise self._unwritable(error) from None
+        except (
+            InfeasibleConstraintException
+        ):  # a row of fixed variables alone, which the compiled program keeps
+            self._program.infeasible = self._lifted.infeasible = True
+            return
         self._file = ModelFile(written.path, written.columns, scale)
 
     def _place(self) -> Path:
@@ -158,6 +169,46 @@ class Engine:
             # It says that it is done within the gap, and names no bound.
             bound = claimed_bound(out.objective, limits, self.spec.native("gap"))
         return replace(out, x=None if out.x is None else back(out.x), bound=bound)
+
+
+_taken: set[tuple[str, str]] = set()  # options that an engine has taken in this process
+
+
+def require_options(spec: SolverSpec, options: Mapping[str, Any] | None) -> None:
+    """Refuse options by the engine's own names that it does not take, before anything else is done.
+
+    What only the engine itself knows, it is asked: with them it solves a model of two variables, once in a process.
+
+    Raises
+    ------
+    InvalidParameter
+    """
+    if not options:
+        return
+    own_options(spec, options)
+    key = (spec.name, repr(sorted(options.items(), key=str)))
+    if key in _taken or spec.backend in ("neos", "own"):  # a trial there is a job for others' machines
+        return
+    limits = Limits(TRIAL_SECONDS, 1e-4, None, 1, 0, spec.tolerances.integrality, 1.0, options=dict(options))
+    engine = Engine(spec, _trial_program(), None, native=True)
+    try:
+        if engine.solve(limits).stop == "interrupted":
+            raise KeyboardInterrupt
+    except (EngineFailed, LicenseTooSmall, UnsupportedProblem, OutputNotWritable):
+        return  # which the model itself will tell
+    finally:
+        engine.close()
+    _taken.add(key)
+
+
+def _trial_program() -> LinearProgram:
+    """min -3x - 2y, 2x + 2y <= 3, x in {0, 1, 2}, 0 <= y <= 1."""
+    model = pyo.ConcreteModel(name="trial")
+    model.x = pyo.Var(domain=pyo.Integers, bounds=(0, 2))
+    model.y = pyo.Var(bounds=(0, 1))
+    model.row = pyo.Constraint(expr=2 * model.x + 2 * model.y <= 3)
+    model.objective = pyo.Objective(expr=-3 * model.x - 2 * model.y)
+    return LinearProgram.compile(model)
 
 
 def embedded() -> SolverSpec:

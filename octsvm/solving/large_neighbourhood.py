@@ -173,13 +173,15 @@ class Search:
         rank = self.rng.random(n)
         hinge = self._model.component("hinge")
         split = self._model.component("split")
-        if hinge is not None and hasattr(split, "s"):
+        margins = hinge is not None and hasattr(split, "s")
+        if margins:
             path = self.path()
             for i in range(n):
-                near = min(abs(split.s[i, int(t)].value or 0.0) for t in path[i])
-                cost = sum(hinge.e[i, int(t)].value or 0.0 for t in path[i])
+                nodes = [t for t in path[i].tolist() if (i, t) in hinge.e]  # leaves have no hyperplane
+                near = min((abs(split.s[i, t].value or 0.0) for t in nodes), default=0.0)
+                cost = sum(hinge.e[i, t].value or 0.0 for t in nodes)
                 rank[i] += 1.0 / (0.3 + near) + min(cost, 3.0)
-        else:
+        if not margins or self._model.component("leaf_label") is not None:
             # Rows of a leaf that has errors, those in error first.
             tree = self._model.info.data
             wrong = self._wrong()

@@ -20,7 +20,7 @@ from pyomo.core.expr.visitor import identify_variables
 from pyomo.repn import generate_standard_repn
 
 from ..backends.matrix_program import Limits, LinearProgram
-from ..formulations.base import ModelInfo
+from ..formulations.base import FEASIBILITY, ModelInfo
 from ..formulations.blocks.big_m import SLACK
 from ..formulations.blocks.roles import role_of
 from . import certificate as checks
@@ -204,6 +204,55 @@ def without_optimum(program: LinearProgram, seconds: float = COMPLETION_SECONDS)
     return "infeasible" if out.stop == "infeasible" else "inf_or_unbd"
 
 
+def is_unbounded(program: LinearProgram, seconds: float = COMPLETION_SECONDS) -> bool:
+    """Whether the embedded solver calls a program unbounded and has a point of it; False where it does not take it."""
+    from ..backends import highs
+
+    if program.quadratic or program.partial:
+        return False
+    limits = Limits(seconds, 1.0, None, 1, 0, embedded().tolerances.integrality)
+    said = highs.solve(program, embedded(), limits).stop
+    return said in ("unbounded", "inf_or_unbd") and without_optimum(program, seconds) == "unbounded"
+
+
+def infeasible_at_any_cost(model: pyo.ConcreteModel) -> bool:
+    """Whether the user's rows contradict each other, or what the formulation says of its integers, whatever a tree costs.
+
+    Left out is what rests on UB: bounds of the formulation's continuous variables, and its rows with any of them.
+    """
+    from ..backends import highs
+
+    users = {id(v) for c in checks.user_components(model) for v in checks.variables_of(c)}
+    own_rows = {id(row) for c in checks.user_components(model) for row in checks.rows_of(c)}
+
+    def costly(var: Any) -> bool:
+        return id(var) not in users and var.is_continuous() and var.bounds != (0, 1)
+
+    rows: list[Any] = []
+    columns: dict[int, Any] = {}
+    for row in model.component_data_objects(pyo.Constraint, active=True, descend_into=True):
+        variables = list(identify_variables(row.body, include_fixed=True))
+        if id(row) not in own_rows and any(costly(v) for v in variables):
+            continue
+        free = [v for v in variables if not v.fixed]
+        if not free and checks.excess(row)[0] > FEASIBILITY:
+            return True
+        if free and row.body.polynomial_degree() == 1:
+            rows.append(row)
+            columns |= {id(v): v for v in free}
+    if not rows:
+        return False
+    bounds = [
+        ((0.0 if v.lb is not None and v.lb >= 0 else None), None) if costly(v) else v.bounds
+        for v in columns.values()
+    ]
+    program = _program(rows, list(columns.values()), bounds)
+    if program is None:
+        return False
+    limits = Limits(COMPLETION_SECONDS, 1.0, None, 1, 0, embedded().tolerances.integrality)
+    return highs.solve(program, embedded(), limits).stop == "infeasible"
+
+
 def _rest(model: pyo.ConcreteModel, lacking: dict[int, Any]) -> LinearProgram | None:
     """The rows and costs of the variables ``lacking`` a value, all others as they are; None where they are not linear."""
     rows = [
@@ -211,30 +260,34 @@ def _rest(model: pyo.ConcreteModel, lacking: dict[int, Any]) -> LinearProgram | 
         for row in model.component_data_objects(pyo.Constraint, active=True, descend_into=True)
         if any(id(v) in lacking and not v.fixed for v in checks.variables_in(row.body))
     ]
-    position = {key: k for k, key in enumerate(lacking)}
-    columns = list(lacking.values())
-    A, low, high = sp.lil_array((len(rows), len(columns))), np.empty(len(rows)), np.empty(len(rows))
-    cost = np.zeros(len(columns))
     with _others_fixed(model, lacking):
-        for i, row in enumerate(rows):
-            repn = generate_standard_repn(row.body, quadratic=False, compute_values=True)
-            if repn.nonlinear_expr is not None:
-                return None
-            for coef, var in zip(repn.linear_coefs, repn.linear_vars, strict=True):
-                A[i, position[id(var)]] = coef
-            low[i] = -np.inf if row.lb is None else row.lb - repn.constant
-            high[i] = np.inf if row.ub is None else row.ub - repn.constant
+        program = _program(rows, list(lacking.values()), [v.bounds for v in lacking.values()])
         repn = generate_standard_repn(checks.active_objective(model).expr, quadratic=False)
+    if program is None or repn.nonlinear_expr is not None:
+        return None
+    for coef, var in zip(repn.linear_coefs, repn.linear_vars, strict=True):
+        program.cost[program.position[id(var)]] = coef
+    return program
+
+
+def _program(rows: list[Any], columns: list[Any], bounds: list[tuple[Any, Any]]) -> LinearProgram | None:
+    """The rows as a program without costs in ``columns``, all others fixed; None where they are not linear."""
+    position = {id(v): k for k, v in enumerate(columns)}
+    A, low, high = sp.lil_array((len(rows), len(columns))), np.empty(len(rows)), np.empty(len(rows))
+    for i, row in enumerate(rows):
+        repn = generate_standard_repn(row.body, quadratic=False, compute_values=True)
         if repn.nonlinear_expr is not None:
             return None
         for coef, var in zip(repn.linear_coefs, repn.linear_vars, strict=True):
-            cost[position[id(var)]] = coef
+            A[i, position[id(var)]] = coef
+        low[i] = -np.inf if row.lb is None else row.lb - repn.constant
+        high[i] = np.inf if row.ub is None else row.ub - repn.constant
     return LinearProgram(
         columns=columns,
-        cost=cost,
+        cost=np.zeros(len(columns)),
         offset=0.0,
-        low=np.array([-np.inf if v.lb is None else v.lb for v in columns], dtype=float),
-        high=np.array([np.inf if v.ub is None else v.ub for v in columns], dtype=float),
+        low=np.array([-np.inf if lo is None else lo for lo, _ in bounds], dtype=float),
+        high=np.array([np.inf if hi is None else hi for _, hi in bounds], dtype=float),
         integer=np.array([not v.is_continuous() for v in columns], dtype=bool),
         A=sp.csr_array(A),
         row_low=low,

@@ -19,6 +19,7 @@ from ..formulations.trees import Tree
 from ..options import SolveOptions
 from ..result import Progress, Result, TracePoint
 from .dispatch import solve_with
+from .engine import require_options
 from .outcome import unmodelled
 from .telling import Telling
 
@@ -102,6 +103,8 @@ class Fit:
     def run(self) -> Result:
         """Fit by the strategy that was asked for."""
         self.best = self.options.start
+        if self.options.solver != solvers.AUTO:  # which engine that is, the model decides
+            require_options(solvers.require(self.options.solver), self.options.options)
         if self.options.strategy != "exact":
             self._load_libraries()
         if self.options.strategy == "heuristic":

@@ -230,3 +230,13 @@ def test_proofs_of_re_svm_are_measured_and_compared(tmp_path: Path) -> None:
         [sys.executable, script, "report", str(out)], capture_output=True, text=True, check=True
     )
     assert "highs has the bound" in shown.stdout
+
+
+def test_the_fuzz_is_taken_up_where_it_stopped(tmp_path: Path) -> None:
+    from benchmarks import own_fuzz
+
+    out = tmp_path / "fuzz.jsonl"
+    assert own_fuzz.run(2, 3, out, ["highs"]) == 0
+    assert own_fuzz.run(3, 3, out, ["highs"]) == 0
+    assert len(out.read_text().splitlines()) == 3
+    assert own_fuzz.report(out).startswith("3 instances, ")

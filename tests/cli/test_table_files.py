@@ -137,9 +137,9 @@ def test_a_file_that_unpacks_to_far_more_is_refused_at_once(content: bytes, tmp_
     many = content * (200 << 20)
     for name, raw in (("a.gz", gzip.compress(many)), ("a.zip", zipped(a=many.decode()))):
         (tmp_path / name).write_bytes(raw)
-        began = time.monotonic()
+        began = time.process_time()
         found = run("fit", str(tmp_path / name), *FIT)
-        assert time.monotonic() - began < 2
+        assert time.process_time() - began < 2
         assert found.exit_code == cli.WRONG_INPUT
         assert "200 times its own size" in found.output
 

@@ -60,6 +60,28 @@ def test_a_value_of_the_wrong_type_is_refused_by_name(entry: Entry) -> None:
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=str)
+def test_it_is_refused_before_a_start_is_looked_for_and_where_nothing_would_be_solved(
+    entry: Entry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from octsvm import heuristics
+
+    def never(*_: Any, **__: Any) -> None:
+        raise AssertionError("a start was looked for")
+
+    monkeypatch.setattr(heuristics, "find", never)
+    options = {NAMES[entry.name][0]: "abc"}
+    X, y = engines.data(0, 30, 2)
+    for strategy in ("balanced", "exact", "heuristic"):
+        for limit in (20.0, 1e-3):
+            with pytest.raises(octsvm.InvalidParameter):
+                octsvm.fit(
+                    "oct", X, y, solver=entry.name, strategy=strategy, time_limit=limit, options=options
+                )
+    with pytest.raises(octsvm.InvalidParameter):
+        solve(entry, octsvm.build("re_svm", X, y, c1=0.0, c2=0.0), options=options)
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=str)
 def test_a_value_that_reads_as_the_right_one_is_taken(entry: Entry) -> None:
     number, whole, _ = NAMES[entry.name]
     model = engines.tree_model(1, 5, 1)

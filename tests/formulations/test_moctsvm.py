@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+import instances
 import numpy as np
 import oracles
 import pyomo.environ as pyo
@@ -172,3 +173,15 @@ def test_a_saved_tree_is_the_tree() -> None:
     assert (back.predict(X) == result.tree.predict(X)).all()
     again = octsvm.evaluate("moctsvm", back, X, y, **COSTS)
     assert again.objective == pytest.approx(result.objective, rel=1e-12)
+
+
+def test_mirrored_trees_of_equal_cost_do_not_end_the_outer_approximation() -> None:
+    """Turning a split around costs nothing: round after round meets another tree of the same cost, until all have tangents."""
+    instance = instances.tiny("moctsvm", 9, 0)[8]
+    result = octsvm.fit(
+        "moctsvm", instance.X, instance.y, scale=False, strategy="exact", time_limit=120, **instance.params
+    )
+    assert result.status == "optimal"
+    assert result.objective == pytest.approx(
+        oracles.optimum("moctsvm", instance.X, instance.y, instance.params), rel=1e-4
+    )

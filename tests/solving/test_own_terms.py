@@ -477,3 +477,84 @@ def test_what_was_transformed_is_solved(engine: str, tmp_path: Path) -> None:
     assert result.status == "optimal"
     assert max(a[1, 0].value, a[1, 1].value) >= 0.5 - 1e-6
     assert octsvm.write(model, tmp_path / "m.lp").exists()
+
+
+# -- fixed variables ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("limit", [1e-6, 20.0])
+@pytest.mark.parametrize("value", [0, 1])
+def test_what_is_fixed_keeps_its_value_whatever_trees_are_tried(value: int, limit: float) -> None:
+    X = [[0.0], [3.0], [1.0], [2.0], [2.0], [0.0], [1.0]]
+    model = octsvm.build("oct", X, [0, 1, 0, 0, 1, 0, 1], depth=1, alpha=0.2, variant="rank")
+    model.split.a[1, 0].fix(value)
+    result = octsvm.solve(model, time_limit=limit)
+    assert (model.split.a[1, 0].value, model.split.a[1, 0].fixed) == (value, True)
+    assert result.tree is None or result.tree.splits.tolist() == [bool(value)]
+    if limit > 1:
+        assert (result.status, result.objective) == ("optimal", pytest.approx(2.2 if value else 3.0))
+    form = find_formulation("oct")
+    model = octsvm.build("oct", X, [0, 1, 0, 0, 1, 0, 1], depth=1, alpha=0.2)
+    trees = [octsvm.fit("oct", X, [0, 1, 0, 0, 1, 0, 1], depth=1, alpha=a).tree for a in (0.1, 9.0)]
+    model.split.a[1, 0].fix(value)
+    for tree in trees:
+        if bool(tree.splits.any()) is bool(value):
+            checks.embed(model, form, tree)
+        else:
+            with pytest.raises(octsvm.TreeNotAdmitted, match=r"split\.a\[1,0\]"):
+                checks.embed(model, form, tree)
+        assert model.split.a[1, 0].value == value
+
+
+# -- weights far from 1 -------------------------------------------------------------------------------------------------
+
+
+@ON_ENGINES
+@pytest.mark.parametrize("unit", [1e-12, 1e-6, 1e9, 1e12])
+@pytest.mark.parametrize(("formulation", "variant"), [("oct", "bd"), ("oct", None), ("oct_h", None)])
+def test_weights_in_any_unit_give_the_same_tree(
+    engine: str, unit: float, formulation: str, variant: str | None
+) -> None:
+    X = [[0.0, 0.0], [0.0, 0.3], [0.6, 0.7], [0.6, 0.6], [1.0, 0.3], [0.3, 0.6]]
+    y, weights = [0, 1, 1, 0, 2, 1], np.array([1.0, 1.0, 3.0, 1.0, 2.0, 1.0])
+    results = []
+    for scale in (1.0, unit):
+        model = octsvm.build(
+            formulation, X, y, depth=1, alpha=0.5 * scale, weights=scale * weights, variant=variant
+        )
+        results.append(octsvm.solve(model, solver=engine, time_limit=20))
+        assert checks.broken_row(model, 1e-6 * max(1.0, scale)) is None
+    plain, scaled = results
+    assert plain.status == "optimal"
+    assert scaled.bound <= unit * plain.objective * (1 + 1e-6)
+    if (
+        variant == "bd" and unit < 1e-9
+    ):  # its counts are below a feasibility tolerance: nothing wrong is said of them
+        assert scaled.status != "infeasible"
+        assert (scaled.status == "optimal") is (scaled.objective < unit * plain.objective * (1 + 1e-4))
+    else:
+        assert scaled.status == "optimal"
+        assert scaled.objective == pytest.approx(unit * plain.objective, rel=1e-6, abs=0.0)
+
+
+def test_a_program_in_units_of_its_own_is_the_same_program() -> None:
+    from octsvm.backends.matrix_program import LinearProgram
+
+    model = octsvm.build("oct", TABLE, LABELS, depth=1, alpha=1e11, weights=np.full(6, 1e12), variant="bd")
+    model.k = pyo.Var()
+    model.own = pyo.Constraint(expr=9.7 * model.split.d[1] <= model.k)
+    model.objective.set_value(model.cost + 0.2 * model.k)
+    program = LinearProgram.compile(model)
+    scaled = program.in_units()
+    assert scaled.unit is not None
+    assert np.array_equal(np.log2(scaled.unit), np.round(np.log2(scaled.unit)))
+    assert np.abs(scaled.A.data).max() <= 10
+    assert (scaled.unit[scaled.integer] == 1).all()
+    octsvm.solve(model)
+    x = np.array([v.value for v in program.columns])
+    assert scaled.objective(x / scaled.unit) == program.objective(x)
+    assert scaled.violation(x / scaled.unit) < 1e-9
+    scaled.load(x / scaled.unit)
+    assert [v.value for v in program.columns] == pytest.approx(x.tolist())
+    plain = LinearProgram.compile(octsvm.build("oct", TABLE, LABELS, depth=1, alpha=0.1))
+    assert plain.in_units() is plain

@@ -103,10 +103,9 @@ def write_report(
     folder = Path(out_dir)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise OutputNotWritable(
-            f"The report cannot be written to {folder} ({error.strerror or error})."
-        ) from None
+    except (OSError, ValueError) as error:  # a ValueError where no folder can be called so
+        why = getattr(error, "strerror", None) or error
+        raise OutputNotWritable(f"The report cannot be written to {str(folder)!r} ({why}).") from None
     # The reports last: once they are there, so are their pictures.
     for file, data in reversed(content.items()):
         replace_bytes(folder / file, data)

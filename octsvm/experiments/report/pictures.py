@@ -149,7 +149,7 @@ def rank_picture(name: str, ranks: Ranks, titles: Mapping[str, str]) -> Picture:
         axes = figure.add_subplot(xlim=(1, len(listed)), xticks=range(1, len(listed) + 1))
         made = critical_difference_diagram(
             ranks.mean,
-            differ,
+            differ.copy(),  # with pandas 2 it writes into it
             alpha=ranks.alpha,
             ax=axes,
             label_fmt_left="{label}",

@@ -1,0 +1,165 @@
+"""Columns and labels of a table as they stand in its file: CSV text, or a format that has columns by itself."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import re
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..errors import InvalidData
+from .table_files import Content
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+SEPARATORS = (";", "\t", "|", ",")
+
+
+class Read(NamedTuple):
+    """A table, the line of each row, and its labels as they stand in a column: what they are, and how they are written."""
+
+    frame: pd.DataFrame
+    lines: Sequence[int] | None
+    labels: Callable[[int], tuple[Any, list[str]]]
+
+
+def of_text(name: str, text: str, separator: str, decimal: str) -> Read:
+    """The table in CSV ``text``.
+
+    Raises
+    ------
+    InvalidData
+        Naming the line.
+    """
+    import pandas as pd
+
+    header, lines = _scan(name, text, separator)
+    if not lines:  # said behind what is wrong with the header
+        return Read(pd.DataFrame(columns=header), lines, lambda place: ([], []))
+    # Labels are read as pandas reads them; a text such as "NA" counts as missing there.
+    frame = pd.read_csv(io.StringIO(text), sep=separator, decimal=decimal, index_col=False, low_memory=False)
+    frame.columns = pd.Index(header)
+
+    def labels(place: int) -> tuple[Any, list[str]]:
+        cells = pd.read_csv(
+            io.StringIO(text), sep=separator, usecols=[place], dtype=str, index_col=False
+        ).iloc[:, 0]
+        written = [c.strip() for c in cells.fillna("").tolist()]
+        if decimal != ".":
+            written = [c.replace(decimal, ".") for c in written]
+        return _plain_labels(frame.iloc[:, place], cells, written), written
+
+    return Read(frame, lines, labels)
+
+
+def of_frame(name: str, content: Content) -> Read:
+    """The table in the frame of ``content``; rows are numbered as in its sheet, where it has one.
+
+    Raises
+    ------
+    InvalidData
+        Two columns have one name.
+    """
+    import numpy as np
+    import pandas as pd
+
+    frame = content.frame.reset_index(drop=True)  # type: ignore[union-attr]
+    header = [str(c).strip() for c in frame.columns]
+    _require_distinct(name, header)
+    frame.columns = pd.Index(header)
+
+    from ..formulations.trees import label_array
+
+    def labels(place: int) -> tuple[Any, list[str]]:
+        column = frame.iloc[:, place]
+        values = column.tolist()
+        missing = column.isna().to_numpy()
+        written = ["" if m else str(v).strip() for v, m in zip(values, missing, strict=True)]
+        kinds = {type(v) for v, m in zip(values, missing, strict=True) if not m}
+        if str in kinds and len(kinds) > 1:  # as in CSV, 1 and 3A are both text
+            return np.array(
+                [None if m else c for c, m in zip(written, missing, strict=True)], dtype=object
+            ), written
+        return label_array(values), written
+
+    features = frame.copy()
+    for name_of in header:
+        features[name_of] = _as_numbers(frame[name_of])
+    return Read(features, range(2, len(frame) + 2) if content.in_rows else None, labels)
+
+
+def _as_numbers(column: pd.Series) -> pd.Series:
+    """Numbers that are held as text, as numbers; in CSV all of them are text."""
+    import pandas as pd
+
+    if column.dtype.kind in "biufmM":
+        return column
+    with contextlib.suppress(ValueError, TypeError):
+        return pd.to_numeric(column)
+    return column.infer_objects()
+
+
+def _plain_labels(y: pd.Series, cells: pd.Series, written: list[str]) -> Any:
+    import numpy as np
+
+    if y.dtype.kind in "iuf" and any(re.match(r"[+-]?0[0-9]", c) for c in written):
+        return cells.to_numpy(dtype=object)  # a code, such as 007, and not the number 7
+    if y.dtype.kind not in "biu" and all(re.fullmatch(r"-?[0-9]+", c) for c in written):
+        return np.array([int(c) for c in written], dtype=object)  # more digits than a double has
+    return y.to_numpy(dtype=object) if y.dtype.kind not in "biuf" else y.to_numpy()
+
+
+def _scan(name: str, text: str, separator: str) -> tuple[list[str], list[int]]:
+    """The columns' names and the line of each row. (pandas fills short rows up and shifts long ones.)"""
+    reader = csv.reader(io.StringIO(text), delimiter=separator, strict=True)
+    header: list[str] = []
+    lines: list[int] = []
+    last = 0
+    try:
+        for record in reader:
+            line, last = last + 1, reader.line_num
+            if not record or (len(record) == 1 and not record[0].strip()):
+                continue  # pandas skips blank lines too
+            if not header:
+                header = [c.strip() for c in record]
+                continue
+            if len(record) != len(header) and len(header) == 1 and set(header[0]) & set(SEPARATORS):
+                raise single_column(name, header, separator)
+            if len(record) != len(header):
+                raise InvalidData(
+                    f"{name}, line {line}: there are {len(record)} values, and the header line names {len(header)} columns. "
+                    "Give every row one value a column (a missing one still needs its separator)."
+                )
+            lines.append(line)
+    except csv.Error as error:
+        raise InvalidData(
+            f"{name}, line {last + 1}: the line cannot be read as CSV ({error}). Is a quotation mark left open, here or "
+            "further up?"
+        ) from None
+    _require_distinct(name, header)
+    return [c or f"Unnamed: {j}" for j, c in enumerate(header)], lines
+
+
+def single_column(name: str, header: Sequence[str], separator: str) -> InvalidData:
+    """What to say of a table with one column: its columns may be separated by something else."""
+    others = [s for s in SEPARATORS if s != separator and header and s in header[0]]
+    cure = (
+        f"Its header line holds {others[0]!r}: is that what separates the columns? Then say so (--separator)."
+        if others
+        else f"Separate the columns by {separator!r}: features first, the label last."
+    )
+    return InvalidData(
+        f"{name}, line 1: the table has a single column, {''.join(header)!r}, and needs features and a label. {cure}"
+    )
+
+
+def _require_distinct(name: str, header: Sequence[str]) -> None:
+    twice = next((c for c in header if c and header.count(c) > 1), None)
+    if twice is not None:
+        raise InvalidData(
+            f"{name}, line 1: two columns are called {twice!r}. Give every column a name of its own."
+        )

@@ -1,0 +1,164 @@
+"""What looks odd in a table from a file: what to write instead, or to leave out, in the words of the command line."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..formulations.written_numbers import form_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+IDENTIFIERS = re.compile(
+    r"index|key|no\.?|nr\.?|#|row|uuid|guid|(.*[ _.-])?id|.*[a-z]I[dD]|row.?(no|number|id)|number|nummer"
+)
+LABELS = re.compile(r"class(es)?|label|target|y|species|diagnosis|outcome|category|kind|type", re.IGNORECASE)
+FEW = 20  # at least so many rows say that a running number is one; at most so many texts are classes
+
+
+class Refusal(NamedTuple):
+    """What is wrong with a column, and the row (from 0) that shows it, where one does."""
+
+    message: str
+    row: int | None = None
+
+
+def on_header(header: Sequence[str]) -> list[str]:
+    """Remarks on the columns' names."""
+    unnamed = [c for c in header if c.startswith("Unnamed: ")]
+    out = [
+        f"line 1: a column without a name is used as the feature {c!r}. If it only numbers the rows, leave it out "
+        f"(--drop {quoted(c)}): a tree would learn from it."
+        for c in unnamed[:1]
+    ]
+    if any(_is_measurement(c) for c in header):
+        out.append(
+            "line 1: the first line is taken as the columns' names, and it looks like a row of values. "
+            "Put a header line above it."
+        )
+    return out
+
+
+def on_identifiers(frame: pd.DataFrame) -> list[str]:
+    """Remarks on features that only say which row it is; a tree would learn from them."""
+    out = []
+    for name in frame.columns:
+        column = frame[name]
+        if (
+            column.dtype.kind not in "iu"
+            or len(column) < 2
+            or not column.is_unique
+            or name.startswith("Unnamed: ")
+        ):
+            continue
+        steps = column.diff().iloc[1:]
+        runs = len(column) >= FEW and bool((steps == 1).all()) and column.iloc[0] in (0, 1)
+        if runs or IDENTIFIERS.fullmatch(name if name[-2:] in ("Id", "ID") else name.lower()):
+            what = (
+                "numbers the rows"
+                if (steps == 1).all()
+                else "has another number in every row, as identifiers have"
+            )
+            out.append(
+                f"the column {name!r} {what}, and a tree learns from it. If it is no feature: --drop {quoted(name)}."
+            )
+    return out
+
+
+def on_cells(column: pd.Series, name: str, *, needed: bool = False) -> Refusal | None:
+    """What is wrong with a feature that holds text, or text among numbers; None where it holds numbers.
+
+    ``needed`` says that a tree needs the column, so that leaving it out is no advice.
+    """
+    if column.dtype.kind in "biuf" or not len(column):
+        return None
+    values = column.tolist()
+    leave_out = "" if needed else f", or leave it out: --drop {quoted(name)}"
+    if column.dtype.kind in "mM":
+        return Refusal(_dates(name, "") + leave_out + ".")
+    held = [i for i, missing in enumerate(column.isna().tolist()) if not missing]
+    odd = [i for i in held if not _is_number(values[i])]
+    if not odd:
+        return None
+    row, texts = odd[0], [str(values[i]) for i in held]
+    shown, form = _shown(values[row]), form_of(texts)
+    if form is not None and form.what.startswith("dates"):
+        return Refusal(_dates(name, f", such as {shown}") + leave_out + ".", row)
+    if form is not None:
+        return Refusal(f"column {name!r} holds {form.what}, such as {shown}. {form.plain}", row)
+    if len(odd) <= len(values) / 2:
+        form = form_of(str(values[i]) for i in odd)
+        hint = "Correct the cell or remove the row; if it stands for a missing value, fill in a number."
+        if form is not None:
+            hint = f"They look like {form.what}. {form.plain}"
+        return Refusal(f"column {name!r} holds {shown} among numbers ({len(odd)} such cells). {hint}", row)
+    return Refusal(_text(name, texts, needed, leave_out), row)
+
+
+def _text(name: str, texts: list[str], needed: bool, leave_out: str) -> str:
+    known = list(dict.fromkeys(texts))
+    if len(texts) >= 10 and len(known) == len(texts) and not needed:
+        return (
+            f"column {name!r} holds another text in every row, such as {_shown(known[0])}, as names and identifiers do. "
+            f"Leave it out: --drop {quoted(name)}."
+        )
+    some = ", ".join(map(_shown, known[:3])) + (", ..." if len(known) > 3 else "")
+    label = f" If it is the label: --label {quoted(name)}." if len(known) <= FEW and not needed else ""
+    return (
+        f"column {name!r} holds text ({some}), and features must be numbers.{label} As a feature, write a column of 0 and 1 "
+        f"for each value (pandas.get_dummies does){leave_out}."
+    )
+
+
+def _dates(name: str, such_as: str) -> str:
+    return f"column {name!r} holds dates or times{such_as}. Turn them into numbers first, e.g. days since a fixed date"
+
+
+def other_label(frame: pd.DataFrame, y: Any, label: str) -> str:
+    """Advice where the last column, taken as the label, holds measurements and another one looks like a label."""
+    import numpy as np
+
+    values = np.asarray(y)
+    if values.dtype.kind != "f" or len(np.unique(values)) <= 10 or not (values % 1).any():
+        return ""
+    few = [c for c in frame.columns if 2 <= frame[c].nunique() <= min(FEW, len(frame) / 2)]
+    text = [c for c in few if frame[c].dtype.kind not in "biufmM"]
+    named = [c for c in few if LABELS.fullmatch(c)]
+    found = next(iter([*named, *text, *few[:1]]), None)
+    if found is None:
+        return ""
+    return (
+        f"the last column, {label!r}, is taken as the label, and it holds measurements. {found!r} has {frame[found].nunique()} "
+        f"different values: if that is the label, --label {quoted(found)}. Otherwise cut {label!r} into classes first."
+    )
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError, OverflowError):  # the last: digits beyond what a double holds
+        return False
+    return True
+
+
+def _shown(value: Any, most: int = 40) -> str:
+    text = repr(value)
+    return text if len(text) <= most else f"{text[:most]}..."
+
+
+def quoted(name: str) -> str:
+    """A column's name as an argument of a command."""
+    from ..formulations.trees import printable
+
+    return shlex.quote(printable(name))
+
+
+def _is_measurement(text: str) -> bool:
+    # Whole numbers are fine as names: a table written without names has 0, 1, 2, ...
+    try:
+        return not float(text).is_integer()
+    except (ValueError, OverflowError):
+        return False

@@ -1,0 +1,149 @@
+"""Columns that are no features, on the command line: what they look like, and what to do about them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from octsvm import cli
+
+FIT = ["-f", "oct", "--depth", "1", "--alpha", "0.1", "-q"]
+N = 24
+OTHER = [i * 7 % 10 for i in range(N)]
+CLASS = ["xy"[i % 2] for i in range(N)]
+
+
+def run(*line: str) -> Result:
+    return CliRunner().invoke(cli.main, list(line))
+
+
+def table(place: Path, **columns: list) -> str:
+    quoted = [[f'"{v}"' if "," in str(v) else str(v) for v in column] for column in columns.values()]
+    path = place / "table.csv"
+    path.write_text("\n".join([",".join(columns), *map(",".join, zip(*quoted, strict=True))]) + "\n")
+    return str(path)
+
+
+REFUSED = {
+    "thousands": ([f"1,{200 + i}" for i in range(N)], ["thousands separators", "'1,200'", "1234 for 1,234"]),
+    "some thousands": ([i if i % 5 else f"1,{200 + i}" for i in range(N)], ["thousands separators", "'1,200'"]),
+    "decimal comma": ([f"1,{i}" for i in range(N)], ["decimal comma", "--decimal ,"]),
+    "currency": ([f"$ {i}.50" for i in range(N)], ["amounts of money", "Write the amount alone"]),
+    "percent": ([f"{i} %" for i in range(N)], ["percentages", "12 for 12 %"]),
+    "unit": ([f"{i} kg" for i in range(N)], ["with a unit", "'0 kg'"]),
+    "dates": ([f"2026-01-{i + 1:02}" for i in range(N)], ["dates or times", "days since", "--drop a"]),
+    "names": ([f"P{i}" for i in range(N)], ["another text in every row", "--drop a"]),
+    "text": (["red", "green", "blue"] * 8, ["holds text ('red', 'green', 'blue')", "0 and 1", "--label a", "--drop a"]),
+    "money among numbers": ([i if i % 5 else f"${i}" for i in range(N)], ["amounts of money", "'$0'"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_text_that_is_no_feature_is_refused_with_what_to_do(kind: str, tmp_path: Path) -> None:
+    column, says = REFUSED[kind]
+    found = run("fit", table(tmp_path, a=column, b=OTHER, kind=CLASS), *FIT)
+    assert found.exit_code == cli.WRONG_INPUT
+    assert "line 2: column 'a'" in found.output
+    assert len(found.output.splitlines()) == 1
+    for word in says:
+        assert word in found.output
+    dropped = run("fit", str(tmp_path / "table.csv"), "--drop", "a", *FIT)
+    assert dropped.exit_code == 0, dropped.output
+    assert "1 features" in dropped.output
+
+
+REMARKED = {
+    "running number": ("n", list(range(1, N + 1)), "numbers the rows"),
+    "identifier": ("patient_id", [1000 + 3 * i for i in range(N)], "identifiers"),
+    "a name with a blank": ("row id", [7 * i + 5 for i in range(N)], "--drop 'row id'"),
+    "without a name": ("", list(range(N)), "--drop 'Unnamed: 0'"),
+}
+
+
+@pytest.mark.parametrize("kind", REMARKED)
+def test_what_tells_rows_apart_is_used_and_remarked_once(kind: str, tmp_path: Path) -> None:
+    name, column, says = REMARKED[kind]
+    path = table(tmp_path, **{name: column, "b": OTHER, "kind": CLASS})
+    found = CliRunner().invoke(cli.main, ["fit", path, *FIT])
+    assert found.exit_code == 0
+    assert found.stderr.count("Warning:") == 1
+    assert says in found.stderr
+    quiet = run("fit", path, "--drop", name or "Unnamed: 0", *FIT)
+    assert quiet.exit_code == 0
+    assert "Warning" not in quiet.stderr
+
+
+def test_features_that_differ_in_every_row_are_not_remarked(tmp_path: Path) -> None:
+    found = run(
+        "fit",
+        table(tmp_path, width=[i * i for i in range(N)], idea=[i * 3 for i in range(N)], kind=CLASS),
+        *FIT,
+    )
+    assert found.exit_code == 0
+    assert "Warning" not in found.stderr
+
+
+@pytest.mark.parametrize(("name", "values"), [("species", CLASS), ("class", [i % 2 for i in range(N)])])
+def test_a_label_in_the_first_column_is_pointed_at(name: str, values: list, tmp_path: Path) -> None:
+    path = table(tmp_path, **{name: values, "a": OTHER, "b": [i * 0.37 for i in range(N)]})
+    found = run("fit", path, *FIT)
+    assert found.exit_code == cli.WRONG_INPUT
+    assert f"--label {name}" in found.output
+    assert "measurements" in found.output
+    assert run("fit", path, "--label", name, *FIT).exit_code == 0
+
+
+def test_the_last_column_that_is_left_is_the_label(tmp_path: Path) -> None:
+    path = table(tmp_path, a=OTHER, kind=CLASS, id=list(range(N)))
+    found = run("fit", path, "--drop", "id", *FIT, "--json")
+    assert json.loads(found.stdout)["label"] == "kind"
+
+
+@pytest.mark.parametrize(
+    ("drop", "says"),
+    [
+        (["ib"], "Did you mean 'b'?"),
+        (["kind", "--label", "kind"], "is the label"),
+        (["a", "--drop", "b"], "no feature"),
+    ],
+)
+def test_what_cannot_be_dropped_is_refused(drop: list[str], says: str, tmp_path: Path) -> None:
+    found = run("fit", table(tmp_path, a=OTHER, b=OTHER, kind=CLASS), "--drop", *drop, *FIT)
+    assert found.exit_code == cli.WRONG_INPUT
+    assert says in found.output
+
+
+def test_columns_of_built_in_tables_can_be_dropped() -> None:
+    found = run("size", "iris", "-f", "oct", "--drop", "petal width (cm)", "--drop", "petal length (cm)")
+    assert found.exit_code == 0, found.output
+    assert run("size", "iris", "-f", "oct", "--drop", "petal").exit_code == cli.WRONG_INPUT
+
+
+def test_another_separator_is_pointed_at_where_the_rows_hold_commas(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text(
+        "a;b;kind\n" + "".join(f"1,{i};{b};{k}\n" for i, (b, k) in enumerate(zip(OTHER, CLASS, strict=True)))
+    )
+    found = run("fit", str(tmp_path / "t.csv"), *FIT)
+    assert "--separator" in found.output
+    found = run("fit", str(tmp_path / "t.csv"), "--separator", ";", *FIT)
+    assert "--decimal ," in found.output
+    assert run("fit", str(tmp_path / "t.csv"), "--separator", ";", "--decimal", ",", *FIT).exit_code == 0
+
+
+def test_predict_does_not_advise_to_leave_out_what_the_tree_needs(tmp_path: Path) -> None:
+    path = table(tmp_path, a=OTHER, b=OTHER, kind=CLASS)
+    tree = str(tmp_path / "tree.json")
+    assert run("fit", path, *FIT, "--out", tree).exit_code == 0
+    for column in (
+        [f"P{i}" for i in range(N)],
+        [f"2026-01-{i + 1:02}" for i in range(N)],
+        ["u", "v"] * (N // 2),
+    ):
+        found = run("predict", tree, table(tmp_path, a=column, b=OTHER))
+        assert found.exit_code == cli.WRONG_INPUT
+        assert "column 'a'" in found.output
+        assert "--drop" not in found.output
+        assert "--label" not in found.output

@@ -1,0 +1,177 @@
+"""Infeasible, unbounded, none found, interrupted, numeric: each is said only where it is so. Every engine."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import engines
+import numpy as np
+import pyomo.environ as pyo
+import pytest
+from engines import ENTRIES, Entry, solve
+
+import octsvm
+
+FORMULATIONS = ("oct", "oct_h", "re_svm", "octsvm")
+X, Y = engines.data(3, 6, 2)
+ON_ENGINES = pytest.mark.parametrize("entry", ENTRIES, ids=str)
+ON_FORMULATIONS = pytest.mark.parametrize("formulation", FORMULATIONS)
+
+
+def build(formulation: str, **more: Any) -> pyo.ConcreteModel:
+    params: dict[str, Any] = {} if formulation == "re_svm" else {"depth": 1}
+    params |= {"alpha": 0.1} if formulation in ("oct", "oct_h") else {"c1": 1.0, "c2": 1.0}
+    return octsvm.build(formulation, X, Y, **(params | more))
+
+
+def choices(model: pyo.ConcreteModel) -> list[Any]:
+    """Two integers of the formulation that may both be 0 or 1, in a row of a user's."""
+    return [v for v in model.component_data_objects(pyo.Var) if v.is_binary() and not v.fixed][-2:]
+
+
+@ON_ENGINES
+@ON_FORMULATIONS
+def test_rows_that_contradict_each_other_are_infeasible(entry: Entry, formulation: str) -> None:
+    model = build(formulation)
+    one, other = choices(model)
+    model.mine = pyo.Constraint(expr=one + other >= 3)
+    result = solve(entry, model, time_limit=20)
+    assert (result.status, result.stop, result.tree) == ("infeasible", "infeasible", None)
+    assert result.bound == math.inf
+    assert any("mine is violated by" in note for note in result.notes)
+
+
+@ON_ENGINES
+@pytest.mark.parametrize(("formulation", "norm"), [("re_svm", "l1"), ("re_svm", "l2"), ("octsvm", "l1")])
+def test_a_row_that_only_dearer_trees_keep_is_not_infeasible(
+    entry: Entry, formulation: str, norm: str
+) -> None:
+    """The model holds trees up to the cost of the one known before: that none of them keeps the row is no more than that."""
+    more = {"norm": norm} | ({"c3": 0.1} if formulation == "octsvm" else {})
+    narrow = build(formulation, **more)
+    narrow.mine = pyo.Constraint(expr=narrow.split.omega[1, 0] >= 20)
+    first = solve(entry, narrow, time_limit=20)
+    wide = build(formulation, upper_bound=2000.0, **more)
+    wide.mine = pyo.Constraint(expr=wide.split.omega[1, 0] >= 20)
+    second = octsvm.solve(wide, solver="highs", time_limit=20)
+    assert (first.status, first.stop) == ("no_tree", "numeric")
+    assert any("upper_bound=" in note for note in first.notes)
+    assert narrow.info.upper_bound <= first.bound * (1 + 1e-9) <= second.objective
+    assert second.status == "optimal"
+
+
+@ON_ENGINES
+@ON_FORMULATIONS
+def test_a_term_without_end_is_unbounded(entry: Entry, formulation: str) -> None:
+    model = build(formulation)
+    model.k = pyo.Var(bounds=(0, None))
+    model.objective.set_value(model.cost - model.k)
+    result = solve(entry, model, time_limit=4)
+    assert result.status in ("feasible", "fallback", "no_tree")
+    assert result.bound == -math.inf
+    # SHOT goes on along the ray for as long as it may.
+    assert result.stop == "unbounded" or (result.stop == "time_limit" and result.seconds > 3.9)
+    assert result.stop == "time_limit" or any("'objective'" in note for note in result.notes)
+
+
+@ON_ENGINES
+@ON_FORMULATIONS
+@pytest.mark.parametrize("known", [True, False])
+def test_a_limit_of_a_millisecond_proves_nothing(entry: Entry, formulation: str, known: bool) -> None:
+    model = build(formulation, **({"variant": "rank"} if formulation == "oct" else {}))
+    if not known:
+        exclude_constant_trees(model)
+    result = solve(entry, model, time_limit=1e-3)
+    assert result.stop in ("time_limit", "optimal")
+    assert result.tree is not None or not known
+    assert result.status in ("optimal", "feasible", "fallback" if known else "no_tree")
+    assert 0 <= result.bound < math.inf
+
+
+@ON_ENGINES
+@ON_FORMULATIONS
+@pytest.mark.parametrize("known", [True, False])
+def test_a_callback_that_stops_at_once_proves_nothing(entry: Entry, formulation: str, known: bool) -> None:
+    rows = engines.data(1, 16, 3)
+    params = {} if formulation == "re_svm" else {"depth": 1}
+    more = {"variant": "rank"} if formulation == "oct" else {}
+    model = octsvm.build(formulation, *rows, **params, **more)
+    if not known:
+        exclude_constant_trees(model)
+    result = solve(entry, model, time_limit=20, callback=lambda _: True)
+    assert (result.tree is not None) or not known
+    assert result.status != "infeasible"
+    assert 0 <= result.bound < math.inf
+    if result.status != "optimal":
+        assert result.stop in ("interrupted", "time_limit")
+
+
+def exclude_constant_trees(model: pyo.ConcreteModel) -> None:
+    """A row that the trees known before do not keep, and cheap others do."""
+    if model.info.formulation == "re_svm":
+        model.mine = pyo.Constraint(expr=model.split.omega[1, 0] >= 0.01)
+    else:
+        split = model.find_component("pruning.d") or model.split.d
+        model.mine = pyo.Constraint(expr=split[1] >= 1)
+
+
+@ON_ENGINES
+@pytest.mark.parametrize("norm", ["l1", "l2"])
+def test_nothing_is_optimal_or_infeasible_where_integrality_bends_by_a_margin(
+    entry: Entry, norm: str
+) -> None:
+    best = octsvm.fit("octsvm", X, Y, depth=1, norm=norm, c1=1.0, c2=1.0).objective
+    for impossible in (False, True):
+        model = build("octsvm", upper_bound=1e10, norm=norm)
+        if impossible:
+            one, other = choices(model)
+            model.mine = pyo.Constraint(expr=one + other >= 3)
+        result = solve(entry, model, time_limit=6)
+        if impossible:
+            assert result.status == "infeasible"  # whatever M is
+        else:
+            assert result.status in ("feasible", "fallback")
+            assert result.stop != "optimal"
+            assert result.bound <= best * (1 + 1e-6)
+
+
+@ON_ENGINES
+@pytest.mark.parametrize("shape", ["convex", "hollow"])
+def test_rows_that_are_not_convex_are_proved_by_global_engines_only(entry: Entry, shape: str) -> None:
+    if entry.stand_in or "MIQCP" not in entry.spec.classes:
+        pytest.skip(f"{entry} takes no quadratic rows")
+    model = build("oct_h")
+    a = model.split.a
+    product = a[1, 0] * a[1, 1]
+    if shape == "convex":
+        model.mine = pyo.Constraint(expr=(a[1, 0] - 0.5) ** 2 + (a[1, 1] + 0.5) ** 2 <= 0.01)
+    else:
+        model.mine = pyo.Constraint(expr=product <= -0.2)
+    result = solve(entry, model, time_limit=20)
+    proves = entry.spec.claim == "global" or (entry.spec.claim == "convex" and shape == "convex")
+    assert result.status != "infeasible"
+    if proves:
+        assert result.status == "optimal"
+        assert pyo.value(product) <= -0.15
+    else:
+        assert result.status in ("feasible", "fallback", "no_tree")
+        assert result.bound == 0.0
+        assert any("convex" in note for note in result.notes)
+
+
+def test_what_is_convex_is_seen() -> None:
+    from octsvm.backends.matrix_program import QuadraticForm, QuadraticRow
+
+    def form(*terms: tuple[int, int, float]) -> QuadraticForm:
+        first, second, coef = zip(*terms, strict=True)
+        return QuadraticForm(np.array(first), np.array(second), np.array(coef, dtype=float))
+
+    bowl, saddle = form((4, 4, 1), (7, 7, 2), (4, 7, 2)), form((0, 0, 1), (1, 1, 1), (0, 1, 3))
+    assert bowl.is_convex()
+    assert not bowl.is_convex(-1.0)
+    assert not saddle.is_convex()
+    assert not saddle.is_convex(-1.0)
+    none, inf = np.zeros(0, dtype=int), math.inf
+    for low, high, convex in ((-inf, 1.0, True), (0.0, inf, False), (0.0, 0.0, False)):
+        assert QuadraticRow(bowl, none, np.zeros(0), low, high).is_convex() is convex
