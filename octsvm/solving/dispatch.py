@@ -37,7 +37,7 @@ from .certificate import Certificate
 from .compile import compile_program, start_point
 from .cutting_planes import CuttingPlaneLoop, Known
 from .engine import Engine, embedded, require_options
-from .outcome import BENT, Candidate, Contest, Outcome, rebuild_note, unmodelled
+from .outcome import BENT, NOT_CALLED, Candidate, Contest, Outcome, rebuild_note, unmodelled
 from .own_search import OwnSearch
 from .own_terms import NOTHING, complete, infeasible_at_any_cost, least_terms, without_optimum
 from .plan import Plan, candidates
@@ -48,6 +48,7 @@ from .steps_ahead import (
     CLASSIFYING,
     COMPILING,
     EMBEDDING,
+    LISTING,
     OTHER_WAYS,
     READING,
     REBUILDING,
@@ -151,8 +152,10 @@ class _Call:
         self.info: ModelInfo | None = getattr(model, "info", None)
         self.form = None if self.info is None else find_formulation(self.info.formulation)
         checks.active_objective(model)
-        self.before = {id(v): (v, v.value) for v in model.component_data_objects(pyo.Var)}
         self.ahead = StepsAhead(options.clock)
+        with self.ahead.measured(LISTING):
+            self.before = {id(v): (v, v.value) for v in model.component_data_objects(pyo.Var)}
+        self.changed = False  # any value of them
         if self.form is not None and self.info is not None:
             size = self.form.size(
                 self.info.params, Shape(self.info.data.n, self.info.data.p, self.info.data.K)
@@ -192,9 +195,10 @@ class _Call:
         """
         if self.options.solver != solvers.AUTO:
             solvers.require(self.options.solver)
+        self.own_parts = self.form is not None and not checks.is_own(self.model)
+        self.ahead.require(CLASSIFYING)
         with self.ahead.measured(CLASSIFYING):
             problem = classify(self.model)
-        self.own_parts = self.form is not None and not checks.is_own(self.model)
         self.checking = CHECKING_OWN if self.own_parts else CHECKING
         # A tree is looked for under rows of the user's own even where there is no time for the engine.
         coming = 0.0 if self.own_parts else EMBEDDING + COMPILING + self.checking
@@ -248,22 +252,25 @@ class _Call:
 
     def _unsolved_with_own_parts(self, form: Formulation, info: ModelInfo, stop: str, note: str) -> Result:
         """The tree that the model holds: of others nobody knows whether rows of the user's own admit them."""
-        contest = Contest(self.model, form, info)
+        best: Candidate | None = None
         if self.held is not None and not checks.without_value(self.model):
+            contest = Contest(self.model, form, info)
             contest.enter_embedded(self.held, "constant" if self.start is None else "start")
+            best = contest.best
             note += ": the tree holds in it, rows of your own included"
         else:
-            self.restore_values()
+            if self.changed:
+                self.restore_values()
             note += ", and no tree is known to hold in rows of your own; its variables are as before"
         return Outcome(
             info,
             stop,
-            contest.best,
+            best,
             bound=min(self.terms.floor(), self.terms.ceiling(info.upper_bound)),
             asked_gap=self.options.gap,
             found=self.start is not None,
             notes=[note],
-            how={"solver": self.solver, "solver_version": "not called"},
+            how={"solver": self.solver, "solver_version": NOT_CALLED},
         ).result(self.options.clock.seconds())
 
     def embed_first_tree(self) -> None:
@@ -278,6 +285,8 @@ class _Call:
                     "start= needs a model that octsvm.build made; this one belongs to no formulation."
                 )
             return
+        self.ahead.require(EMBEDDING)
+        self.changed = True
         checks.forget_own_values(self.model)
         for tree, known in self._first_trees(self.form, self.info):
             self.ahead.require(EMBEDDING)

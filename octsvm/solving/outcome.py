@@ -24,6 +24,7 @@ from .own_terms import NOTHING, Least, complete
 
 TIE = 1e-9  # relative: a tree has to be that much cheaper to take the place of one that was known before
 REFUTED = 1e-6  # relative: a bound that lies farther above a checked tree is wrong
+NOT_CALLED = "not called"  # in place of a solver's version
 BENT = 0.5  # of M times the integrality tolerance, in units of the margin: from here on nothing is proved
 
 
@@ -59,8 +60,8 @@ class Contest:
         self.best: Candidate | None = None
 
     def certified(self, certificate: Certificate) -> None:
-        """Enter the answer that was certified; the model holds it now."""
-        self._values = self._present()
+        """Enter the answer that was certified; the model holds it now, and its tree where it admits that."""
+        self._values, self.loaded = self._present(), certificate.admitted
         self.best = Candidate(certificate.tree, certificate.evaluation, certificate.objective, "answer")
 
     def enter(self, tree: Tree, source: str) -> None:
@@ -302,7 +303,7 @@ def unmodelled(
         asked_gap=asked_gap,
         found=tree is not None,
         notes=[note],
-        how={"solver": solver, "solver_version": "not called", "trace": tuple(trace)},
+        how={"solver": solver, "solver_version": NOT_CALLED, "trace": tuple(trace)},
     ).result(seconds)
 
 
@@ -324,7 +325,7 @@ def one_class(form: Formulation, info: ModelInfo, seconds: float, solver: str) -
         Candidate(tree, evaluation, evaluation.objective, "constant"),
         bound=evaluation.objective,
         notes=["one class only: nothing was solved"],
-        how={"solver": solver, "solver_version": "not called"},
+        how={"solver": solver, "solver_version": NOT_CALLED},
     ).result(seconds)
 
 
