@@ -30,7 +30,9 @@ Function = Callable[[FloatArray, FloatArray], Any]
 
 TOLERANCE = 1e-10  # of the largest k(x, x): squared lengths below that count as none
 DISAGREEMENT = 1e-7  # of the largest k(x, x): more, and the function is no kernel
-CHUNK = 4096  # rows mapped at a time
+CHUNK = 2**17  # numbers of the rows that are mapped at a time: what a processor keeps at hand
+CHECKED = 1000  # rows on which a kernel is checked
+MOST = 4_000_000  # rows times coordinates: more take minutes before anything is solved
 BUILT_IN = ("linear", "poly", "rbf")
 
 _own: dict[str, Function] = {}
@@ -300,14 +302,15 @@ class KernelMap(Scaling):
         InvalidParameter
             A function that is no kernel on these rows: not symmetric, or not positive semidefinite.
         InvalidData
-            A value that is not a finite number.
+            A value that is not a finite number, or a space of too many dimensions.
         """
-        K = kernel.values(X, X)
-        size = float(np.abs(K).max(initial=0.0))
-        if np.abs(K - K.T).max(initial=0.0) <= DISAGREEMENT * size:
-            found = cls.spanned_by(scaling, kernel, X[pivots(K)])
-            F = found.coordinates(X)
-            if np.abs(K - F @ F.T).max(initial=0.0) <= DISAGREEMENT * size:
+        some = X[np.unique(np.linspace(0, len(X) - 1, CHECKED).astype(int))]
+        K = kernel.values(some, some)
+        most = DISAGREEMENT * float(np.abs(K).max(initial=0.0))
+        if np.abs(K - K.T).max(initial=0.0) <= most:
+            found = cls.spanned_by(scaling, kernel, X[pivots(kernel, X)])
+            F = found.coordinates(some)
+            if np.abs(K - F @ F.T).max(initial=0.0) <= most:
                 return found
         raise InvalidParameter(
             f"kernel={kernel.describe()} is no kernel on this table: its values are not symmetric and positive "
@@ -321,9 +324,10 @@ class KernelMap(Scaling):
     def coordinates(self, X: FloatArray) -> FloatArray:
         """Coordinates (m, r) of rows ``X (m, p)`` in scaled units."""
         out = np.zeros((len(X), len(self.basis)))
-        for first in range(0, len(X), CHUNK):
-            K = self.kernel.values(X[first : first + CHUNK], self.support)
-            part = out[first : first + CHUNK]
+        step = max(16, CHUNK // len(self.basis))
+        for first in range(0, len(X), step):
+            K = self.kernel.values(X[first : first + step], self.support)
+            part = out[first : first + step]
             for j, row in enumerate(self.basis):  # summed alike for every row, whatever rows it comes with
                 part[:, j:] += K[:, j : j + 1] * row[j:]
         return out
@@ -342,18 +346,30 @@ class KernelMap(Scaling):
         )
 
 
-def pivots(K: FloatArray) -> IntArray:
-    """Rows of ``K (n, n)`` whose images span all others up to ``TOLERANCE``: pivots of its Cholesky factor, largest first."""
-    n = len(K)
-    left = np.diag(K).astype(np.float64)
+def pivots(kernel: Kernel, X: FloatArray) -> IntArray:
+    """Rows of ``X (n, p)`` whose images span all others up to ``TOLERANCE``: pivots of the kernel's Cholesky factor.
+
+    Raises
+    ------
+    InvalidData
+        They are too many for a table of that size.
+    """
+    n = len(X)
+    left = np.concatenate([kernel.values(x[None], x[None])[0] for x in X])
     least = TOLERANCE * float(left.max(initial=0.0))
-    L = np.zeros((n, n))
+    L = np.zeros((n, min(n, MOST // n)))
     chosen: list[int] = []
     while len(chosen) < n:
         k, r = int(np.argmax(left)), len(chosen)
         if not left[k] > least:
             break
-        L[:, r] = (K[:, k] - L[:, :r] @ L[k, :r]) / math.sqrt(left[k])
+        if r == L.shape[1]:
+            raise InvalidData(
+                f"The kernel ({kernel.describe()}) needs more than {r} coordinates for the {n} rows of this table, which would "
+                "take minutes before anything is solved. Fit to a sample of the rows, or give a kernel of fewer dimensions: a "
+                "smaller gamma or degree."
+            )
+        L[:, r] = (kernel.values(X, X[k : k + 1])[:, 0] - L[:, :r] @ L[k, :r]) / math.sqrt(left[k])
         chosen.append(k)
         left -= L[:, r] ** 2
         left[chosen] = 0.0

@@ -45,6 +45,8 @@ class Params(BaseModel):
             first = error.errors()[0]
             name = str(first["loc"][0]) if first["loc"] else "parameters"
             what = first["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
+            if not first["loc"]:  # of two parameters, which the message names
+                raise InvalidParameter(f"{formulation!r} does not take this: {what}.") from None
             raise InvalidParameter(
                 f"{name}={first['input']!r} is not allowed for {formulation!r}: it should be {what}."
                 if not first["msg"].startswith("Value error")

@@ -517,9 +517,13 @@ class KernelTree(MarginTree):
             "a score is Σ_j alpha[t, j] k(support[j], x) + omega0[t], with tree.alpha, tree.support and tree.omega0."
         )
 
-    def _condition(self, t: int, units: Units, most: int) -> tuple[str, str]:
+    def score_text(self, t: int) -> str:
+        """What stands for the sum Σ_j alpha_tj k(x_j, x) of node ``t`` where a split is shown."""
         used = int(np.count_nonzero(self.omega[t - 1] @ self.scaling.basis.T))
-        left = f"score({self.kernel.describe()}; {used} support samples)"
+        return f"score({printable(self.kernel.describe())}; {used} support sample{'' if used == 1 else 's'})"
+
+    def _condition(self, t: int, units: Units, most: int) -> tuple[str, str]:
+        left = self.score_text(t)
         return f"{left} < {-self.omega0[t - 1]:.6g}", f"{left} >= {-self.omega0[t - 1]:.6g}"
 
 

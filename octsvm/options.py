@@ -263,7 +263,7 @@ class SolveOptions:
     solver: str = option(
         Unasked("highs"),
         """A name of the solver table (`octsvm solvers` shows it), "auto", "neos:<solver>", or "branch_and_reduce", our search
-        for RE-SVM, which takes its models where no solver is named.""",
+        for RE-SVM, which takes its models where no solver is named (the default of a classifier names HiGHS).""",
         kind="str",
         help="A name of the solver table (octsvm solvers lists it), auto, or neos:NAME.",
         metavar="NAME",

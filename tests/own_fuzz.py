@@ -302,14 +302,16 @@ def _wrong(instance: Instance, model: pyo.ConcreteModel, result: octsvm.Result, 
     )
     heaviest = 1.0 if instance.weights is None else min(1.0, float(instance.weights.max()))
     size = max(1e-3 * heaviest, abs(best)) if math.isfinite(best) else 0.0
+    # What "meet" means in a result: within 2e-9 of about how large objectives are, 1 at most.
+    meet = 2e-9 * min(1.0, model.info.upper_bound)
     found = []
     if result.status == "unverified":
         found.append(f"unverified, {result.notes[-1]}")
-    elif result.status == "optimal" and result.objective > best + GAP * size:
+    elif result.status == "optimal" and result.objective > best + GAP * size + meet:
         found.append("not optimal")
     elif result.status == "infeasible" and best < math.inf:
         found.append("not infeasible")
-    if result.status != "infeasible" and result.bound > best + BOUND * size:
+    if result.status != "infeasible" and result.bound > best + BOUND * size + meet:
         found.append("bound too high")
     if result.bound < 0 and checks.has_own_objective(model) and result.stop != "numeric":
         found.append("bound below 0")

@@ -633,6 +633,10 @@ BAD_PARAMETERS: dict[str, dict[str, list[Any]]] = {
         "norm": [*CHOICES, "L2", "l3"],
         "variant": [*VARIANTS, "rank", "bd"],
         "big_m": BIG_MS,
+        "kernel": ["sigmoid", "precomputed", "", 1, True, [1]],
+        "gamma": [0, -1.0, "scaled", "", *NOT_NUMBERS],
+        "degree": [0, -1, 1.5, *NOT_NUMBERS],
+        "coef0": NOT_NUMBERS,
     },
     "octsvm": {
         "depth": DEPTHS,
@@ -643,6 +647,10 @@ BAD_PARAMETERS: dict[str, dict[str, list[Any]]] = {
         "norm": [*CHOICES, "L2", "l3"],
         "variant": [*VARIANTS, "rank", "bd"],
         "big_m": BIG_MS,
+        "kernel": ["sigmoid", "precomputed", "", 1, True, [1]],
+        "gamma": [0, -1.0, "scaled", "", *NOT_NUMBERS],
+        "degree": [0, -1, 1.5, *NOT_NUMBERS],
+        "coef0": NOT_NUMBERS,
     },
 }
 

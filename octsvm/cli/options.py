@@ -68,6 +68,10 @@ PARAMETERS = (
     "norm",
     "variant",
     "big_m",
+    "kernel",
+    "gamma",
+    "degree",
+    "coef0",
 )
 
 
@@ -384,6 +388,26 @@ table_options = _all(
 )  # fmt: skip
 
 
+class NumberOrName(click.ParamType):
+    """A number, or a name."""
+
+    def __init__(self, *names: str) -> None:
+        self.name = "|".join(("number", *names))
+        self.names = names
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float | str:
+        """The number as a float; whether a name is right is for the toolkit to say."""
+        with contextlib.suppress(ValueError):
+            return float(value)
+        return str(value)
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """The names."""
+        return [CompletionItem(n) for n in self.names if n.startswith(incomplete)]
+
+
 class NameValue(click.ParamType):
     """``name=value``, where ``whose`` says whose name it is."""
 
@@ -442,6 +466,15 @@ formulation_options = _all(
             help="Another exact model: rank or bd (oct), compact or paper, levels (moctsvm).",
         ),
         click.option("--big-m", type=float, help="In place of the bound from the data (re_svm, octsvm)."),
+        click.option(
+            "--kernel", metavar="linear|poly|rbf", type=Suggested("kernel", fixed("linear", "poly", "rbf")),
+            help="Splits in the feature space of a kernel (re_svm, octsvm).",
+        ),
+        click.option(
+            "--gamma", metavar="NUMBER|scale|auto", type=NumberOrName("scale", "auto"), help="Of the kernels poly and rbf."
+        ),
+        click.option("--degree", type=int, help="Of the kernel poly."),
+        click.option("--coef0", type=float, help="Of the kernel poly."),
         click.option(
             "--param", "own", multiple=True, type=NameValue("the name of a parameter"), metavar="NAME=VALUE",
             help="Any parameter of the formulation, by its own name; may be repeated. Of use where --formulation is FILE.py:CLASS, "

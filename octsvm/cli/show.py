@@ -110,19 +110,24 @@ def _picture(tree: Tree, t: int, units: Any, most: int, side: int | None, way: s
 
 def _content(tree: Tree, units: Any) -> dict[str, Any]:
     from ..formulations.heap import children
+    from ..formulations.trees import KernelTree, MarginTree
 
-    W, b = tree.weights(units)  # type: ignore[attr-defined]
+    kernel = isinstance(tree, KernelTree)
+    W, b = (tree.alpha, tree.omega0) if kernel else tree.weights(units)  # type: ignore[attr-defined]
     nodes: list[dict[str, Any]] = []
+
+    def named(row: Any) -> dict[str, float]:
+        return {n: float(w) for n, w in zip(tree.feature_names, row, strict=True) if w != 0}
 
     def visit(t: int, side: int | None) -> None:
         if not tree._splits_at(t):
             nodes.append({"node": t, "class": tree.classes[tree._class_below(t, side)]})
             return
-        weights = {n: float(w) for n, w in zip(tree.feature_names, W[t - 1], strict=True) if w != 0}
+        rule: dict[str, Any] = {"alpha": W[t - 1].tolist()} if kernel else {"weights": named(W[t - 1])}
         # A margin tree's rule is score = weights + intercept < 0; one form for all kinds is easier to use.
-        threshold = float(-b[t - 1] if tree.kind == "margin" else b[t - 1])
+        threshold = float(-b[t - 1] if isinstance(tree, MarginTree) else b[t - 1])
         left, right = children(t)
-        nodes.append({"node": t, "weights": weights, "below": threshold, "yes": left, "no": right})
+        nodes.append({"node": t, **rule, "below": threshold, "yes": left, "no": right})
         visit(left, 0)
         visit(right, 1)
 
@@ -132,9 +137,10 @@ def _content(tree: Tree, units: Any) -> dict[str, Any]:
         "version": 1,
         "kind": tree.kind,
         "depth": tree.depth,
-        "units": units,
+        "units": "scaled" if kernel else units,
         "classes": list(tree.classes),
         "features": list(tree.feature_names),
+        **({"kernel": tree.kernel.to_dict(), "support": tree.support.tolist()} if kernel else {}),  # type: ignore[attr-defined]
         "nodes": nodes,
         "relabelled": [
             {"row": r.row, "node": r.node, "cost": r.cost} for r in getattr(tree, "relabelled", ())

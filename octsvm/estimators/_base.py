@@ -41,6 +41,7 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
     """A classifier around one formulation; see the five classes for parameters and attributes."""
 
     formulation: ClassVar[str] = ""
+    own_parameters: ClassVar[dict[str, Any]] = OURS  # neither the model's nor options of a solve
 
     tree_: Any
     result_: Any
@@ -55,10 +56,10 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
         if "__init__" not in vars(cls):
             cls.__init__ = _initialiser(cls)  # type: ignore[method-assign]
         cls.__doc__ = with_options(cls.__doc__ or "", ESTIMATOR)
-        for option in parameters(ESTIMATOR):
-            if option.name not in vars(cls):
-                # For classifiers that were pickled before there was the option.
-                setattr(cls, option.name, option.default)
+        # For classifiers that were pickled before there was the parameter.
+        for name, parameter in inspect.signature(cls.__init__).parameters.items():
+            if parameter.default is not inspect.Parameter.empty and name not in vars(cls):
+                setattr(cls, name, parameter.default)
 
     # -- fitting --------------------------------------------------------------------------------------------
 
@@ -94,6 +95,8 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
         require_same_rows(X=X, y=y, sample_weight=sample_weight)
         matrix, labels, classes, position = read_training(self, X, y)
         self._require_classes(classes)
+        if self._fit_many(matrix, classes, position, sample_weight):
+            return self
         form = find_formulation(self.formulation)
         try:
             params = form.Params.make(self.formulation, **self._model_parameters())
@@ -123,6 +126,7 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
         self.bound_, self.gap_ = result.bound, result.gap
         self.node_weights_ = self._weights_at_nodes(matrix, position, weights)
         self.relabelled_ = relabelling_report(result, matrix, labels)
+        self.__dict__.pop("estimators_", None)  # of a fit to more classes
         return self
 
     def _solve(self, X: Any, y: NDArray[Any], weights: FloatArray) -> Any:
@@ -142,6 +146,16 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
     def _require_classes(self, classes: NDArray[Any]) -> None:
         """Refuse labels that the model does not take."""
 
+    def _fit_many(
+        self, matrix: FloatArray, classes: NDArray[Any], position: IntArray, sample_weight: Any
+    ) -> bool:
+        """Fit several trees where one does not separate the classes; whether that was done."""
+        return False
+
+    def _require_one_tree(self) -> None:
+        """Refuse to go on without a fitted tree."""
+        check_is_fitted(self, "tree_")
+
     def _table(self, matrix: FloatArray) -> Any:
         """The rows with the names of their columns, where they have some."""
         names = getattr(self, "feature_names_in_", None)
@@ -153,7 +167,7 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
 
     def _model_parameters(self) -> dict[str, Any]:
         """Parameters of the formulation under its own names."""
-        shared = {*declarations(ESTIMATOR), *OURS}
+        shared = {*declarations(ESTIMATOR), *self.own_parameters}
         given = {NAMES.get(k, k): v for k, v in self.get_params(deep=False).items() if k not in shared}
         return {k: v for k, v in given.items() if v is not None or k not in OPTIONAL}
 
@@ -211,7 +225,7 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
     # -- predicting -----------------------------------------------------------------------------------------
 
     def _rows_of(self, X: Any) -> FloatArray:
-        check_is_fitted(self, "tree_")
+        self._require_one_tree()
         return read_rows(self, X)
 
     def _positions(self) -> IntArray:
@@ -279,7 +293,7 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
         """
         from . import _saving
 
-        check_is_fitted(self, "tree_")
+        self._require_one_tree()
         return _saving.write(self, path)
 
     @classmethod
@@ -313,7 +327,8 @@ def _initialiser(cls: type[TreeClassifier]) -> Callable[..., None]:
     ]
     known += parameters(ESTIMATOR)
     known += [
-        inspect.Parameter(name, keyword, default=default, annotation=Any) for name, default in OURS.items()
+        inspect.Parameter(name, keyword, default=default, annotation=Any)
+        for name, default in cls.own_parameters.items()
     ]
     signature = inspect.Signature(
         [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD), *known]

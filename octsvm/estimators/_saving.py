@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InvalidData
+from ..formulations.kernels import kernel_name
 from ..formulations.read_file import read_text_bytes
 from ..formulations.replace_file import replace_text
 from ..formulations.trees import Tree, label_array
@@ -30,6 +31,8 @@ def write(estimator: Any, path: str | Path | None) -> str:
         A parameter that JSON does not hold, e.g. a RandomState.
     """
     params = estimator.get_params(deep=False)
+    if callable(params.get("kernel")):  # the tree refuses to be saved where its kernel has no name
+        params["kernel"] = kernel_name(params["kernel"])
     weight = params.get("class_weight")
     if isinstance(weight, Mapping):  # keys of JSON objects are strings, labels need not be
         params["class_weight"] = {"labels": list(weight), "weights": list(weight.values())}

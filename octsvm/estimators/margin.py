@@ -1,6 +1,6 @@
 """RE-SVM and OCTSVM as classifiers: two classes, a score at the split that decides, and the labels given up.
 
-More than two classes: scikit-learn's OneVsRestClassifier or OneVsOneClassifier around them.
+More than two classes: ``multi_class="ovr"`` or ``"ovo"`` fits one tree a class, or a pair of classes.
 """
 
 from __future__ import annotations
@@ -10,33 +10,79 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InvalidData
-from ..formulations.base import FloatArray
-from ._base import TreeClassifier
+from ..errors import InvalidData, InvalidParameter
+from ..formulations.base import FloatArray, IntArray
+from ._base import OURS, TreeClassifier
 from ._decision_paths import decision_paths, leaf_scores
+from ._many_classes import decisions, fit_all
+from ._tables import read_rows
 
 
 class MarginClassifier(TreeClassifier):
     """What RE-SVM and OCTSVM share."""
 
+    own_parameters = OURS | {"multi_class": None}
+
+    estimators_: list[Any]
+
     def _require_classes(self, classes: NDArray[Any]) -> None:
-        if len(classes) > 2:
+        kind = self.multi_class  # type: ignore[attr-defined]
+        if kind not in (None, "ovr", "ovo"):
+            raise InvalidParameter(
+                f"multi_class={kind!r} should be 'ovr' (one tree for each class against the rest), 'ovo' (one for each pair of "
+                "classes), or None (two classes only)."
+            )
+        if len(classes) > 2 and kind is None:
             name = type(self).__name__
             raise InvalidData(
                 "Only binary classification is supported. The type of the target is multiclass: "
-                f"y holds {len(classes)} classes. {name} separates two; wrap it in scikit-learn's "
-                f"OneVsRestClassifier({name}(...)) or OneVsOneClassifier({name}(...)), which fit one tree a class or "
-                "a pair of classes."
+                f"y holds {len(classes)} classes. {name} separates two; with multi_class='ovr' or 'ovo' it fits one tree "
+                f"a class or a pair of classes, as scikit-learn's OneVsRestClassifier({name}(...)) and OneVsOneClassifier do."
             )
 
+    def _fit_many(
+        self, matrix: FloatArray, classes: NDArray[Any], position: IntArray, sample_weight: Any
+    ) -> bool:
+        if len(classes) <= 2:
+            return False
+        weights = self._weights(sample_weight, classes, position)
+        kind = self.multi_class  # type: ignore[attr-defined]
+        self.estimators_ = fit_all(self, kind, self._table(matrix), position, weights, len(classes))
+        self.classes_ = classes
+        for name in ("tree_", "result_", "bound_", "gap_", "node_weights_", "relabelled_"):
+            self.__dict__.pop(name, None)  # of a fit to two classes
+        return True
+
+    def _require_one_tree(self) -> None:
+        if hasattr(self, "estimators_"):
+            raise InvalidData(
+                f"{type(self).__name__} was fitted to {len(self.classes_)} classes with multi_class={self.multi_class!r}: there "  # type: ignore[attr-defined]
+                f"is no single tree, but one in each of the {len(self.estimators_)} classifiers in estimators_. Ask those."
+            )
+        super()._require_one_tree()
+
+    def _many_scores(self, X: Any) -> FloatArray:
+        matrix = read_rows(self, X)
+        kind = self.multi_class  # type: ignore[attr-defined]
+        return decisions(kind, self.estimators_, self._table(matrix), len(self.classes_))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Labels (m,) of the rows of ``X (m, p)``: those of the leaves that :meth:`apply` names.
+
+        With more than two classes, those of the largest score of :meth:`decision_function`.
+        """
+        if not hasattr(self, "estimators_"):
+            return super().predict(X)
+        return np.asarray(self.classes_[self._many_scores(X).argmax(axis=1)])
+
     def __sklearn_tags__(self) -> Any:
-        """Two classes."""
+        """Two classes, unless several trees are wanted."""
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.multi_class = self.multi_class is not None  # type: ignore[attr-defined]
         return tags
 
     def _more_tags(self) -> dict[str, Any]:
-        return {"binary_only": True}  # the same for scikit-learn before 1.6
+        return {"binary_only": self.multi_class is None}  # type: ignore[attr-defined]  # the same for scikit-learn before 1.6
 
     def decision_function(self, X: Any) -> FloatArray:
         """Score (m,) at the last split on each row's way, positive for ``classes_[1]``.
@@ -44,7 +90,12 @@ class MarginClassifier(TreeClassifier):
         Its unit is the margin: beyond 1 or -1 a row lies clear of the hyperplane. Scores of different nodes belong to
         different hyperplanes. A score of exactly 0 goes right, as in the model, and is returned as the smallest
         positive number.
+
+        With more than two classes (m, K), one for each class: the score of its tree against the rest ("ovr"), or the pairs
+        that it wins, and less than half of one for the sum of its scores there ("ovo").
         """
+        if hasattr(self, "estimators_"):
+            return self._many_scores(X)
         M = self._rows_of(X)
         leaf = decision_paths(self.tree_, M).max(axis=1)
         score = leaf_scores(self.tree_, M, leaf)
@@ -56,9 +107,13 @@ class MarginClassifier(TreeClassifier):
         """1/(1 + exp(-score)) for ``classes_[1]`` (m, 2): the order of :meth:`decision_function` on a scale from 0 to 1.
 
         No frequency stands behind it: half a margin is 0.62, a margin 0.73. For probabilities, calibrate it on rows
-        of their own with scikit-learn's CalibratedClassifierCV.
+        of their own with scikit-learn's CalibratedClassifierCV. With more than two classes (m, K): exp(score), divided by
+        their sum.
         """
         score = self.decision_function(X)
+        if hasattr(self, "estimators_"):
+            powers = np.exp(score - score.max(axis=1, keepdims=True))
+            return np.asarray(powers / powers.sum(axis=1, keepdims=True))
         if len(self.classes_) == 1:
             return np.ones((len(score), 1))
         with np.errstate(over="ignore"):
@@ -71,7 +126,7 @@ class MarginClassifier(TreeClassifier):
 class RESVMClassifier(MarginClassifier):
     """Support vector machine that may give up labels (RE-SVM; Blanco, Japón, Puerto 2022), two classes.
 
-    For more classes wrap it in scikit-learn's OneVsRestClassifier or OneVsOneClassifier.
+    For more classes give ``multi_class``.
 
     Parameters
     ----------
@@ -85,6 +140,15 @@ class RESVMClassifier(MarginClassifier):
         None is "compact"; see the page on the model.
     big_m : float, optional
         Used instead of the proved bound on scores.
+    kernel : None, "linear", "poly", "rbf", a registered name or callable
+        None: hyperplanes in the features themselves. A kernel: in its feature space, with norm "l2"; a callable takes
+        tables ``(n, p)`` and ``(m, p)`` scaled to [0, 1] and returns ``(n, m)``. See :func:`octsvm.register_kernel`.
+    gamma : "scale", "auto" or float
+        Of "poly" and "rbf", as in SVC; "scale" takes the variance of the scaled table, rows by their weights.
+    degree : int
+        Of "poly".
+    coef0 : float
+        Of "poly".
     {options}
     random_state : int, RandomState or None
         Seed of the solver and the heuristic; None is 0, so that fits can be repeated.
@@ -95,6 +159,10 @@ class RESVMClassifier(MarginClassifier):
         Show the solver's log.
     class_weight : None, "balanced" or dict
         Weight of the errors and given-up labels of each class; "balanced" gives both classes the same total.
+    multi_class : None, "ovr" or "ovo"
+        What is done with more than two classes: None refuses them, "ovr" fits one tree for each class against the rest,
+        "ovo" one for each pair of classes. Each is optimal for its own task; no bound holds for all of them at once. They
+        share the time limit in equal parts, stand in ``estimators_``, and there is no ``tree_`` then.
 
     Attributes
     ----------
@@ -106,6 +174,9 @@ class RESVMClassifier(MarginClassifier):
         No classifier of the model is better than the bound; the relative gap to it.
     classes_ : ndarray of shape (2,)
         The labels in order; the second one is +1.
+    estimators_ : list
+        Only with more than two classes: the fitted classifiers, each with the attributes named here and the labels False and
+        True: of class k against the rest, or of the pairs (0, 1), (0, 2), ..., the later class being True.
     n_features_in_ : int
         p.
     feature_names_in_ : ndarray of shape (p,)
@@ -129,8 +200,7 @@ class OCTSVMClassifier(MarginClassifier):
     """Tree with a margin at every split that may give up labels (OCTSVM; Blanco, Japón, Puerto 2022), two classes.
 
     ``max_depth`` is D of the paper, and **all D + 1 levels decide**: ``max_depth=1`` splits on two levels, as
-    ``OCTClassifier(max_depth=2)`` does. For more classes wrap it in scikit-learn's OneVsRestClassifier or
-    OneVsOneClassifier.
+    ``OCTClassifier(max_depth=2)`` does. For more classes give ``multi_class``.
 
     Parameters
     ----------
@@ -151,8 +221,10 @@ class OCTSVMClassifier(MarginClassifier):
         None is "compact"; see the page on the model.
     big_m : float, optional
         Used instead of the proved bound on scores.
+    kernel, gamma, degree, coef0 : None, "scale", 3, 0.0
+        As for :class:`RESVMClassifier`.
     {options}
-    random_state, warm_start, verbose, class_weight
+    random_state, warm_start, verbose, class_weight, multi_class
         As for :class:`RESVMClassifier`.
 
     Attributes
@@ -165,6 +237,9 @@ class OCTSVMClassifier(MarginClassifier):
         No tree of the model is better than the bound; the relative gap to it.
     classes_ : ndarray of shape (2,)
         The labels in order; the second one is +1.
+    estimators_ : list
+        Only with more than two classes: the fitted classifiers, each with the attributes named here and the labels False and
+        True: of class k against the rest, or of the pairs (0, 1), (0, 2), ..., the later class being True.
     n_features_in_ : int
         p.
     feature_names_in_ : ndarray of shape (p,)

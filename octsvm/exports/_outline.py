@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import InvalidData, InvalidParameter
 from ..formulations.base import FloatArray
 from ..formulations.heap import children
-from ..formulations.trees import AxisTree, MarginTree, Tree, printable
+from ..formulations.trees import AxisTree, KernelTree, MarginTree, Tree, printable
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,11 +33,13 @@ class Leaf:
 class Split:
     """A row goes left where its weighted sum of features is below ``below``, otherwise right.
 
+    Of a tree with a kernel, the weighted sum of the kernel's values at its support samples.
+
     Attributes
     ----------
     node : int
         Heap number.
-    weights : ndarray of shape (p,)
+    weights : ndarray of shape (p,), or (r,) with a kernel
     below : float
     left, right : Split or Leaf
     """
@@ -60,6 +62,11 @@ def tree_of(fitted: Any) -> Tree:
     for found in (fitted, getattr(fitted, "tree_", None), getattr(fitted, "tree", None)):
         if isinstance(found, Tree):
             return found
+    many = getattr(fitted, "estimators_", None)
+    if many is not None:
+        raise InvalidParameter(
+            f"This {type(fitted).__name__} holds {len(many)} trees, one in each of its estimators_. Pass one of those."
+        )
     raise InvalidParameter(
         f"A tree was expected, a Result, or a fitted classifier, not this {type(fitted).__name__}. "
         "Fit it first where it is a classifier."
@@ -72,7 +79,7 @@ def exact_units(tree: Tree) -> str:
 
 
 def outline(tree: Tree, units: str) -> Split | Leaf:
-    """The tree's splits and leaves, with weights in ``units`` ("original" or "scaled").
+    """The tree's splits and leaves, with weights in ``units`` ("original" or "scaled"; those of support samples have none).
 
     Raises
     ------
@@ -81,7 +88,7 @@ def outline(tree: Tree, units: str) -> Split | Leaf:
     """
     if units not in ("original", "scaled"):
         raise InvalidData(f"units={units!r} is unknown; choose 'scaled' or 'original'.")
-    W, b = tree.weights(units)  # type: ignore[attr-defined]
+    W, b = (tree.alpha, tree.omega0) if isinstance(tree, KernelTree) else tree.weights(units)  # type: ignore[attr-defined]
     below = -b if isinstance(tree, MarginTree) else b
 
     def visit(t: int, side: int | None) -> Split | Leaf:
@@ -106,7 +113,9 @@ def condition(tree: Tree, split: Split, digits: int | None, most: int | None) ->
         return printable(" ".join(tree.feature_names[j].split())) or repr(tree.feature_names[j])
 
     used = np.flatnonzero(split.weights)
-    if isinstance(tree, AxisTree):
+    if isinstance(tree, KernelTree):
+        left = tree.score_text(split.node)
+    elif isinstance(tree, AxisTree):
         left = name(int(used[0]))
     else:
         order = used[np.argsort(-np.abs(split.weights[used]), kind="stable")]

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ..formulations.saved_trees import plain_labels
+from ..formulations.trees import KernelTree
 from ._outline import Leaf, Split, exact_units, outline, tree_of
 
 
@@ -30,7 +31,8 @@ def export_dict(fitted: Any, *, units: Literal["original", "scaled"] | None = No
     dict
         ``kind``, ``units``, ``classes``, ``features``, ``scaling`` (by feature; scaled units only), and ``root``: a
         split with ``node``, ``weights`` (by feature, zeros left out), ``below``, ``left``, ``right``, or a leaf with
-        ``node`` and ``class``. From a classifier, nodes also have ``training_weight`` by class.
+        ``node`` and ``class``. A tree with a kernel has ``kernel`` and ``support`` (samples in scaled units) besides, and its
+        splits have ``alpha`` in place of ``weights``: the coefficient of each support sample's kernel value. From a classifier, nodes also have ``training_weight`` by class.
 
     Raises
     ------
@@ -38,7 +40,8 @@ def export_dict(fitted: Any, *, units: Literal["original", "scaled"] | None = No
         Unknown units, no tree, or labels that JSON does not hold.
     """
     tree = tree_of(fitted)
-    units = exact_units(tree) if units is None else units  # type: ignore[assignment]
+    if units is None or (isinstance(tree, KernelTree) and units == "original"):
+        units = exact_units(tree)  # type: ignore[assignment]  # a kernel acts on scaled features only
     names = tree.feature_names
     weight = getattr(fitted, "node_weights_", None)
 
@@ -50,7 +53,11 @@ def export_dict(fitted: Any, *, units: Literal["original", "scaled"] | None = No
             return out | {"class": tree.classes[part.label]}
         used = np.flatnonzero(part.weights)
         return out | {
-            "weights": {names[j]: float(part.weights[j]) for j in used},
+            **(
+                {"alpha": part.weights.tolist()}
+                if isinstance(tree, KernelTree)
+                else {"weights": {names[j]: float(part.weights[j]) for j in used}}
+            ),
             "below": part.below,
             "left": visit(part.left),
             "right": visit(part.right),
@@ -68,4 +75,6 @@ def export_dict(fitted: Any, *, units: Literal["original", "scaled"] | None = No
             name: {"low": float(low), "span": float(span)}
             for name, low, span in zip(names, tree.scaling.low, tree.scaling.span, strict=True)
         }
+    if isinstance(tree, KernelTree):
+        out |= {"kernel": tree.kernel.to_dict(), "support": tree.support.tolist()}
     return out | {"root": root}

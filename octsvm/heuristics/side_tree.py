@@ -1,7 +1,7 @@
 """Starts for MOCTSVM: trees of linear SVMs, then a search over the sides of the rows.
 
-The search goes on level by level, with trees of one level of splits, then of two, and so on, so that a deeper tree is never
-worse than what a shallower one came to. At each depth trees are grown from linear SVMs (:mod:`.side_builder`) and from
+The search goes on by depth, with trees of two levels of splits, then of three, and so on, so that a deeper tree starts from
+the best shallower one. At each depth trees are grown from linear SVMs (:mod:`.side_builder`) and from
 axis-parallel trees; then the best tree is improved: rows cross their hyperplanes, nodes are fitted anew to the sides that
 the leaves below prefer, subtrees are grown anew or pruned.
 """
@@ -36,39 +36,53 @@ WALKS, FIRST, WORSENING = (
 )  # moves of a walk, how many of the first are drawn from, and how much worse it may get
 MOVES = 3  # of one step, each a cone program
 NEAR = 0.3  # added to a row's distance, so that those on a hyperplane do not outweigh all others
-SHARES = {1: 0.1}  # of the seconds that are left, for a depth below the last
-SHARE = 0.55  # the same for all others
+SHARE = 0.75  # of the seconds that are left, for each depth below the last
 LEVEL_STEPS = 60  # of the budget, for the same
 PATIENCE = 60  # steps without a better tree; below the last depth
 LAST_PATIENCE = 400  # the same at the last depth
-WEIGHTS = {"cross": 3.0, "walk": 1.5, "refit": 2.0, "regrow": 2.0, "prune": 0.5}  # of the steps
+WEIGHTS = {"cross": 3.0, "walk": 1.5, "refit": 2.0, "regrow": 2.0, "prune": 0.5, "grow": 1.0}  # of the steps
 
 
 class SideSearch(SideBuilder):
     """Grows trees and improves the best one."""
 
     _solved: tuple[Hyperplanes, Assignment, Solution] | None = None  # the best tree, where it was optimised
+    _costs: list[float]  # C of the trees that were not grown yet
     _pending: Iterator[tuple[int, int]] = iter(())  # moves from there that were not tried
 
     def run(self) -> Iterator[Hyperplanes]:
         """Trees, each better than those before."""
         whole, last = self.budget, self.depth
-        for levels in range(1, last + 1):
+        yield from self._first_trees()
+        for levels in range(min(2, last), last + 1):
             self.levels = levels
-            self.budget = whole if levels == last else whole.part(SHARES.get(levels, SHARE), LEVEL_STEPS)
-            yield from self._starts()
+            self.budget = whole if levels == last else whole.part(SHARE, LEVEL_STEPS)
+            self._costs = list(SVM_COSTS)
+            while self._costs and levels <= 2 and not self.budget.tick():  # deeper, they join the other steps
+                if self.grow_next():
+                    yield self.best
             yield from self._improve(LAST_PATIENCE if levels == last else PATIENCE)
             if whole.tick():
                 return
 
-    def _starts(self) -> Iterator[Hyperplanes]:
-        """Trees of linear SVMs, one for each C."""
-        every = np.arange(len(self.X))
-        for C in SVM_COSTS:
-            if self.budget.tick():
-                return
-            if self.optimise_and_offer(self.assemble(self.grow(1, every, C))):
-                yield self.best
+    def _first_trees(self) -> Iterator[Hyperplanes]:
+        """A tree of each depth whose hyperplanes are not optimised, which can take a second on a table with many features."""
+        for levels in range(1, self.depth + 1):
+            self.levels = levels
+            for C in SVM_COSTS[:2]:
+                if self.budget.tick():
+                    return
+                planes = self.assemble(self.grow(1, np.arange(len(self.X)), C))
+                if planes is not None and self.offer(self.rescaled(planes)):
+                    yield self.best
+
+    def grow_next(self) -> bool:
+        """Grow a tree of linear SVMs of the next C, or a subtree of a random one after the last; whether it is better."""
+        if not self._costs:
+            return self.regrow()
+        return self.optimise_and_offer(
+            self.assemble(self.grow(1, np.arange(len(self.X)), self._costs.pop(0)))
+        )
 
     def optimise_and_offer(self, planes: Hyperplanes | None, factor: float = PROMISING) -> bool:
         """Whether the tree is the best so far, at its best scale and, if that is promising, with its best hyperplanes."""
@@ -85,9 +99,10 @@ class SideSearch(SideBuilder):
         loose = self.solve(assignment, LOOSE)
         if loose is None or loose[0].cost > self.best.cost * (1 + LOOSELY):
             return False
-        found = self.solve(assignment)
+        better = self.offer(loose[0])
+        found = None if self.budget.late() else self.solve(assignment)
         if found is None or not self.offer(found[0]):
-            return False
+            return better
         self._solved = self.best, assignment, found[1]
         self._pending = self._moves(assignment, found[1], self.best)
         return True
@@ -102,6 +117,7 @@ class SideSearch(SideBuilder):
             "refit": self.refit,
             "regrow": self.regrow,
             "prune": self.prune,
+            "grow": self.grow_next,
         }
         names, idle = list(steps), 0
         success, attempts = np.ones(len(names)), np.full(len(names), 4.0)

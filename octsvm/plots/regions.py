@@ -1,4 +1,7 @@
-"""Decision regions in the plane: convex polygons, cut out of the picture by one split after the other."""
+"""Decision regions in the plane: convex polygons, cut out of the picture by one split after the other.
+
+Those of a tree with a kernel are level sets of its scores on a grid.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ import numpy as np
 from ..errors import InvalidParameter
 from ..exports._outline import Leaf, Split, outline, tree_of
 from ..formulations.base import BoolArray, FloatArray, IntArray
-from ..formulations.trees import MarginTree, Tree
+from ..formulations.trees import KernelTree, MarginTree, Tree
 from ._rows import classes_of, read_rows
 from ._style import (
     PLAIN,
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
 AROUND = 0.06  # room around the rows, in their range
 TINT = 0.32  # of a region's colour
 NAME = 30  # characters of a name
+FINE = 161  # points of a grid across and up, where a kernel's scores are drawn
 SIZE = 34.0  # of a row's mark, in square points
 LINE = "split"
 MARGINS = "margin: score -1 and 1"
@@ -51,7 +55,7 @@ def plot_regions(
     """Draw what a tree predicts in the plane of two features, its splits, and the training rows.
 
     Regions have the colours of the classes. A split is drawn where rows can reach it, the root's line thickest; the
-    hyperplanes of RE-SVM and OCTSVM have their margins, the band of scores between -1 and 1, around them. Rows have
+    splits of RE-SVM and OCTSVM have their margins, the band of scores between -1 and 1, around them. Rows have
     the colour and the shape of the label they were given. A cross marks those that the tree predicts otherwise, a ring
     those whose label was given up at some node.
 
@@ -103,7 +107,8 @@ def plot_regions(
     axes.set_xlim(low[0], high[0])
     axes.set_ylim(low[1], high[1])
     corners = np.array([low, [high[0], low[1]], high, [low[0], high[1]]])
-    drawn = _Plane(axes, tree, classes, (across, up), held, style)
+    kind = _Curves if isinstance(tree, KernelTree) else _Plane
+    drawn = kind(axes, tree, classes, (across, up), held, style)
     drawn.draw(outline(tree, "original"), corners)
     shapes = drawn.handles()
 
@@ -198,12 +203,14 @@ class _Plane:
             return
         if isinstance(part, Leaf):
             patches = matplotlib("patches")
-            colour = matplotlib("colors").to_rgba(
-                colour_of(self.classes.index(self.tree.classes[part.label])), TINT
-            )
             self.ax.add_patch(
                 patches.Polygon(
-                    cell, closed=True, facecolor=colour, edgecolor="none", zorder=1, gid=f"region{part.node}"
+                    cell,
+                    closed=True,
+                    facecolor=self._tint(part),
+                    edgecolor="none",
+                    zorder=1,
+                    gid=f"region{part.node}",
                 )
             )
             return
@@ -223,18 +230,21 @@ class _Plane:
         self.draw(part.left, clipped(cell, w, below), level + 1)
         self.draw(part.right, clipped(cell, -w, -below), level + 1)
 
+    def _tint(self, leaf: Leaf) -> Any:
+        return matplotlib("colors").to_rgba(
+            colour_of(self.classes.index(self.tree.classes[leaf.label])), TINT
+        )
+
     def _line(self, cell: FloatArray, w: FloatArray, value: float, node: int, level: int) -> None:
         ends = chord(cell, w, value)
         if len(ends):
             self.some_split = True
-            width = max(1.1, 2.4 - 0.7 * level)
-            self._add(ends, color=self.style.ink, linewidth=width, gid=f"split{node}", zorder=2.2)
+            self._add(ends, color=self.style.ink, linewidth=line_width(level), gid=f"split{node}", zorder=2.2)
 
     def _margin(self, cell: FloatArray, w: FloatArray, below: float, node: int) -> None:
         band = clipped(clipped(cell, w, below + 1), -w, 1 - below)
         if len(band) >= 3:
-            patches, colours = matplotlib("patches"), matplotlib("colors")
-            grey = colours.to_rgba(self.style.ink, 0.09)
+            patches, grey = matplotlib("patches"), self._grey()
             self.ax.add_patch(
                 patches.Polygon(
                     band, closed=True, facecolor=grey, edgecolor="none", zorder=1.5, gid=f"margin{node}"
@@ -245,6 +255,9 @@ class _Plane:
             if len(ends):
                 self.some_margin = True
                 self._add(ends, color=self.style.ink, linewidth=0.9, linestyle=(0, (4, 3)), zorder=2.1)
+
+    def _grey(self) -> Any:
+        return matplotlib("colors").to_rgba(self.style.ink, 0.09)
 
     def _add(self, ends: FloatArray, **look: Any) -> None:
         self.ax.add_line(matplotlib("lines").Line2D(*ends.T, solid_capstyle="butt", **look))
@@ -259,6 +272,65 @@ class _Plane:
             look: dict[str, Any] = {"color": self.style.ink, "linewidth": 0.9, "linestyle": (0, (4, 3))}
             out.append((line([], [], **look), MARGINS))
         return out
+
+
+class _Curves(_Plane):
+    """Splits and leaves of a tree with a kernel, drawn as level lines of its scores on a grid."""
+
+    def draw(self, part: Split | Leaf, cell: FloatArray, level: int = 0) -> None:
+        """Draw ``part`` in its ``cell``, the corners (4, 2) of the picture."""
+        assert isinstance(self.tree, KernelTree)
+        self.across, self.up = (np.linspace(a, b, FINE) for a, b in zip(cell[0], cell[2], strict=True))
+        rows = np.tile(self.held, (FINE * FINE, 1))
+        rows[:, self.shown] = np.stack(np.meshgrid(self.across, self.up), axis=-1).reshape(-1, 2)
+        self.mapped = self.tree.scaling.transform(rows)
+        self._draw_where(part, np.ones((FINE, FINE)), level)
+
+    def _draw_where(self, part: Split | Leaf, inside: FloatArray, level: int) -> None:
+        """Draw ``part`` where ``inside`` (FINE, FINE) is not negative: the least distance to the splits above, in scores."""
+        if not (inside >= 0).any():
+            return
+        if isinstance(part, Leaf):
+            self._fill(inside, self._tint(part), f"region{part.node}", 1)
+            return
+        assert isinstance(self.tree, KernelTree)
+        score = self.tree.node_score(part.node, self.mapped).reshape(FINE, FINE)
+        self._fill(np.minimum(inside, 1 - np.abs(score)), self._grey(), f"margin{part.node}", 1.5)
+        self.some_split |= self._level_line(
+            inside, score, [0.0], linewidths=line_width(level), gid=f"split{part.node}", zorder=2.2
+        )
+        self.some_margin |= self._level_line(
+            inside, score, [-1.0, 1.0], linewidths=0.9, linestyles=[(0, (4, 3))], zorder=2.1
+        )
+        self._draw_where(part.left, np.minimum(inside, -score), level + 1)
+        self._draw_where(part.right, np.minimum(inside, score), level + 1)
+
+    def _fill(self, inside: FloatArray, colour: Any, gid: str, zorder: float) -> None:
+        if (inside > 0).any():
+            high = float(inside.max()) + 1.0
+            drawn = self.ax.contourf(
+                self.across, self.up, inside, levels=[0.0, high], colors=[colour], zorder=zorder
+            )
+            drawn.set_gid(gid)
+
+    def _level_line(
+        self, inside: FloatArray, score: FloatArray, levels: list[float], gid: str | None = None, **look: Any
+    ) -> bool:
+        """Lines at the ``levels`` that some score of the cell lies on both sides of; whether there are any."""
+        here = score[inside >= 0]
+        levels = [v for v in levels if here.min() < v < here.max()]
+        if levels:
+            shown = np.ma.masked_where(inside < 0, score)
+            drawn = self.ax.contour(
+                self.across, self.up, shown, levels=levels, colors=[self.style.ink], **look
+            )
+            drawn.set_gid(gid)
+        return bool(levels)
+
+
+def line_width(level: int) -> float:
+    """Of a split's line on a level of the tree, in points."""
+    return max(1.1, 2.4 - 0.7 * level)
 
 
 def clipped(cell: FloatArray, w: FloatArray, below: float) -> FloatArray:

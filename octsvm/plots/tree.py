@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import InvalidParameter
 from ..exports._outline import Leaf, Split, outline, require_count, tree_of
-from ..formulations.trees import AxisTree, Tree
+from ..formulations.trees import AxisTree, KernelTree, Tree, printable
 from ._rows import classes_of, counts_at_nodes, read_rows, relabelled_at
 from ._style import PLAIN, Style, axes_for, colour_of, elided, elided_apart, matplotlib, style_of, text_on
 
@@ -197,6 +197,9 @@ class _Writer:
     def _condition(self, split: Split) -> list[str]:
         used = np.flatnonzero(split.weights)
         threshold = f"< {self._number(split.below)}"
+        if isinstance(self.tree, KernelTree):
+            left = printable(self.tree.kernel.describe())
+            return [elided(f"score({left})", self.width), f"at {len(used)} support samples", threshold]
         if isinstance(self.tree, AxisTree):
             name = self.names[int(used[0])]
             line = f"{name} {threshold}"

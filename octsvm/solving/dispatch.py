@@ -37,7 +37,7 @@ from .certificate import Certificate
 from .compile import compile_program, start_point
 from .cutting_planes import CuttingPlaneLoop, Known
 from .engine import Engine, embedded, require_options
-from .outcome import BENT, Candidate, Contest, Outcome, rebuild_note, unmodelled
+from .outcome import BENT, NOT_CALLED, Candidate, Contest, Outcome, rebuild_note, unmodelled
 from .own_search import OwnSearch
 from .own_terms import NOTHING, complete, infeasible_at_any_cost, least_terms, without_optimum
 from .plan import Plan, candidates
@@ -48,6 +48,7 @@ from .steps_ahead import (
     CLASSIFYING,
     COMPILING,
     EMBEDDING,
+    LISTING,
     OTHER_WAYS,
     READING,
     REBUILDING,
@@ -57,6 +58,7 @@ from .steps_ahead import (
 from .telling import CalledOff, Telling
 
 SMALL_TABLE = 24  # rows, up to which proofs are likely and rounds short
+REDUCED_COST = 1e-7  # dual tolerance, in an engine's units of cost, as solvers.yaml sets it
 SLACK_WARNING = 0.01  # of M times the integrality tolerance, in units of the margin
 POLISH_SECONDS = 1.0  # that a tree made of an answer which does not hold gets at least
 
@@ -151,8 +153,10 @@ class _Call:
         self.info: ModelInfo | None = getattr(model, "info", None)
         self.form = None if self.info is None else find_formulation(self.info.formulation)
         checks.active_objective(model)
-        self.before = {id(v): (v, v.value) for v in model.component_data_objects(pyo.Var)}
         self.ahead = StepsAhead(options.clock)
+        with self.ahead.measured(LISTING):
+            self.before = {id(v): (v, v.value) for v in model.component_data_objects(pyo.Var)}
+        self.changed = False  # any value of them
         if self.form is not None and self.info is not None:
             size = self.form.size(
                 self.info.params, Shape(self.info.data.n, self.info.data.p, self.info.data.K)
@@ -192,9 +196,10 @@ class _Call:
         """
         if self.options.solver != solvers.AUTO:
             solvers.require(self.options.solver)
+        self.own_parts = self.form is not None and not checks.is_own(self.model)
+        self.ahead.require(CLASSIFYING)
         with self.ahead.measured(CLASSIFYING):
             problem = classify(self.model)
-        self.own_parts = self.form is not None and not checks.is_own(self.model)
         self.checking = CHECKING_OWN if self.own_parts else CHECKING
         # A tree is looked for under rows of the user's own even where there is no time for the engine.
         coming = 0.0 if self.own_parts else EMBEDDING + COMPILING + self.checking
@@ -248,22 +253,25 @@ class _Call:
 
     def _unsolved_with_own_parts(self, form: Formulation, info: ModelInfo, stop: str, note: str) -> Result:
         """The tree that the model holds: of others nobody knows whether rows of the user's own admit them."""
-        contest = Contest(self.model, form, info)
+        best: Candidate | None = None
         if self.held is not None and not checks.without_value(self.model):
+            contest = Contest(self.model, form, info)
             contest.enter_embedded(self.held, "constant" if self.start is None else "start")
+            best = contest.best
             note += ": the tree holds in it, rows of your own included"
         else:
-            self.restore_values()
+            if self.changed:
+                self.restore_values()
             note += ", and no tree is known to hold in rows of your own; its variables are as before"
         return Outcome(
             info,
             stop,
-            contest.best,
+            best,
             bound=min(self.terms.floor(), self.terms.ceiling(info.upper_bound)),
             asked_gap=self.options.gap,
             found=self.start is not None,
             notes=[note],
-            how={"solver": self.solver, "solver_version": "not called"},
+            how={"solver": self.solver, "solver_version": NOT_CALLED},
         ).result(self.options.clock.seconds())
 
     def embed_first_tree(self) -> None:
@@ -278,6 +286,8 @@ class _Call:
                     "start= needs a model that octsvm.build made; this one belongs to no formulation."
                 )
             return
+        self.ahead.require(EMBEDDING)
+        self.changed = True
         checks.forget_own_values(self.model)
         for tree, known in self._first_trees(self.form, self.info):
             self.ahead.require(EMBEDDING)
@@ -539,7 +549,8 @@ class _Call:
 
     def _limit_bound(self, outcome: Outcome, attempt: _Attempt, form: Formulation, info: ModelInfo) -> None:
         note = rebuild_note(form, info, self.terms)
-        outcome.limit_bound(checks.is_own(self.model), note, self.terms, self._bent(attempt, info))
+        unseen = REDUCED_COST / attempt.program.cost_scale(attempt.rounds.size)
+        outcome.limit_bound(checks.is_own(self.model), note, self.terms, self._bent(attempt, info), unseen)
         if outcome.stop == "inf_or_unbd":
             outcome.stop = "unbounded" if outcome.best is not None else without_optimum(attempt.program)
         if outcome.stop in ("unbounded", "inf_or_unbd"):

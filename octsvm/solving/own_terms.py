@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -102,6 +103,7 @@ class _Ranges:
 
     def __init__(self, model: pyo.ConcreteModel, info: ModelInfo) -> None:
         users = {id(v) for c in checks.user_components(model) for v in checks.variables_of(c)}
+        self._cost = model.cost.expr
         self._users, self._bounded = users, math.isfinite(info.upper_bound)
         W, delta = info.big_m.get("weights", 0.0), model.find_component("margin.delta")
         # What bounds δ may be far below UB, and then grows faster than UB does; ‖ω‖ <= 2δ <= 2 UB holds for all.
@@ -112,6 +114,12 @@ class _Ranges:
         for component in checks.user_components(model):
             for row in checks.rows_of(component):
                 self._read(row)
+
+    @cached_property
+    def _priced(self) -> set[int]:
+        """The variables that cost something in the formulation's own cost."""
+        repn = generate_standard_repn(self._cost, quadratic=True, compute_values=True)
+        return {id(v) for c, v in zip(repn.linear_coefs, repn.linear_vars, strict=True) if c}
 
     def of(self, var: Any) -> Range:
         """Where ``var`` lies, by its bounds and, for variables of the user's own without, by a row of theirs."""
@@ -150,7 +158,8 @@ class _Ranges:
         if not self._bounded or id(var) in self._users or not var.is_continuous() or (low, high) == (0, 1):
             return low, high, False
         role = role_of(var)
-        score = role is None or (role.sample is not None and low < 0)
+        # An error that costs nothing may be as large as one likes, at any cost of the tree.
+        score = role is None or (role.sample is not None and (low < 0 or id(var) not in self._priced))
         if score or not self._known:
             return (low if low >= 0 else -math.inf), math.inf, True
         return low * self._growth, high * self._growth, True

@@ -20,7 +20,7 @@ from ..options import SolveOptions
 from ..result import Progress, Result, TracePoint
 from .dispatch import solve_with
 from .engine import require_options
-from .outcome import unmodelled
+from .outcome import NOT_CALLED, unmodelled
 from .telling import Telling
 
 START_SECONDS = 1.0
@@ -165,7 +165,19 @@ class Fit:
             KeyboardInterrupt
         ):  # before anything was solved: from then on Ctrl-C is caught where it is solved
             return self._without_model(self._known(), "interrupted", CAUGHT)
+        if result.solver_version == NOT_CALLED and result.stop == "time_limit":
+            return self._searched_instead(result, model.info)
         return replace(result, stop="interrupted" if self._cut_short(result) else result.stop)
+
+    def _searched_instead(self, result: Result, info: ModelInfo) -> Result:
+        """What the heuristics find in the time that is left where a built model was not handed over, if that is better."""
+        if self.interrupted or self.options.clock.left() < SHORTEST_FOR_START:
+            return result
+        self._load_libraries()
+        stop = "interrupted" if self._heuristics(model_wanted=False) == "interrupted" else "time_limit"
+        if self.best is None or self._cost(self.best) >= result.objective:
+            return replace(result, stop=stop, seconds=self.options.clock.seconds())
+        return self._without_model(self._known(), stop, result.notes[0], info, self.options.gap)
 
     def _cut_short(self, result: Result) -> bool:
         return self.interrupted and result.status != "optimal"
@@ -341,16 +353,24 @@ class Fit:
     def _cost(self, tree: Tree) -> float:
         return cost_of(self.form, self.data, self.params, tree)
 
-    def _without_model(self, tree: Tree | None, stop: str, note: str) -> Result:
+    def _without_model(
+        self,
+        tree: Tree | None,
+        stop: str,
+        note: str,
+        info: ModelInfo | None = None,
+        gap: float | None = None,
+    ) -> Result:
         return unmodelled(
             self.form,
-            ModelInfo(self.form.name, self.params, self.data),
+            info or ModelInfo(self.form.name, self.params, self.data),
             tree,
             stop=stop,
             seconds=self.options.clock.seconds(),
             solver=self.options.solver,
             note=note,
             trace=self.trace,
+            asked_gap=gap,
         )
 
 

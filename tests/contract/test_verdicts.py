@@ -70,9 +70,11 @@ def test_a_term_without_end_is_unbounded(entry: Entry, formulation: str) -> None
     result = solve(entry, model, time_limit=4)
     assert result.status in ("feasible", "fallback", "no_tree")
     assert result.bound == -math.inf
-    # SHOT goes on along the ray for as long as it may.
-    assert result.stop == "unbounded" or (result.stop == "time_limit" and result.seconds > 3.9)
-    assert result.stop == "time_limit" or any("'objective'" in note for note in result.notes)
+    if entry.spec.claim == "global" or result.stop == "unbounded":
+        assert result.stop == "unbounded"
+        assert any("'objective'" in note for note in result.notes)
+    else:  # seen to go on along the ray for as long as it may, or to stop at a point of it
+        assert result.stop in ("time_limit", "numeric")
 
 
 @ON_ENGINES

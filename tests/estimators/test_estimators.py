@@ -47,6 +47,9 @@ CHECKED = [
     OCTHClassifier(**SHORTEST),
     RESVMClassifier(**SHORTEST),
     OCTSVMClassifier(max_depth=1, **SHORTEST),
+    RESVMClassifier(kernel="rbf", **SHORTEST),
+    OCTSVMClassifier(max_depth=1, kernel="poly", coef0=1.0, **SHORTEST),
+    RESVMClassifier(multi_class="ovr", **SHORTEST),
     MOCTSVMClassifier(**SHORTEST),
 ]
 
@@ -103,7 +106,7 @@ def test_every_parameter_of_the_model_is_there_with_its_default(cls: Any) -> Non
     names = {"depth": "max_depth", "n_min": "min_samples_leaf"}
     wanted = {names.get(k, k): f.default for k, f in formulation(cls.formulation).Params.model_fields.items()}
     params = {p.name: p for p in list(inspect.signature(cls).parameters.values())}
-    assert set(params) == set(wanted) | OWN
+    assert set(params) == set(wanted) | OWN | ({"multi_class"} if cls in MARGIN else set())
     assert all(p.kind is inspect.Parameter.KEYWORD_ONLY for p in params.values())
     for name, default in wanted.items():
         if name != "mu_svm":  # None there, as the printed rows tell whether it was given
@@ -133,6 +136,8 @@ def test_the_models_get_the_parameters(cls: Any) -> None:
     }
     if cls is OCTHClassifier:
         own["mu"] = 0.02
+    if cls is MOCTSVMClassifier:
+        own = {"variant": "levels", "c1": 0.7, "c2": 0.9, "c3": 0.4, "mu_svm": 0.01, "norm": "l1"}
     if cls in MARGIN:
         own = {"variant": "paper", "c1": 0.7, "c2": 0.9, "norm": "l1", "big_m": 500.0}
     if cls is OCTSVMClassifier:
@@ -150,7 +155,7 @@ def test_a_fit_is_that_of_octsvm_fit(cls: Any) -> None:
     X, y = table(30)
     model = small(cls, **SHORT).fit(X, y)
     depth = {} if cls is RESVMClassifier else {"depth": model.max_depth}
-    result = octsvm.fit(cls.formulation, X, y, **depth, **SHORT)
+    result = octsvm.fit(cls.formulation, X, y, **depth, **SHORT, solver=model.solver)
     assert model.tree_.to_json() == result.tree.to_json()  # type: ignore[union-attr]
     assert (model.bound_, model.gap_) == (result.bound, result.gap)
     assert model.result_.tree is model.tree_
@@ -212,7 +217,7 @@ def test_importing_octsvm_stays_light() -> None:
 def test_labels_of_any_kind_come_back(cls: Any, labels: tuple[Any, Any]) -> None:
     X, words = table()
     y = np.asarray(labels)[(words == "blue").astype(int)]
-    model = small(cls, alpha=0.5) if cls in LEAFY else small(cls, c1=10, c2=12)
+    model = small(cls, **({"alpha": 0.5} if cls in (OCTClassifier, OCTHClassifier) else {"c1": 10, "c2": 12}))
     model.fit(X.tolist(), y.tolist())
     assert model.classes_.tolist() == list(labels)
     assert model.tree_.classes == labels
@@ -624,3 +629,54 @@ def test_more_classes_through_scikit_learn(cls: Any, wrap: Any) -> None:
     assert len(model.estimators_) == 3
     assert set(model.predict(X)) == set(iris.target_names)
     assert model.score(X, y) > (0.9 if wrap is OneVsOneClassifier else 0.6)
+
+
+@pytest.mark.parametrize(("kind", "wrap"), [("ovr", OneVsRestClassifier), ("ovo", OneVsOneClassifier)])
+@pytest.mark.parametrize("cls", MARGIN)
+@pytest.mark.parametrize("kernel", [None, "rbf"])
+def test_many_classes_are_decided_as_scikit_learn_does(cls: Any, kind: str, wrap: Any, kernel: Any) -> None:
+    iris = load_iris()
+    X, y = iris.data[::5], iris.target_names[iris.target[::5]]
+    machine = small(cls, c1=10, c2=20, kernel=kernel, time_limit=300, work_limit={"nodes": 1, "rounds": 1})
+    ours, theirs = clone(machine).set_params(multi_class=kind).fit(X, y), wrap(machine).fit(X, y)
+    assert len(ours.estimators_) == 3
+    assert ours.predict(iris.data).tolist() == theirs.predict(iris.data).tolist()
+    score = theirs.decision_function(iris.data)
+    np.testing.assert_allclose(ours.decision_function(iris.data), score, atol=1e-12)
+    shares = ours.predict_proba(iris.data)
+    assert shares.argmax(axis=1).tolist() == ours.decision_function(iris.data).argmax(axis=1).tolist()
+    np.testing.assert_allclose(shares.sum(axis=1), 1.0)
+
+
+def test_many_classes_know_weights_and_names() -> None:
+    iris = load_iris(as_frame=True)
+    X, y = iris.data[::5], iris.target[::5]
+    machine = small(RESVMClassifier, multi_class="ovo", c1=10, c2=20, work_limit={"nodes": 1, "rounds": 1})
+    weights = np.where(np.arange(len(y)) % 3 == 0, 2.0, 1.0)
+    once = clone(machine).fit(X, y, sample_weight=weights)
+    more = np.repeat(np.arange(len(y)), weights.astype(int))
+    twice = clone(machine).fit(X.iloc[more], y.iloc[more])
+    assert (once.decision_function(X) == twice.decision_function(X)).all()
+    assert once.estimators_[0].tree_.feature_names == tuple(X.columns)
+    heavy = clone(machine).set_params(class_weight={0: 1.0, 1: 1.0, 2: 3.0}).fit(X, y)
+    by_hand = clone(machine).fit(X, y, sample_weight=np.where(y == 2, 3.0, 1.0))
+    assert (heavy.decision_function(X) == by_hand.decision_function(X)).all()
+    assert [one.time_limit for one in once.estimators_] == [10.0] * 3
+    assert not [name for name in vars(once) if name in ("tree_", "result_")]
+
+
+def test_what_many_trees_do_not_have() -> None:
+    iris = load_iris()
+    X, y = iris.data[::10], iris.target[::10]
+    machine = small(OCTSVMClassifier, multi_class="ovr", work_limit={"nodes": 1, "rounds": 1}).fit(X, y)
+    for ask in (machine.apply, machine.decision_path, lambda _: machine.to_json()):
+        with pytest.raises(octsvm.InvalidData, match=r"no single tree.*3 classifiers in estimators_"):
+            ask(X)
+    with pytest.raises(octsvm.InvalidParameter, match="3 trees"):
+        octsvm.export_text(machine)
+    assert pickle.loads(pickle.dumps(machine)).predict(X).tolist() == machine.predict(X).tolist()
+    machine.fit(X[y < 2], y[y < 2])  # two classes are one tree again
+    assert not hasattr(machine, "estimators_")
+    assert set(machine.apply(X)) <= {1, 2, 3}
+    with pytest.raises(octsvm.InvalidParameter, match="'ovr'"):
+        machine.set_params(multi_class="crammer_singer").fit(X, y)

@@ -135,14 +135,15 @@ def test_where_labels_are_dear_it_is_the_svc_of_that_kernel(seed: int) -> None:
         {"kernel": "linear"},
     ][seed % 5]
     theirs, machine = svc(MinMaxScaler().fit_transform(X), y, C, **kernel)
-    ours = octsvm.fit("re_svm", 10 * X - 3, y, c1=C, c2=1e3 * C, gap=1e-8, **kernel)
+    ours = octsvm.fit("re_svm", 10 * X - 3, y, c1=C, c2=1e3 * C, gap=1e-8, solver="highs", **kernel)
     assert ours.objective == pytest.approx(theirs, rel=1e-6)
     if seed % 5 != 4:
         assert ours.tree.kernel.gamma == pytest.approx(machine._gamma, rel=1e-9)
 
 
+@pytest.mark.parametrize("solver", ["highs", "branch_and_reduce"])
 @pytest.mark.parametrize("seed", range(5))
-def test_it_is_the_best_svc_over_all_choices_of_labels(seed: int) -> None:
+def test_it_is_the_best_svc_over_all_choices_of_labels(seed: int, solver: str) -> None:
     X, y = table(seed, n=6)
     S = MinMaxScaler().fit_transform(X)
     weights = np.random.default_rng(seed).choice([0.5, 1.0, 2.0], size=6)
@@ -155,8 +156,10 @@ def test_it_is_the_best_svc_over_all_choices_of_labels(seed: int) -> None:
         best = min(
             best, given_up + (0.0 if alone else svc(S, labels, c1, weights, kernel="rbf", gamma=2.0)[0])
         )
-    ours = octsvm.fit("re_svm", X, y, c1=c1, c2=c2, weights=weights, kernel="rbf", gamma=2.0, gap=1e-8)
+    more: dict[str, Any] = {"weights": weights, "kernel": "rbf", "gamma": 2.0, "solver": solver}
+    ours = octsvm.fit("re_svm", X, y, c1=c1, c2=c2, gap=1e-5, **more)
     assert ours.status == "optimal"
+    assert ours.bound <= best * (1 + 1e-6)
     assert ours.objective == pytest.approx(best, rel=1e-5)
 
 
@@ -209,6 +212,17 @@ def test_the_rows_have_the_kernel_as_their_products(gamma: float, degree: int) -
         assert F.shape[1] <= 4 if degree == 1 else 20
     # Nothing about a row depends on the rows that it comes with.
     assert np.array_equal(np.vstack([found.transform(x[None]) for x in X]), F)
+
+
+def test_large_tables_are_mapped_or_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    X = np.random.default_rng(0).random((5000, 2))
+    y = np.arange(5000) % 2
+    form = formulation("re_svm")
+    rows = prepare(form, X, y, params=form.Params.make("re_svm", kernel="poly", coef0=1.0))
+    assert rows.X.shape == (5000, 10)
+    monkeypatch.setattr(kernels, "MOST", 5000 * 50)
+    with pytest.raises(octsvm.InvalidData, match="more than 50 coordinates for the 5000 rows"):
+        prepare(form, X, y, params=form.Params.make("re_svm", kernel="rbf", gamma=50.0))
 
 
 def test_how_much_the_tolerance_costs() -> None:

@@ -109,7 +109,7 @@ def test_neighbourhoods_of_the_model_make_no_tree_worse() -> None:
     )
     assert result.status == "feasible"
     assert result.rounds > 0
-    assert result.objective <= start.objective + 1e-9
+    assert result.objective <= start.objective * (1 + 1e-9)  # rounding: the same tree, embedded anew
 
 
 def test_a_path_over_a_grid() -> None:

@@ -144,6 +144,23 @@ def test_a_large_model_is_not_handed_over_late(
     assert result.objective == pytest.approx(octsvm.evaluate(name, result.tree, X, y).objective)
 
 
+@pytest.mark.parametrize("strategy", ["balanced", "exact"])
+@pytest.mark.parametrize("name", ["oct", "octsvm"])
+def test_the_heuristics_get_the_time_that_a_model_which_is_not_handed_over_leaves(
+    name: str, strategy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, y = table(60, 3)
+    monkeypatch.setattr(steps_ahead, "MANY_VARIABLES", 10)
+    monkeypatch.setattr(dispatch, "COMPILING", 1e9)
+    result = held(name, X, y, 2.0, depth=2, strategy=strategy)
+    assert "no time to hand the model over" in result.notes[0]
+    assert result.tree.splits.any()
+    assert name == "oct" or result.seconds > 1.5  # OCT's heuristic comes to an end
+    # The bounds that OCT finds in building may prove the tree.
+    assert (result.status, result.stop) in (("feasible", "time_limit"), ("optimal", "optimal"))
+    assert result.status == "feasible" or result.bound == pytest.approx(result.objective, rel=1e-3)
+
+
 def own_part(model: Any, kind: str) -> None:
     """A row of the user's own on the variables of the root; "impossible" admits no tree, "priced" has a variable in it."""
     first = [v for v in model.component_data_objects(pyo.Var) if v.is_binary()][:6]

@@ -119,6 +119,17 @@ def test_a_credit_for_errors_where_the_known_tree_costs_nothing(engine: str) -> 
 
 
 @ON_ENGINES
+def test_a_credit_for_an_error_that_costs_nothing_is_not_bounded_by_the_own_cost(engine: str) -> None:
+    results = []
+    for bound in (None, 300.0):
+        model = re_svm(weights=[1.0, 1.0, 1.0, 0.0], upper_bound=bound)
+        model.objective.set_value(model.cost - 0.2 * model.hinge.e[3, 1])
+        results.append(octsvm.solve(model, solver=engine))
+    assert results[0].status != "optimal"
+    assert results[0].bound <= results[1].objective
+
+
+@ON_ENGINES
 def test_an_untouched_objective_is_never_bounded_below_zero(engine: str) -> None:
     model = re_svm()
     model.row = pyo.Constraint(expr=model.split.omega[1, 0] <= 1)
