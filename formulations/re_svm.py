@@ -261,7 +261,7 @@ class RESVM(Formulation):
     two_classes_only = True
     uses_scaling = True
     variants = ("compact", "paper")
-    heuristic = "octsvm.heuristics.margin_tree:single_candidates"
+    heuristic = "octsvm.heuristics.label_search:candidates"
     libraries = ("sklearn.svm", "clarabel", "daqp", "octsvm.heuristics.linear_svm:binding")
     grid = "octsvm.parameter_grid:margin_path"
     proved_rows = PROVED_ROWS

@@ -24,6 +24,7 @@ import octsvm
 from octsvm import solvers
 from octsvm.backends.matrix_program import Limits
 from octsvm.bridges import leading_to
+from octsvm.options import Clock
 from octsvm.problem_class import classify
 from octsvm.solving.compile import compile_program
 from octsvm.solving.engine import Engine
@@ -123,7 +124,7 @@ def raw(spec: solvers.SolverSpec, model: pyo.ConcreteModel, size: float, options
     if bridge is not None:
         bridge.undo()
     engine = Engine(spec, program, bridge, native=True)
-    engine.write_file(model, problem, size)
+    engine.write_file(model, problem, size, Clock())
     try:
         return engine.solve(Limits(30, 1e-4, None, 1, 0, 1e-6, size, options=options))
     finally:

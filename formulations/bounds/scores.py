@@ -104,6 +104,13 @@ class ScoreCosts:
             return 0.0  # nothing costs anything: any will do
         return 1 - self.c2 / self.c1 if self.c2 >= 2 * self.c1 else -self.c2 / (2 * self.c1)
 
+    @cached_property
+    def places(self) -> tuple[IntArray, FloatArray]:
+        """Where labels are given up: groups, and the score of each at which its samples of one class change over."""
+        sides = ((self.plus, self.switch), (self.minus, -self.switch))
+        group = np.concatenate([np.flatnonzero(weight > 0) for weight, _ in sides])
+        return group, np.concatenate([np.full(int((weight > 0).sum()), at) for weight, at in sides])
+
     def of_score(self, s: FloatArray) -> FloatArray:
         """F at scores ``s (..., G)``."""
         c1, c2 = self.c1, self.c2

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import queue
-import sys
 import threading
 import time
 from dataclasses import replace
@@ -21,6 +20,7 @@ import numpy as np
 from ..errors import EngineFailed, LicenseTooSmall, OctsvmError, UnsupportedProblem
 from ..solvers import Option, SolverSpec
 from .engine_log import EngineLog
+from .interpreter import require_interpreter
 from .matrix_program import SEEDS, Array, Limits, LinearProgram, Outcome, QuadraticForm, Request, Watch
 from .own_options import not_taken, own_options
 from .protocol import Answer, Job, read_message, write_message
@@ -101,10 +101,11 @@ class _Worker:
         self.messages: queue.Queue[tuple[Any, ...]] = queue.Queue()
         home = str(Path(__file__).resolve().parents[2])
         path = os.pathsep.join(p for p in (home, os.environ.get("PYTHONPATH", "")) if p)
+        python = require_interpreter(spec.title)
         try:
             supervisor.make_folder()
             self._process = supervisor.start(
-                [sys.executable, "-m", f"{__package__}.worker", spec.adapter, str(os.getpid())],
+                [python, "-m", f"{__package__}.worker", spec.adapter, str(os.getpid())],
                 environment({"PYTHONPATH": path, "PYTHONWARNINGS": "ignore"}),
                 output=self._read,
                 errors=log.drain,

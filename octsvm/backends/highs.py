@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import os
 import queue
 import threading
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -39,14 +41,50 @@ for _name, _stop in (("kMemoryLimit", "memory_limit"), ("kObjectiveBound", "obje
     if hasattr(highspy.HighsModelStatus, _name):
         _STOPS[getattr(highspy.HighsModelStatus, _name)] = _stop
 
-_left_behind: list[threading.Event] = []  # solves that did not stop when told to
+LAST_SECONDS = 30.0  # at most so long the end of the interpreter waits for the engine
+_runs: set[_Run] = set()
+_gate = threading.Lock()
+_ending = threading.Event()
+
+
+class _Run:
+    """One call into the engine's code. The interpreter waits for its end: a thread that comes back later aborts the process."""
+
+    def __init__(self) -> None:
+        self.stop = self.left_behind = False
+        self._over = threading.Event()
+        self._for_main = threading.current_thread() is threading.main_thread()
+
+    def __enter__(self) -> _Run:
+        with _gate:
+            if _ending.is_set() and not self._for_main:
+                raise SystemExit  # of a thread: it ends without a word
+            _runs.add(self)
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        _runs.discard(self)
+        self._over.set()
+
+    def wait(self, seconds: float) -> None:
+        """Wait for its end."""
+        self._over.wait(seconds)
 
 
 @atexit.register
-def _wait_for_left_behind() -> None:
-    # A solver thread that still runs when the process ends would abort it.
-    for done in _left_behind:
-        done.wait(30)
+def _end_all() -> None:
+    with _gate:
+        _ending.set()
+        left = list(_runs)
+    for run in left:
+        run.stop = True
+    until = time.monotonic() + LAST_SECONDS
+    for run in left:
+        run.wait(max(0.0, until - time.monotonic()))
+
+
+if hasattr(os, "register_at_fork"):  # the threads that run the engine are not in the child
+    os.register_at_fork(after_in_child=_runs.clear)
 
 
 class _Silent(highspy.Highs):
@@ -118,6 +156,7 @@ class _Progress:
 
     def __init__(self, request: Request, supervisor: Supervisor) -> None:
         self._request, self._supervisor = request, supervisor
+        self.run = _Run()
         self._news = queue.SimpleQueue[tuple[float, int, Array | None]]()
         self.best: Array | None = None
         self.bound, self.nodes = -np.inf, 0
@@ -157,7 +196,7 @@ class _Progress:
         self._on_bound(event, self.best)
 
     def _on_interrupt_check(self, event: Any) -> None:
-        if self._supervisor.stopping:
+        if self._supervisor.stopping or self.run.stop:
             event.interrupt()
 
 
@@ -168,14 +207,15 @@ def _run(h: Any, progress: _Progress, supervisor: Supervisor) -> bool:
     ------
     EngineFailed
     """
-    if all(done.is_set() for done in _left_behind):
+    if not any(run.left_behind for run in list(_runs)):
         highspy.Highs.resetGlobalScheduler(True)  # otherwise a second thread count is refused
     failure: list[BaseException] = []
     done = threading.Event()
 
     def work() -> None:
         try:
-            h.run()
+            with progress.run:
+                h.run()
         except BaseException as error:
             failure.append(error)
         finally:
@@ -190,11 +230,12 @@ def _run(h: Any, progress: _Progress, supervisor: Supervisor) -> bool:
 
     threading.Thread(target=work, daemon=True).start()
     ended = supervisor.wait(finished)
-    if not ended:
-        _left_behind.append(done)
+    progress.run.left_behind = not ended
     if supervisor.error is not None:
         raise supervisor.error
     if ended and failure:
+        if isinstance(failure[0], SystemExit):
+            raise failure[0]
         raise EngineFailed(f"HiGHS broke down: {failure[0]}") from None
     return ended
 
@@ -317,7 +358,8 @@ class FixedProgram:
     def solve(self, seconds: float) -> tuple[str, Array | None, float]:
         """Stop, point and objective."""
         _set(self._h, self._spec.native("time_limit"), float(max(0.0, seconds)) + self._h.getRunTime())
-        self._h.run()
+        with _Run():
+            self._h.run()
         stop = _STOPS.get(self._h.getModelStatus(), "error")
         if stop != "optimal":
             return stop, None, np.inf

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import secrets
 import shutil
 import subprocess
 import tempfile
@@ -16,7 +18,13 @@ LAST_SECONDS = 5.0
 
 
 class Scratch:
-    """A folder of its own; where there is a shell, it goes even if this process is killed.
+    """A folder of its own; where there is a shell, it goes even if this process is killed. As a context it yields its path.
+
+    Parameters
+    ----------
+    beside : Path, optional
+        A file that what is in the folder will replace: the folder is made in the same place, hidden. Otherwise it is
+        made where temporary files belong.
 
     Attributes
     ----------
@@ -28,18 +36,33 @@ class Scratch:
         It cannot be made.
     """
 
-    def __init__(self) -> None:
-        self.path = Path(tempfile.mkdtemp(prefix="octsvm-"))
+    def __init__(self, beside: Path | None = None) -> None:
+        folder, start = (
+            (tempfile.gettempdir(), "octsvm-") if beside is None else (beside.parent, f".{beside.name[:40]}.")
+        )
+        self.path = Path(os.path.abspath(folder), start + secrets.token_hex(8))
         self._keeper: subprocess.Popen[bytes] | None = None
         with contextlib.suppress(OSError):
             self._keeper = subprocess.Popen(
-                [_SHELL, "-c", _KEEPER, "octsvm", str(self.path.resolve())],
+                [_SHELL, "-c", _KEEPER, "octsvm", str(self.path)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 cwd="/",
                 start_new_session=True,
             )
+        # After its keeper: a signal between the two would leave the folder. Its name is known to nobody.
+        try:
+            self.path.mkdir(0o700)
+        except BaseException:
+            self.remove()
+            raise
+
+    def __enter__(self) -> Path:
+        return self.path
+
+    def __exit__(self, *failure: object) -> None:
+        self.remove()
 
     def remove(self) -> None:
         """Remove the folder with all that is in it."""

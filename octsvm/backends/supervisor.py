@@ -20,6 +20,7 @@ from typing import IO
 import numpy as np
 
 from . import launcher
+from .interpreter import found_interpreter
 from .matrix_program import Array, Watch
 from .scratch import Scratch
 
@@ -266,9 +267,10 @@ def environment(more: Mapping[str, str]) -> dict[str, str]:
 
 def bound_to_this_process(argv: Sequence[str]) -> list[str]:
     """What to start so that ``argv`` is killed when this process dies, where the system can do so (Linux)."""
-    if sys.platform != "linux":
+    python = found_interpreter()
+    if sys.platform != "linux" or python is None:
         return list(argv)
-    return [sys.executable, "-I", "-S", launcher.__file__, str(os.getpid()), *argv]
+    return [python, "-I", "-S", launcher.__file__, str(os.getpid()), *argv]
 
 
 def death(code: int | None) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tempfile
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -13,6 +12,7 @@ import pyomo.environ as pyo
 from pyomo.core.expr.visitor import identify_variables
 
 from ..backends import solution_formats
+from ..backends.scratch import Scratch
 from ..backends.solution_formats import SolutionFile
 from ..errors import CertificateMismatch, InvalidParameter, InvalidSolutionFile, OctsvmError
 from ..formulations.base import FEASIBILITY, Formulation, ModelInfo
@@ -265,11 +265,11 @@ def _without_column_map(
     )
     fitting: list[tuple[str, dict[str, float], int]] = []
     reasons: dict[bool, str] = {}
-    with tempfile.TemporaryDirectory() as folder:
+    with Scratch() as folder:
         for compact in (False, True) if found.ordered is None else (True,):
             for ending in endings:
                 try:
-                    columns = write.columns_of(model, Path(folder) / f"model{ending}", compact)
+                    columns = write.columns_of(model, folder / f"model{ending}", compact)
                 except OctsvmError:
                     continue  # a format that cannot carry the model was not solved
                 try:

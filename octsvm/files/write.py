@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import tempfile
 from pathlib import Path
 from typing import Any
 
 import pyomo.environ as pyo
 from pyomo.repn.plugins.nl_writer import NLWriter
 
+from ..backends.scratch import Scratch
 from ..errors import InvalidParameter, UnsupportedProblem
 from ..formulations.base import ModelInfo
-from ..formulations.replace_file import destination, folder_beside, move, writing
+from ..formulations.replace_file import destination, move, stat_of, writing
 from ..problem_class import require_plain
 from . import column_map
 from .labels import Names
@@ -53,7 +53,7 @@ def companions(path: Path) -> list[Path]:
 def files_of(path: Path) -> list[Path]:
     """What :func:`write` left at ``path``: the model file, then names and column map, as far as they were wanted."""
     beside = [*companions(path), column_map.beside(path)]
-    return [path, *(p for p in beside if p.is_file())]
+    return [path, *(p for p in beside if os.path.isfile(p))]
 
 
 def columns_of(model: pyo.ConcreteModel, part: Path, compact: bool) -> Columns:
@@ -194,19 +194,23 @@ def write(model: pyo.ConcreteModel, path: str | Path, compact: bool = False, *, 
     format_of(target)
     require_plain(model)
     real = destination(target)
+    names, beside = companions(real.with_suffix(target.suffix)), column_map.beside(real)
+    for final in [*([] if compact else names), *([beside] if sidecar else [])]:
+        with writing(final):  # with what is added to it a name may be too long
+            stat_of(final)
     with writing(target):
         if real.exists() and not real.is_file():  # a device is written to, never replaced
-            with tempfile.TemporaryDirectory() as folder:
-                part = Path(folder) / f"model{target.suffix.lower()}"
+            with Scratch() as folder:
+                part = folder / f"model{target.suffix.lower()}"
                 columns_of(model, part, compact)
                 with part.open("rb") as written, real.open("wb") as out:
                     shutil.copyfileobj(written, out)
             return target
-        with folder_beside(real) as beside:
-            part = beside / f"model{target.suffix.lower()}"
+        with Scratch(beside=real) as folder:
+            part = folder / f"model{target.suffix.lower()}"
             columns = columns_of(model, part, compact)
+            finished = [real, *names, beside]
             parts = [part, *companions(part), column_map.beside(part)]
-            finished = [real, *companions(real.with_suffix(target.suffix)), column_map.beside(real)]
             if sidecar:
                 info = getattr(model, "info", None)
                 known = info if isinstance(info, ModelInfo) else None
@@ -218,6 +222,6 @@ def write(model: pyo.ConcreteModel, path: str | Path, compact: bool = False, *, 
             for one, final in reversed(list(zip(parts, finished, strict=False))):
                 if one.exists():
                     move(one, Path(os.path.realpath(final)))
-                else:
-                    final.unlink(missing_ok=True)
+                elif os.path.lexists(final):
+                    final.unlink()
     return target

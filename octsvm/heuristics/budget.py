@@ -54,6 +54,10 @@ class Budget:
         """True once no time is left, whatever is left of the steps: what is cut short by it repeats under a step limit."""
         return self._clock.late()
 
+    def left(self) -> float:
+        """Seconds that are left."""
+        return self._clock.left()
+
     def stop(self) -> None:
         """End the budget, whatever is left."""
         self.ended_by = self.ended_by or "interrupted"

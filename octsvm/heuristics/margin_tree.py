@@ -568,4 +568,4 @@ def _large_run(data: Data, params: Any, budget: Budget, seed: int) -> Iterator[H
                 yield builder.best
 
 
-tree_candidates = single_candidates = candidates
+tree_candidates = candidates

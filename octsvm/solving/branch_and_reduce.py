@@ -1,7 +1,7 @@
 """Branch and reduce over scores: RE-SVM solved to proof without binaries and without big-M.
 
 A node is an interval for every score. Its bound is that of the relaxation on them
-(:mod:`octsvm.solving.score_relaxation`), and whatever that bound leaves of the intervals under the incumbent's cost is
+(:mod:`octsvm.heuristics.score_relaxation`), and whatever that bound leaves of the intervals under the incumbent's cost is
 all that is kept (reduction): by the multipliers of every relaxation that is solved, by trying both sides of a place where
 a label is given up, and by moving an end of an interval inwards for as long as no tree of that cost has its score there.
 Where a sample's label is not settled, the node is branched at that place; with all of them settled its relaxation is exact.
@@ -22,7 +22,7 @@ import numpy as np
 
 from ..formulations.base import FloatArray
 from ..formulations.bounds.scores import Envelope, ScoreCosts
-from .score_relaxation import Relaxed, ScoreRelaxation
+from ..heuristics.score_relaxation import Plane, Relaxed, ScoreRelaxation
 
 WORTH = 0.02  # of the widths of unsettled intervals: a round of reduction that takes less is the last one
 ROUNDS = 20  # of reduction, at most
@@ -62,14 +62,6 @@ class Intervals(NamedTuple):
         low = self.low.copy()
         low[g] = max(low[g], place)
         return Intervals(low, self.high)
-
-
-class Plane(NamedTuple):
-    """A hyperplane on centred rows, and what it costs."""
-
-    cost: float
-    omega: FloatArray
-    omega0: float
 
 
 class Place(NamedTuple):
@@ -135,9 +127,7 @@ class Reduction:
         self.costs, self.incumbent, self.gap, self.stop = costs, incumbent, gap, stop
         self.improve = improve
         self.relaxation = ScoreRelaxation(costs, seconds_left, incumbent.cost)
-        places = [(costs.plus, costs.switch), (costs.minus, -costs.switch)]
-        self._group = np.concatenate([np.flatnonzero(weight > 0) for weight, _ in places])
-        self._at = np.concatenate([np.full(int((weight > 0).sum()), at) for weight, at in places])
+        self._group, self._at = costs.places
 
     @property
     def cutoff(self) -> float:

@@ -58,6 +58,7 @@ from .steps_ahead import (
 from .telling import CalledOff, Telling
 
 SMALL_TABLE = 24  # rows, up to which proofs are likely and rounds short
+REDUCED_COST = 1e-7  # dual tolerance, in an engine's units of cost, as solvers.yaml sets it
 SLACK_WARNING = 0.01  # of M times the integrality tolerance, in units of the margin
 POLISH_SECONDS = 1.0  # that a tree made of an answer which does not hold gets at least
 
@@ -548,7 +549,8 @@ class _Call:
 
     def _limit_bound(self, outcome: Outcome, attempt: _Attempt, form: Formulation, info: ModelInfo) -> None:
         note = rebuild_note(form, info, self.terms)
-        outcome.limit_bound(checks.is_own(self.model), note, self.terms, self._bent(attempt, info))
+        unseen = REDUCED_COST / attempt.program.cost_scale(attempt.rounds.size)
+        outcome.limit_bound(checks.is_own(self.model), note, self.terms, self._bent(attempt, info), unseen)
         if outcome.stop == "inf_or_unbd":
             outcome.stop = "unbounded" if outcome.best is not None else without_optimum(attempt.program)
         if outcome.stop in ("unbounded", "inf_or_unbd"):

@@ -26,6 +26,7 @@ TIE = 1e-9  # relative: a tree has to be that much cheaper to take the place of 
 REFUTED = 1e-6  # relative: a bound that lies farther above a checked tree is wrong
 NOT_CALLED = "not called"  # in place of a solver's version
 BENT = 0.5  # of M times the integrality tolerance, in units of the margin: from here on nothing is proved
+UNSEEN = 0.01  # of an objective: an engine that cannot tell so much apart proves nothing of it
 
 
 class Candidate(NamedTuple):
@@ -165,17 +166,31 @@ class Outcome:
     notes: list[str] = field(default_factory=list)
     how: Mapping[str, Any] = field(default_factory=dict)
 
-    def limit_bound(self, own: bool, rebuild: str, terms: Least = NOTHING, slack: float = 0.0) -> None:
+    def limit_bound(
+        self,
+        own: bool,
+        rebuild: str,
+        terms: Least = NOTHING,
+        slack: float = 0.0,
+        unseen: float = 0.0,
+    ) -> None:
         """Take from the bound what this model, as it is built and priced, does not support; a note says why.
 
         ``own`` says whether the model is as it was built, ``rebuild`` what to do where big-M excludes trees, ``terms``
-        what the user's terms come to at least, ``slack`` how far integrality can be bent, in units of the margin.
+        what the user's terms come to at least, ``slack`` how far integrality can be bent, in units of the margin, and
+        ``unseen`` which differences of objectives are within the engine's tolerances.
         """
         assert self.info is not None
         objective = math.inf if self.best is None else self.best.objective
         if slack >= BENT:
             self.bound = -math.inf
             self.stop = "numeric" if self.stop in ("optimal", "infeasible") else self.stop
+        if self.best is not None and unseen > UNSEEN * abs(objective) and self.bound > terms.floor():
+            self.bound = -math.inf
+            self.notes.append(
+                f"this tree costs {objective:.3g}, and costs of others are so large that the engine tells nothing below "
+                f"{unseen:.2g} apart: its bound is dropped; weights or prices of more equal sizes can be solved"
+            )
         if own:
             self.bound = max(self.bound, self.info.least)  # the engine may not have come that far
         self.bound = max(self.bound, terms.floor())

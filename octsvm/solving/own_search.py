@@ -20,7 +20,9 @@ from ..errors import TreeNotAdmitted
 from ..formulations.base import Formulation
 from ..formulations.bounds.scores import ScoreProblem
 from ..formulations.trees import MarginTree
-from .branch_and_reduce import BranchAndReduce, Intervals, Plane, Reduction
+from ..heuristics.label_search import LabelSearch
+from ..heuristics.score_relaxation import Plane
+from .branch_and_reduce import BranchAndReduce, Intervals, Reduction
 from .cutting_planes import CuttingPlaneLoop
 
 SHARE_OF_GAP = (
@@ -61,9 +63,14 @@ class OwnSearch:
         places = len(reduction.unsettled(Intervals(*self.problem[1:])))
         search = BranchAndReduce(reduction, Intervals(*self.problem[1:]), rounds.bound)
         steps, limit = search.run(), rounds.asked.limits.nodes
+        labels = LabelSearch(
+            self.problem.costs, reduction.incumbent, lambda: max(0.0, self._left()), rounds.asked.seed
+        )
         rounds.rounds = 1
         while True:
             ended = next(steps, search) is search
+            if search.nodes and not ended:
+                self._look_elsewhere(labels, reduction)
             self._keep(reduction.incumbent)
             rounds.nodes, rounds.bound = search.nodes, max(rounds.bound, search.bound)
             self._tell(at_once=ended or search.nodes <= 1)
@@ -79,6 +86,13 @@ class OwnSearch:
                 return "time_limit" if self._left() <= 0 and not search.closed else "optimal"
             if limit is not None and search.nodes >= limit:
                 return "optimal" if search.closed else "work_limit"
+
+    def _look_elsewhere(self, labels: LabelSearch, reduction: Reduction) -> None:
+        """A step of the local search over labels, in a tenth of the time of a node: what it finds cuts nodes off."""
+        if reduction.incumbent.cost < labels.best.cost:
+            labels.go_on_from(reduction.incumbent)
+        if labels.step():
+            reduction.incumbent = labels.best
 
     def _first(self, start: Array | None) -> Plane:
         """The hyperplane of the start, or the better constant one."""

@@ -17,8 +17,9 @@ from ..formulations.blocks.hinge import narrow_hinge
 from ..formulations.bounds.scores import ScoreProblem
 from ..formulations.registry import formulation
 from ..formulations.trees import Tree
+from ..heuristics.score_relaxation import Plane
 from . import certificate as checks
-from .branch_and_reduce import Intervals, Plane, Reduction
+from .branch_and_reduce import Intervals, Reduction
 
 SECONDS = 10.0
 

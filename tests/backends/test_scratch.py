@@ -69,6 +69,40 @@ def test_nothing_is_left_of_a_solve_that_a_signal_ends(
     assert wait_until_empty(tmp_path)
 
 
+WRITES = """
+import sys
+import numpy as np
+import octsvm
+rng = np.random.default_rng(0)
+model = octsvm.build("oct", rng.random((300, 8)), rng.integers(0, 2, 300), depth=3)
+print("ready", flush=True)
+octsvm.write(model, sys.argv[1])
+print("written", flush=True)
+"""
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL], ids=str)
+@pytest.mark.parametrize("ending", ["lp", "nl"])
+def test_nothing_is_left_of_a_model_file_whose_writing_a_signal_ends(
+    ending: str, how: signal.Signals, tmp_path: Path
+) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", WRITES, str(tmp_path / f"model.{ending}")], cwd=ROOT, stdout=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"ready\n"
+    until = time.monotonic() + SECONDS
+    while not any(tmp_path.iterdir()) and time.monotonic() < until:
+        time.sleep(0.001)
+    process.send_signal(how)
+    assert process.wait(SECONDS) == -how
+    assert process.stdout.read() == b""
+    process.stdout.close()
+    while any(tmp_path.iterdir()) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_folder_goes_at_once_and_leaves_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     scratch = Scratch()

@@ -36,6 +36,7 @@ from octsvm import solvers
 from octsvm.backends.child import settings
 from octsvm.backends.matrix_program import Limits
 from octsvm.bridges import leading_to
+from octsvm.options import Clock
 from octsvm.problem_class import classify
 from octsvm.solving import licences
 from octsvm.solving.certificate import broken_row
@@ -260,7 +261,7 @@ def engine_says(entry: Entry, spoil: bool, **more: Any) -> str:
     if spoil:
         start[program.integer] = 1 - start[program.integer]
     engine = Engine(entry.spec, program, bridge, octsvm.plan(model, entry.name).native)
-    engine.write_file(model, problem, 1.0)
+    engine.write_file(model, problem, 1.0, Clock())
     try:
         return engine.solve(Limits(20, 1e-4, None, 1, 0, 1e-6, 1.0), start).start
     finally:

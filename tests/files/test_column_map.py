@@ -221,3 +221,23 @@ def test_other_things_that_a_format_does_not_carry(ending: str, tmp_path: Path) 
         octsvm.write(model, path)
     assert list(tmp_path.iterdir()) == []
     assert octsvm.write(model, path, compact=True) == path
+
+
+@pytest.mark.skipif(os.name != "posix", reason="names of POSIX")
+@pytest.mark.parametrize("ending", ["lp", "nl", "mps"])
+@pytest.mark.parametrize("letters", [248, 250, 251, 255])
+def test_a_name_that_leaves_no_room_for_what_is_added(letters: int, ending: str, tmp_path: Path) -> None:
+    model = octsvm.build("oct", X, Y, depth=1)
+    path = tmp_path / f"{'x' * (letters - len(ending) - 1)}.{ending}"
+    if letters <= 250:
+        octsvm.write(model, path)
+        assert path.with_name(f"{path.name}.json") in export.files_of(path)
+        return
+    with pytest.raises(
+        octsvm.OutputNotWritable, match=r"x(\.\w+)?\.(json|row)' cannot be written: File name too long"
+    ):
+        octsvm.write(model, path)
+    assert list(tmp_path.iterdir()) == []
+    compact = ending == "nl"  # without files of names, which are called alike
+    octsvm.write(model, path, compact=compact, sidecar=False)
+    assert export.files_of(path) == [path]

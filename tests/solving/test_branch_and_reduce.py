@@ -11,8 +11,8 @@ import pytest
 
 from octsvm.formulations.blocks import big_m
 from octsvm.formulations.bounds.scores import ScoreCosts
-from octsvm.solving.branch_and_reduce import BranchAndReduce, Intervals, Plane, Reduction
-from octsvm.solving.score_relaxation import ScoreRelaxation
+from octsvm.heuristics.score_relaxation import Plane, ScoreRelaxation
+from octsvm.solving.branch_and_reduce import BranchAndReduce, Intervals, Reduction
 
 COSTS = ((1.0, 1.0), (10.0, 5.0), (1.0, 10.0), (100.0, 1.0), (0.1, 1.0), (2.0, 0.0), (3.0, 6.0), (1.0, 1.9))
 N_TINY = 240

@@ -19,18 +19,7 @@ CHUNK = 20
 ENGINES = [name for name in own_fuzz.ENGINES if solvers.installed(name) is not None]
 
 
-# Seed 155: weights of 1e12 and an optimum of 0.5. The objective is solved in units of the constant tree's cost, where a price
-# of 1 is below the engine's tolerances, and a wrong value is called optimal.
-KNOWN = pytest.mark.xfail(reason="an optimum far below the cost of the constant tree", strict=True)
-
-
-@pytest.mark.parametrize(
-    "first",
-    [
-        pytest.param(k, marks=KNOWN if k <= 155 < k + CHUNK else ())
-        for k in range(FIRST, FIRST + INSTANCES, CHUNK)
-    ],
-)
+@pytest.mark.parametrize("first", range(FIRST, FIRST + INSTANCES, CHUNK))
 def test_models_with_parts_of_ones_own(first: int) -> None:
     assert own_fuzz.run(range(first, first + CHUNK), ENGINES) == []
 

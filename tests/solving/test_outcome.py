@@ -127,3 +127,17 @@ def test_a_tie_stays_with_the_first_and_the_model_holds_the_best() -> None:
     assert contest.best.source == "start"
     assert contest.best.objective == pytest.approx(pyo.value(model.cost))
     assert np.array_equal(octsvm.extract(model).splits, best.splits)
+
+
+@pytest.mark.parametrize(("heavy", "proved"), [(1e4, True), (1e12, False)])
+def test_costs_below_an_engine_s_tolerances_are_not_called_optimal(heavy: float, proved: bool) -> None:
+    """The best tree costs 41; with heavy rows that is less than the engine tells apart."""
+    X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 1, 1, 0]
+    model = octsvm.build("oct", X, y, depth=2, alpha=0.5, weights=[heavy] * 4)
+    model.toll = pyo.Var(within=pyo.Binary)
+    model.paid = pyo.Constraint(expr=model.toll >= model.split.d[1])
+    model.objective.set_value(model.cost + 40 * model.toll)
+    result = octsvm.solve(model, solver="highs", time_limit=20)
+    assert (result.status == "optimal") == proved
+    assert result.objective == pytest.approx(41.0)
+    assert proved or (result.stop == "numeric" and any("apart" in note for note in result.notes))

@@ -30,6 +30,14 @@ UNBOUNDED = 1e30
 MOST_ITERATIONS = 20_000
 
 
+class Plane(NamedTuple):
+    """A hyperplane on centred rows, ω (p,) and ω_0, and what it costs."""
+
+    cost: float
+    omega: FloatArray
+    omega0: float
+
+
 class Relaxed(NamedTuple):
     """What the relaxation on intervals came to: multipliers (G,), the bound they prove, and a hyperplane."""
 

@@ -1,0 +1,136 @@
+"""Starts for RE-SVM: linear SVMs as for trees, then iterated local search over the labels that are given up.
+
+What a sample pays depends on its score, and where its label is given up is a place on that scale. On one side of every place
+the cost is convex, and the best hyperplane is found by the relaxation of :mod:`.score_relaxation`, which then is exact, in
+some hundred microseconds. A step moves a few places to their other side, those next to the hyperplane rather than others,
+solves, and goes on with the sides that the solution has while that is better. Samples with equal features move together:
+on tables of few distinct values single samples cannot.
+
+Source: iterated local search as in Lourenço, Martin and Stützle (Handbook of Metaheuristics, 2003).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ..formulations.base import BoolArray, Data, FloatArray
+from ..formulations.bounds.scores import ScoreCosts
+from ..formulations.margin_trees import constant_side
+from ..formulations.trees import MarginTree, margin_tree
+from . import margin_tree as tree_search
+from .budget import Budget
+from .score_relaxation import Plane, ScoreRelaxation
+
+LARGEST = 1_000  # rows, beyond which a solution takes too long
+SHARE = 0.8  # of the seconds for linear SVMs, before the labels
+SVM_STEPS = 150
+MOST_MOVED = 5  # places
+SPREADS = (0.1, 0.5, 2.0)  # of the scores beyond which a place is moved rarely, in units of the margin
+DESCENTS = 10  # of labels and hyperplane in turn
+WORSE = 1.02  # times the present cost: up to which a worse hyperplane is gone on with
+RESTART = 60  # steps after which it is the best one again
+PATIENCE = 1_000  # steps without a better one
+IMPROVES = 1e-9  # relative
+
+
+class LabelSearch:
+    """Iterated local search from a hyperplane.
+
+    Attributes
+    ----------
+    best : Plane
+    """
+
+    def __init__(self, costs: ScoreCosts, first: Plane, seconds_left: Callable[[], float], seed: int) -> None:
+        self.costs, self.best = costs, first
+        self._present, self._rng, self._steps = first, np.random.default_rng(seed), 0
+        self._relaxation = ScoreRelaxation(costs, seconds_left, first.cost)
+        radius = float(np.sqrt((costs.X**2).sum(axis=1)).max())
+        self._reach = 1.0 + np.sqrt(2 * first.cost) * 2 * radius
+        group, at = costs.places
+        within = np.abs(at) < self._reach  # farther off no label is given up
+        self._group, self._at = group[within], at[within]
+
+    def run(self, budget: Budget) -> Iterator[Plane]:
+        """Better and better hyperplanes."""
+        idle, patience = 0, PATIENCE if len(self._at) else 1
+        while idle < patience and not budget.tick():
+            idle = 0 if self.step() else idle + 1
+            if not idle:
+                yield self.best
+
+    def step(self) -> bool:
+        """Move places and go down from there; whether that is the best so far."""
+        self._steps += 1
+        found = self._descended(self._moved())
+        better = found is not None and found.cost < self.best.cost * (1 - IMPROVES)
+        if found is not None and better:
+            self.best = found
+        if self._steps % RESTART == 0:
+            self._present = self.best
+        elif found is not None and found.cost < self._present.cost * WORSE:
+            self._present = found
+        return better
+
+    def go_on_from(self, plane: Plane) -> None:
+        """Take a better hyperplane that was found elsewhere."""
+        self.best = self._present = plane
+
+    def _scores(self, plane: Plane) -> FloatArray:
+        """At every place, the score of its group."""
+        return (self.costs.X @ plane.omega + plane.omega0)[self._group]
+
+    def _moved(self) -> BoolArray:
+        """On which side of its place each group is, a few of them on the other one."""
+        scores, rng = self._scores(self._present), self._rng
+        noise = rng.exponential(size=len(scores)) * float(rng.choice(SPREADS))
+        order = np.argsort(np.abs(scores - self._at) + noise, kind="stable")
+        over: BoolArray = scores > self._at
+        over[order[: int(rng.integers(1, MOST_MOVED + 1))]] ^= True
+        return over
+
+    def _descended(self, over: BoolArray) -> Plane | None:
+        """The best hyperplane for these sides, then for those that it has, while that is better; None where there is none."""
+        best: Plane | None = None
+        for _ in range(DESCENTS):
+            low, high = np.full(len(self.costs.X), -self._reach), np.full(len(self.costs.X), self._reach)
+            np.maximum.at(low, self._group[over], self._at[over])
+            np.minimum.at(high, self._group[~over], self._at[~over])
+            if (low > high).any():
+                break
+            found = self._relaxation.solve(low, high)
+            cost = self.costs.objective(found.omega, found.omega0)
+            if best is not None and cost >= best.cost * (1 - IMPROVES):
+                break
+            best = Plane(cost, found.omega, found.omega0)
+            over = self._scores(best) > self._at
+        return best
+
+
+def candidates(data: Data, params: Any, budget: Budget, seed: int) -> Iterator[MarginTree]:
+    """Single hyperplanes, each better than those before: of linear SVMs, then of other labels where the norm is "l2"."""
+    searched = params.norm == "l2" and params.c1 > 0 and data.n <= LARGEST
+    best: MarginTree | None = None
+    for best in tree_search.candidates(
+        data, params, budget.part(SHARE, SVM_STEPS) if searched else budget, seed
+    ):
+        yield best
+    if not searched:
+        return
+    costs = ScoreCosts.of(data.X, data.sign, data.weights, params.c1, params.c2)
+    omega = np.zeros(data.p) if best is None else best.omega[0]
+    omega0 = constant_side(data) if best is None else float(best.omega0[0] + omega @ costs.center)
+    first = Plane(costs.objective(omega, omega0), omega, omega0)
+    for plane in LabelSearch(costs, first, budget.left, seed).run(budget):
+        yield margin_tree(
+            0,
+            data.classes,
+            data.feature_names,
+            data.scaling,
+            plane.omega[None, :].copy(),
+            np.array([plane.omega0 - plane.omega @ costs.center]),
+            np.array([bool(plane.omega.any())]),
+        )
