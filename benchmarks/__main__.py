@@ -83,12 +83,12 @@ def run_command(words: list[str]) -> int:
     options: dict[str, Any] = {option: getattr(given, option) for option in study.options}
     if given.quick:
         options |= study.quick
-    folder = options.get("data")
-    if folder is not None:
-        if not folder.is_dir():
+    for option in ("data", "package"):
+        folder = options.get(option)
+        if folder is not None and not folder.is_dir():
             print(f"SKIPPED: there is no folder {folder}; nothing was measured.")
             return 0
-        options["data"] = folder.resolve()
+        options |= {option: folder.resolve()} if folder else {}
     out = (given.out or Path(f"{name}.jsonl")).resolve()
     code = run(name, out, study.asked(quick=given.quick, **options), only, given.again)
     found = [line for line in read(out) if line.get("quick", False) == given.quick]

@@ -28,13 +28,13 @@ def versions() -> dict[str, str]:
 
 
 @cache
-def commit() -> str:
-    """The commit of the code, with "-dirty" behind it where files differ; empty outside a Git checkout."""
+def commit(folder: Path = ROOT) -> str:
+    """The commit of a checkout, with "-dirty" behind it where files differ; empty outside a Git checkout."""
     done = subprocess.run(
         ["git", "describe", "--always", "--abbrev=10", "--exclude=*", "--dirty"],
         capture_output=True,
         text=True,
-        cwd=ROOT,
+        cwd=folder,
         check=False,
     )
     return done.stdout.strip()
@@ -68,12 +68,13 @@ def chosen(cells: Iterable[Line], only: dict[str, list[str]]) -> Iterator[Line]:
 
 def measured(study: Study, name: str, cell: Line, asked: Any) -> Line | None:
     """The line of a cell, with what made it."""
-    apart = study.apart and not asked.quick
+    package = getattr(asked, "package", None)
+    apart = study.apart and (package is not None or not asked.quick)
     assert study.measure is not None
     found = in_process(name, cell, asked) if apart else study.measure(cell, asked)
     if found is None:
         return None
-    origin = {"quick": asked.quick, "load": load(), "commit": commit(), "versions": versions()}
+    origin = {"quick": asked.quick, "load": load(), "commit": commit(package or ROOT), "versions": versions()}
     return cell | found | origin
 
 
@@ -100,10 +101,18 @@ def in_process(name: str, cell: Line, asked: Any) -> Line | None:
 def cell_from_stdin(name: str) -> None:
     """What the process of a cell does: read it, and print what it measures."""
     cell, options = json.loads(sys.stdin.read())
+    package = options.get("package")
+    if package:
+        sys.path.insert(0, package)
     study = find(name)
     assert study.measure is not None
     if options.get("data"):
         options["data"] = Path(options["data"])
+    if package:
+        import octsvm
+
+        if not Path(octsvm.__file__ or "").resolve().is_relative_to(package):
+            raise SystemExit(f"octsvm was imported from {octsvm.__file__}, and not from {package}")
     try:
         answer = {"kind": "line", "line": study.measure(cell, study.asked(**options))}
     except SkippedError as missing:

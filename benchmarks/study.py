@@ -28,6 +28,7 @@ OPTIONS: dict[str, tuple[type, str]] = {
     "rows": (int, "rows of the model"),
     "solver": (str, "solvers, with commas between them"),
     "who": (str, "who answers, with commas between them"),
+    "package": (Path, "the checkout whose octsvm is measured (this one)"),
     "peers": (str, "a Python that has the other packages, or 'install', which makes one"),
     "every": (bool, "all combinations, and not the study's own choice of them"),
 }

@@ -17,8 +17,8 @@ from benchmarks import tables
 from benchmarks.cases import CASES, PHASES, PROOFS
 from benchmarks.limit import matrix
 from benchmarks.phases import PEERS, size
-from benchmarks.run import run
-from benchmarks.studies import own_fuzz, proofs, speed
+from benchmarks.run import read, run
+from benchmarks.studies import own_fuzz, proofs, re_svm_proofs, speed
 from benchmarks.study import find, names
 from octsvm.backends.matrix_program import LinearProgram
 from octsvm.data import prepare
@@ -248,42 +248,16 @@ def test_the_tables_of_the_proofs_are_fixed_by_their_index() -> None:
 
 def test_proofs_of_re_svm_are_measured_and_compared(tmp_path: Path) -> None:
     out = tmp_path / "re_svm.jsonl"
-    script = str(ROOT / "benchmarks" / "re_svm_proofs.py")
     for who, solver in (("ours", ""), ("highs", "highs")):
-        more = ["--solver", solver] if solver else []
-        done = subprocess.run(
-            [
-                sys.executable,
-                script,
-                "run",
-                "--out",
-                str(out),
-                "--table",
-                "30x10",
-                "--limit",
-                "2",
-                "--who",
-                who,
-                *more,
-            ],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-    lines = [json.loads(text) for text in out.read_text(encoding="utf-8").splitlines()]
+        more = ["--limit", "2", "--who", who, "--solver", solver, "--only", "table=30x10"]
+        shown = bench("run", "re_svm_proofs", "--out", str(out), *more)
+        assert shown.returncode == 0, shown.stderr
+    lines = read(out)
     assert [line["solver"] for line in lines] == ["branch_and_reduce", "highs"]
-    shown = subprocess.run(
-        [sys.executable, script, "report", str(out)], capture_output=True, text=True, check=True
-    )
     assert "| 30x10 (30 × 10) | (1, 1) | ours |" in shown.stdout
     assert "No bound lies above an objective." in shown.stdout
     lines[1]["bound"] = 2 * lines[0]["objective"]
-    out.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
-    shown = subprocess.run(
-        [sys.executable, script, "report", str(out)], capture_output=True, text=True, check=True
-    )
-    assert "highs has the bound" in shown.stdout
+    assert "highs has the bound" in re_svm_proofs.report(lines)
 
 
 def test_the_fuzz_is_taken_up_where_it_stopped(tmp_path: Path) -> None:
