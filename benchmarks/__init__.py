@@ -1,1 +1,1 @@
-"""Measurements: ``python -m benchmarks run --out results.jsonl``. agreement.py and real_data.py have their own commands."""
+"""Measurements: ``python -m benchmarks list`` names the studies, ``python -m benchmarks run NAME`` runs one."""

@@ -1,174 +1,153 @@
-"""``python -m benchmarks run | report | compare``: how long building, writing, handing off, embedding, checking take.
+"""Studies: what they measure, run, reported, compared, and shown in docs/.
 
-    python -m benchmarks run --out results.jsonl               all cases, a process for each phase
-    python -m benchmarks run --quick --out results.jsonl       all cases, small, once, in one process
-    python -m benchmarks run --case octsvm --case 'octsvm-n*' --phase build --out results.jsonl
-    python -m benchmarks report results.jsonl
-    python -m benchmarks compare before.jsonl after.jsonl
+    python -m benchmarks list                                      the studies
+    python -m benchmarks run NAME --out results.jsonl              measure what is not in the file yet
+    python -m benchmarks run NAME --quick                          a small run that shows that it works
+    python -m benchmarks run NAME --only set=heart,sonar --only depth=1
+    python -m benchmarks report NAME results.jsonl                 tables in Markdown
+    python -m benchmarks compare NAME before.jsonl after.jsonl     ratios of two runs
+    python -m benchmarks pages                                     write the committed results into docs/
+    python -m benchmarks check                                     whether docs/ shows them, and which are older than the code
 
-Other packages are measured in a Python that has them: --peers-python PATH, or --install-peers, which makes one.
+`run NAME --help` gives the options of a study.
 """
 
 from __future__ import annotations
 
 import argparse
-import fnmatch
-import json
-import os
-import platform
-import subprocess
 import sys
-import tempfile
-import venv
-from functools import cache
-from importlib.metadata import version
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from .cases import CASES, PHASES, SEED
-from .report import compare, report
-
-ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = ("pyoptree", "odtlearn[cbc]")
-
-
-@cache
-def versions() -> dict[str, str]:
-    names = ("octsvm", "pyomo", "numpy", "scipy", "highspy")
-    return {"python": platform.python_version(), **{name: version(name) for name in names}}
+from . import pages
+from .run import cell_from_stdin, read, run
+from .study import OPTIONS, REQUIRED, Line, find, names, results_of, summary
+from .tables import compare
 
 
-def chosen(cases: list[str] | None, phases: list[str] | None) -> list[tuple[str, str]]:
-    """Pairs of case and phase; names may be patterns."""
-    pairs = []
-    for name, case in CASES.items():
-        if cases and not any(fnmatch.fnmatch(name, pattern) for pattern in cases):
+def lines_of(name: str, path: Path | None) -> list[Line]:
+    """The lines to report: of a file, or those committed."""
+    path = path or results_of(name)
+    if not path.exists():
+        raise SystemExit(
+            f"There is no file {path}. Measure it by: python -m benchmarks run {name} --out FILE"
+        )
+    return pages.results(find(name), path)
+
+
+def run_options(name: str) -> argparse.ArgumentParser:
+    """The options of ``run NAME``."""
+    study = find(name)
+    parser = argparse.ArgumentParser(
+        prog=f"python -m benchmarks run {name}",
+        description=import_module(f"benchmarks.studies.{name}").__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--out", type=Path, help=f"JSON lines, appended ({name}.jsonl)")
+    parser.add_argument(
+        "--only", action="append", default=[], metavar="FIELD=VALUE,...", help="only these cells; patterns"
+    )
+    parser.add_argument("--again", action="store_true", help="also cells that are in the file")
+    parser.add_argument("--quick", action="store_true", help="few and small cells")
+    for option, default in study.options.items():
+        kind, meaning = OPTIONS[option]
+        if kind is bool:
+            parser.add_argument(f"--{option}", action="store_true", help=meaning)
             continue
-        pairs += [(name, phase) for phase in case.phases if not phases or phase in phases]
-    return pairs
-
-
-def worker(task: dict[str, Any]) -> None:
-    """In a process of its own: measure, and print a JSON line for each pair."""
-    from .phases import PEERS, measure, peer
-
-    for name, phase in task["pairs"]:
-        case = CASES[name].small() if task["quick"] else CASES[name]
-        if phase in PEERS:
-            found = peer(phase, case, task["peers_python"], task["repeat"])
-        else:
-            found = measure(case, phase, task["repeat"], task["seconds"])
-        line = {
-            "case": name,
-            "group": case.group,
-            "phase": phase,
-            "formulation": case.formulation,
-            "params": case.params,
-            "n": case.n,
-            "p": case.p,
-            "seed": SEED,
-            "quick": task["quick"],
-            **found,
-            "load": round(os.getloadavg()[0] / (os.cpu_count() or 1), 2)
-            if hasattr(os, "getloadavg")
-            else None,
-            "versions": versions(),
-        }
-        print(json.dumps(line), flush=True)
-
-
-def run(arguments: argparse.Namespace) -> int:
-    """Measure the chosen pairs, one process each (all in one with --quick), and append the lines to --out."""
-    pairs = chosen(arguments.case, arguments.phase)
-    if not pairs:
-        print(
-            f"No such case or phase. Cases: {', '.join(CASES)}. Phases: {', '.join(PHASES)}.", file=sys.stderr
+        shown = "" if default is None or default is REQUIRED else f" ({default})"
+        needed = default is REQUIRED
+        parser.add_argument(
+            f"--{option}",
+            type=kind,
+            required=needed,
+            help=meaning + shown,
+            default=None if needed else default,
         )
-        return 2
-    with tempfile.TemporaryDirectory() as folder:
-        python = arguments.peers_python
-        if arguments.install_peers:
-            python = install_peers(Path(folder))
-        task = {
-            "quick": arguments.quick,
-            "repeat": 1 if arguments.quick else max(2, arguments.repeat),
-            "seconds": arguments.seconds,
-            "peers_python": python,
-        }
-        failed = 0
-        for batch in [pairs] if arguments.quick else [[pair] for pair in pairs]:
-            with subprocess.Popen(
-                [sys.executable, "-m", "benchmarks", "worker", json.dumps({**task, "pairs": batch})],
-                stdout=subprocess.PIPE,
-                text=True,
-                cwd=ROOT,
-            ) as process:
-                assert process.stdout is not None
-                for text in process.stdout:
-                    if not text.startswith("{"):
-                        continue
-                    with arguments.out.open("a", encoding="utf-8") as out:
-                        out.write(text)
-                    line = json.loads(text)
-                    took = line.get("error") or f"{line['seconds']:.3f} s"
-                    print(f"{line['case']:28} {line['phase']:10} {took}", file=sys.stderr, flush=True)
-            failed += process.returncode != 0
-    if failed:
-        print(f"{failed} of the processes failed; what they say stands above.", file=sys.stderr)
-    return 1 if failed else 0
+    return parser
 
 
-def install_peers(folder: Path) -> str | None:
-    """A Python with the other packages, as far as they install; None where none does."""
-    venv.create(folder / "peers", with_pip=True)
-    python = folder / "peers" / ("Scripts" if os.name == "nt" else "bin") / "python"
-    for package in PACKAGES:
-        done = subprocess.run(
-            [str(python), "-m", "pip", "install", "-q", package], capture_output=True, text=True, check=False
-        )
-        if done.returncode:
-            print(f"{package} does not install: {done.stderr.strip().splitlines()[-1]}", file=sys.stderr)
-    return str(python)
-
-
-def read(path: Path) -> list[dict[str, Any]]:
-    """The lines of a file of results."""
-    return [json.loads(text) for text in path.read_text(encoding="utf-8").splitlines() if text]
+def run_command(words: list[str]) -> int:
+    """``run NAME ...``: measure, then report what there is."""
+    if not words or words[0].startswith("-"):
+        raise SystemExit(f"Name a study: {', '.join(names())}.")
+    name, study = words[0], find(words[0])
+    parser = run_options(name)
+    given = parser.parse_args(words[1:])
+    only = {}
+    for text in given.only:
+        field, mark, values = text.partition("=")
+        if not mark:
+            parser.error(f"--only {text}: give FIELD=VALUE, or FIELD=VALUE,VALUE")
+        only[field] = values.split(",")
+    options: dict[str, Any] = {option: getattr(given, option) for option in study.options}
+    if given.quick:
+        options |= study.quick
+    for option in ("data", "package"):
+        folder = options.get(option)
+        if folder is not None and not folder.is_dir():
+            print(f"SKIPPED: there is no folder {folder}; nothing was measured.")
+            return 0
+        options |= {option: folder.resolve()} if folder else {}
+    out = (given.out or Path(f"{name}.jsonl")).resolve()
+    code = run(name, out, study.asked(quick=given.quick, **options), only, given.again)
+    found = [line for line in read(out) if line.get("quick", False) == given.quick]
+    if found:
+        print(study.report(study.last(found)))
+        print(f"\n{len(found)} lines in {out}", file=sys.stderr)
+    return code
 
 
 def main() -> int:
     """The command line."""
-    if sys.argv[1:2] == ["worker"]:
-        worker(json.loads(sys.argv[2]))
-        return 0
+    if sys.argv[1:2] == ["run"]:
+        return run_command(sys.argv[2:])
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(dest="command", required=True)
-    one = commands.add_parser("run", help="measure")
-    one.add_argument("--case", action="append", help="name or pattern; may be given again")
-    one.add_argument("--phase", action="append", choices=PHASES)
-    one.add_argument("--quick", action="store_true", help="small tables, one run each")
-    one.add_argument("--repeat", type=int, default=5, help="runs of each phase (5)")
-    one.add_argument("--seconds", type=float, default=30.0, help="no further run past this time (30)")
-    one.add_argument("--peers-python", help="a Python that has pyoptree and odtlearn[cbc]")
-    one.add_argument("--install-peers", action="store_true", help="make one with pip for this run")
-    one.add_argument("--out", type=Path, required=True, help="JSON lines, appended")
+    commands.add_parser("list", help="the studies")
+    commands.add_parser("run", help="measure a study's cells")
     one = commands.add_parser("report", help="tables in Markdown")
-    one.add_argument("results", type=Path)
+    one.add_argument("name", choices=names(), metavar="NAME")
+    one.add_argument("results", type=Path, nargs="?", help="(the committed ones)")
+    one.add_argument("--part", help="only this part of it, or one that stands beside it")
     one = commands.add_parser("compare", help="ratios of two runs")
+    one.add_argument("name", choices=names(), metavar="NAME")
     one.add_argument("before", type=Path)
     one.add_argument("after", type=Path)
-    arguments = parser.parse_args()
-    if arguments.command == "run":
-        arguments.out = arguments.out.resolve()
-        return run(arguments)
-    if arguments.command == "report":
-        print(report(read(arguments.results)))
+    commands.add_parser("pages", help="write the committed results into docs/")
+    commands.add_parser("check", help="whether docs/ shows them, and which are older than the code")
+    commands.add_parser("cell", help="what the process of one cell is called with").add_argument("name")
+    asked = parser.parse_args()
+    if asked.command == "list":
+        print("\n".join(f"{name:18} {summary(name)}" for name in names()))
+    elif asked.command == "report":
+        study = find(asked.name)
+        if asked.part and asked.part not in study.parts:
+            parser.error(f"--part {asked.part}: {asked.name} has {', '.join(study.parts) or 'no parts'}")
+        show = study.parts[asked.part] if asked.part else study.report
+        print(show(lines_of(asked.name, asked.results)))
+    elif asked.command == "pages":
+        print(
+            "\n".join(f"{page.name} was written" for page in pages.write())
+            or "Every page is as it should be."
+        )
+    elif asked.command == "check":
+        print("\n".join(pages.age(name) for name in pages.committed()))
+        wrong = [page.name for page in pages.differing()]
+        print(
+            "".join(f"{name} does not show the results: run python -m benchmarks pages\n" for name in wrong),
+            end="",
+        )
+        return 1 if wrong else 0
+    elif asked.command == "cell":
+        cell_from_stdin(asked.name)
     else:
-        print(compare(read(arguments.before), read(arguments.after)))
+        study = find(asked.name)
+        print(compare(study, lines_of(asked.name, asked.before), lines_of(asked.name, asked.after)))
     return 0
 
 

@@ -1,12 +1,15 @@
-"""What is measured: tables and models by name, and the phases each goes through."""
+"""What is measured: tables and models by name, the phases each goes through, and quarters of the data sets."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from .study import SkippedError
 
 SEED = 0
 MODEL = ("build", "write_lp", "write_nl", "write_mps", "hand_off", "embed", "certify")
@@ -150,3 +153,23 @@ PROOFS = [Proof(index) for index in range(N_PROOFS)]
 FURTHER_PROOFS = [
     Proof(index) for index in range(N_PROOFS, 2 * N_PROOFS)
 ]  # no choice was made by looking at them
+
+
+# -- data sets -------------------------------------------------------------------------------------------------
+
+SETS = ("australian", "breastcancer", "heart", "ionosphere", "monks", "parkinson", "sonar", "wholesale")
+
+
+def quarter(folder: Path | None, name: str, seed: int = 0) -> tuple[Any, Any, Any, Any]:
+    """A quarter of the rows of ``folder/name.csv`` (stratified, the label last) to train, and the rest to test: X, y, X_test, y_test."""
+    import pandas as pd
+    from sklearn.model_selection import train_test_split
+
+    if folder is None:
+        raise SkippedError("it needs --data DIR, the folder of the data sets")
+    if not (folder / f"{name}.csv").is_file():
+        raise SkippedError(f"{name} is not in {folder}")
+    frame = pd.read_csv(folder / f"{name}.csv")
+    X, y = frame.drop(columns="label"), frame["label"]
+    train, test, y_train, y_test = train_test_split(X, y, train_size=0.25, stratify=y, random_state=seed)
+    return train, y_train, test, y_test

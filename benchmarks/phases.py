@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import json
+import os
+import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+import venv
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,9 +30,9 @@ from octsvm.formulations.registry import formulation
 from octsvm.problem_class import classify
 from octsvm.solving import certificate as certification
 
-from .cases import MODEL, Case
+from .cases import Case
 
-PEERS = ("pyoptree", "odtlearn")
+PEERS = {"pyoptree": "pyoptree", "odtlearn": "odtlearn[cbc]"}  # what each is installed by
 SOLVE_SECONDS = 30.0
 
 
@@ -155,10 +159,22 @@ def peak_memory() -> float | None:
     return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**20, 1)
 
 
+def python_with(package: str) -> str:
+    """A new Python with another package; where it does not install, its measurement says what is missing."""
+    folder = Path(tempfile.mkdtemp(prefix="benchmarks-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    venv.create(folder, with_pip=True)
+    python = str(folder / ("Scripts" if os.name == "nt" else "bin") / "python")
+    subprocess.run([python, "-m", "pip", "install", "-q", package], capture_output=True, check=False)
+    return python
+
+
 def peer(package: str, case: Case, python: str | None, repeat: int) -> dict[str, Any]:
     """The build of another package in its own Python; ``error`` says why there is none."""
     if python is None:
-        return {"error": "not asked for: give --peers-python, or --install-peers"}
+        return {"error": "not asked for: give --peers, a Python that has it, or 'install'"}
+    if python == "install":
+        python = python_with(PEERS[package])
     script = Path(__file__).with_name("peers.py")
     done = subprocess.run(
         [python, str(script), package, str(case.params["depth"]), str(repeat)],
@@ -179,6 +195,3 @@ def peer(package: str, case: Case, python: str | None, repeat: int) -> dict[str,
         "nonzeros": found["nonzeros"],
         "peer_versions": found["versions"],
     }
-
-
-__all__ = ["MODEL", "PEERS", "build", "hand_off", "measure", "peak_memory", "peer", "prepared", "size"]

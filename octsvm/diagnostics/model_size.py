@@ -135,7 +135,7 @@ def _size(form: Formulation, params: Params, table: Data | Shape) -> Size:
 
 # A formulation's ``proved_rows`` says, by norm and depth, the rows of the largest table proved optimal within half a minute
 # of processor time. Tables of 5 features with one wrong label in ten, default costs, HiGHS 1.16 on one thread, the rows
-# doubling from 10; twice as many were not proved any more (oct at depth 1 took 30.3 s for 5120). benchmarks/provable.py
+# doubling from 10; twice as many were not proved any more (oct at depth 1 took 30.3 s for 5120). benchmarks/studies/provable.py
 # measures it again.
 MEASURED_P = 5
 BYTES_PER_NONZERO = 500  # of Pyomo's model, measured on OCTSVM as printed with a million nonzeros

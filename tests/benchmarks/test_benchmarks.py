@@ -13,17 +13,16 @@ import pytest
 from places import ROOT
 
 import octsvm
-from octsvm.backends.matrix_program import LinearProgram
-from octsvm.data import prepare
-from octsvm.formulations.registry import formulation
-
-sys.path.insert(0, str(ROOT))
-
-from benchmarks import proofs
+from benchmarks import tables
 from benchmarks.cases import CASES, PHASES, PROOFS
 from benchmarks.limit import matrix
 from benchmarks.phases import PEERS, size
-from benchmarks.report import compare, report
+from benchmarks.run import read, run
+from benchmarks.studies import own_fuzz, proofs, re_svm_proofs, speed
+from benchmarks.study import find, names
+from octsvm.backends.matrix_program import LinearProgram
+from octsvm.data import prepare
+from octsvm.formulations.registry import formulation
 
 
 def bench(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -39,7 +38,7 @@ def bench(*arguments: str) -> subprocess.CompletedProcess[str]:
 @pytest.fixture(scope="module")
 def lines(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     out = tmp_path_factory.mktemp("benchmarks") / "results.jsonl"
-    done = bench("run", "--quick", "--out", str(out))
+    done = bench("run", "speed", "--quick", "--out", str(out))
     assert done.returncode == 0, done.stderr
     return [json.loads(text) for text in out.read_text(encoding="utf-8").splitlines()]
 
@@ -50,7 +49,7 @@ def test_each_case_and_phase_is_measured_once(lines: list[dict[str, Any]]) -> No
     assert {phase for _, phase in found} == set(PHASES)
     for line in lines:
         if line["phase"] in PEERS:
-            assert "--peers-python" in line["error"]
+            assert "--peers" in line["error"]
             continue
         assert line["seconds"] > 0
         assert line["nonzeros"] > line["rows"] > 0
@@ -78,7 +77,7 @@ def test_solved_cases_are_proved_optimal(lines: list[dict[str, Any]]) -> None:
 
 
 def test_report_names_every_case(lines: list[dict[str, Any]]) -> None:
-    text = report(lines)
+    text = speed.report(lines)
     for name, case in CASES.items():
         assert case.group.startswith("growth") or f"| {name} |" in text
     assert "### Growth in n" in text
@@ -96,8 +95,55 @@ def test_compare_gives_ratios_and_says_what_is_noise(lines: list[dict[str, Any]]
     assert "not the same case" in compare(own, [line | {"n": 99} for line in own])
 
 
+@pytest.mark.parametrize("name", [name for name in names() if find(name).cells is not None])
+def test_every_study_names_its_cells(name: str, tmp_path: Path) -> None:
+    study = find(name)
+    options = study.options | study.quick | {"limit": 1.0, "data": tmp_path}
+    asked = study.asked(**{**options, "quick": True})
+    if name == "refine":  # its cells are known when the grid is fitted
+        return
+    cell = next(iter(study.cells(asked)))
+    assert set(study.key) <= set(cell)
+    assert json.loads(json.dumps(cell)) == cell
+
+
+def test_an_unknown_study_field_or_value_is_refused(tmp_path: Path) -> None:
+    out = str(tmp_path / "out.jsonl")
+    for words, said in (
+        (("run", "nothing"), "There is no study 'nothing'"),
+        (("run", "bridges", "--out", out, "--only", "case=1"), "A cell has no 'case'"),
+        (("run", "bridges", "--out", out, "--only", "index"), "FIELD=VALUE"),
+        (("run", "table2", "--out", out), "octsvm table2 run"),
+        (("run", "readings", "--out", out), "--data"),
+        (("report", "bridges"), "python -m benchmarks run bridges"),
+        (("report", "proofs", "--part", "x"), "profile"),
+    ):
+        done = bench(*words)
+        assert done.returncode, words
+        assert said in done.stderr, words
+    assert not Path(out).exists()
+
+
+def test_a_run_says_what_made_it_and_a_fault_is_its_exit_code(tmp_path: Path) -> None:
+    from dataclasses import replace
+
+    from benchmarks import run as runner
+
+    out = tmp_path / "out.jsonl"
+    study = replace(find("bridges"), measure=lambda cell, asked: {"faults": [1] * cell["index"]})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runner, "find", lambda name: study)
+        assert run("bridges", out, study.asked(count=2), {"index": ["0"]}) == 0
+        assert run("bridges", out, study.asked(count=2), {}) == 1
+        assert run("bridges", out, study.asked(count=2), {"index": ["0"]}, again=True) == 0
+    lines = runner.read(out)
+    assert len(lines) == 6
+    assert len(study.last(lines)) == 4
+    assert all({"commit", "versions", "load"} <= set(line) for line in lines)
+
+
 def test_an_unknown_case_is_refused_with_the_names(tmp_path: Path) -> None:
-    done = bench("run", "--case", "nothing", "--out", str(tmp_path / "out.jsonl"))
+    done = bench("run", "speed", "--only", "case=nothing", "--out", str(tmp_path / "out.jsonl"))
     assert done.returncode == 2
     assert "octsvm-paper" in done.stderr
 
@@ -147,8 +193,15 @@ def test_nonzeros_are_counted_as_the_matrix_has_them() -> None:
     }
 
 
-def _proof(index: int, way: str, **more: Any) -> tuple[tuple[int, str, str], dict[str, Any]]:
+def compare(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> str:
+    return tables.compare(speed.STUDY, before, after)
+
+
+def _proof(index: int, way: str, **more: Any) -> dict[str, Any]:
     line = {
+        "index": index,
+        "way": way,
+        "solver": "highs",
         "status": "optimal",
         "objective": 4.0,
         "bound": 4.0,
@@ -157,19 +210,19 @@ def _proof(index: int, way: str, **more: Any) -> tuple[tuple[int, str, str], dic
         "limit": 60.0,
         "nodes": 1,
     }
-    return (index, way, "highs"), {**line, **more}
+    return {**line, **more}
 
 
 def test_proofs_are_compared_by_shifted_means_and_must_agree() -> None:
-    found = dict([_proof(0, "default"), _proof(0, "paper", seconds=19.0, cpu=19.0)])
+    found = [_proof(0, "default"), _proof(0, "paper", seconds=19.0, cpu=19.0)]
     told = proofs.report(found)
     assert "| paper | 1 | 1 | 19.00 | 19.00 | 19.00 | 1 | 19.0 times (19.0 by processor) |" in told
     assert "All proved optima agree" in told
-    assert proofs.seconds_of(_proof(0, "paper", status="feasible", seconds=3.0)[1], "seconds") == 60.0
+    assert proofs.seconds_of(_proof(0, "paper", status="feasible", seconds=3.0), "seconds") == 60.0
     assert proofs.shifted_mean([1.0, 7.0], 1.0) == pytest.approx(3.0)
-    wrong = dict([_proof(0, "default"), _proof(0, "paper", objective=3.0, bound=3.0)])
-    assert len(proofs.disagreements(wrong)) == 2
-    assert proofs.profile(found, "highs", None).splitlines()[1] == "1,1,0"
+    wrong = [_proof(0, "default"), _proof(0, "paper", objective=3.0, bound=3.0)]
+    assert len(proofs.disagreements(proofs.by_run(wrong))) == 2
+    assert proofs.profile(found).splitlines()[1] == "1,1,0"
 
 
 def test_the_tables_of_the_proofs_are_fixed_by_their_index() -> None:
@@ -185,7 +238,8 @@ def test_the_tables_of_the_proofs_are_fixed_by_their_index() -> None:
     assert {(case.params["depth"], case.labels) for case in PROOFS} == {
         (d, k) for d in (1, 2) for k in ("plane", "xor")
     }
-    line = proofs.measure(PROOFS[23], "default", "highs", 30.0)
+    cell = {"index": 23, "way": "default", "solver": "highs"}
+    line = proofs.measure(cell, proofs.STUDY.asked(limit=30.0))
     assert line["status"] == "optimal"
     with proofs.changed("without mixes"):
         assert not hasattr(octsvm.build("octsvm", *PROOFS[23].table(), depth=1), "mixes")
@@ -194,49 +248,24 @@ def test_the_tables_of_the_proofs_are_fixed_by_their_index() -> None:
 
 def test_proofs_of_re_svm_are_measured_and_compared(tmp_path: Path) -> None:
     out = tmp_path / "re_svm.jsonl"
-    script = str(ROOT / "benchmarks" / "re_svm_proofs.py")
     for who, solver in (("ours", ""), ("highs", "highs")):
-        more = ["--solver", solver] if solver else []
-        done = subprocess.run(
-            [
-                sys.executable,
-                script,
-                "run",
-                "--out",
-                str(out),
-                "--table",
-                "30x10",
-                "--limit",
-                "2",
-                "--who",
-                who,
-                *more,
-            ],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-    lines = [json.loads(text) for text in out.read_text(encoding="utf-8").splitlines()]
+        more = ["--limit", "2", "--who", who, "--solver", solver, "--only", "table=30x10"]
+        shown = bench("run", "re_svm_proofs", "--out", str(out), *more)
+        assert shown.returncode == 0, shown.stderr
+    lines = read(out)
     assert [line["solver"] for line in lines] == ["branch_and_reduce", "highs"]
-    shown = subprocess.run(
-        [sys.executable, script, "report", str(out)], capture_output=True, text=True, check=True
-    )
     assert "| 30x10 (30 × 10) | (1, 1) | ours |" in shown.stdout
     assert "No bound lies above an objective." in shown.stdout
     lines[1]["bound"] = 2 * lines[0]["objective"]
-    out.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
-    shown = subprocess.run(
-        [sys.executable, script, "report", str(out)], capture_output=True, text=True, check=True
-    )
-    assert "highs has the bound" in shown.stdout
+    assert "highs has the bound" in re_svm_proofs.report(lines)
 
 
 def test_the_fuzz_is_taken_up_where_it_stopped(tmp_path: Path) -> None:
-    from benchmarks import own_fuzz
-
     out = tmp_path / "fuzz.jsonl"
-    assert own_fuzz.run(2, 3, out, ["highs"]) == 0
-    assert own_fuzz.run(3, 3, out, ["highs"]) == 0
-    assert len(out.read_text().splitlines()) == 3
-    assert own_fuzz.report(out).startswith("3 instances, ")
+    assert run("own_fuzz", out, own_fuzz.STUDY.asked(count=2, seed=3, solver="highs"), {}) == 0
+    with out.open("a") as file:
+        file.write('{"seed": 5, "for')  # cut off
+    asked = own_fuzz.STUDY.asked(count=3, seed=3, solver="highs")
+    assert run("own_fuzz", out, asked, {}) == 0
+    assert [line["seed"] for line in asked.done] == [3, 4, 5]
+    assert own_fuzz.report(asked.done).startswith("3 instances, ")

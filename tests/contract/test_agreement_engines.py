@@ -6,9 +6,12 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-import agreement_engines
+import instances
+import oracles
 import pytest
 
+from benchmarks.run import read
+from benchmarks.studies import agreement_engines
 from octsvm import solvers
 from octsvm.backends.matrix_program import Limits, claimed_bound
 
@@ -25,8 +28,9 @@ SLICE = [
 @pytest.mark.parametrize("engine", list(ENGINES))
 def test_no_engine_claims_what_is_wrong(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(agreement_engines, "MODELS", SLICE)
-    monkeypatch.setattr(agreement_engines, "engines", lambda chosen: {engine: ENGINES[engine]})
-    lines = list(agreement_engines.run(1, seed=3, time_limit=10, chosen=None, done=set()))
+    monkeypatch.setattr(agreement_engines, "engines", lambda chosen=None: {engine: ENGINES[engine]})
+    asked = agreement_engines.STUDY.asked(count=1, seed=3, limit=10)
+    lines = [cell | agreement_engines.measure(cell, asked) for cell in agreement_engines.cells(asked)]
     assert len(lines) == len(SLICE)
     assert not [line for line in lines if line["faults"]]
     assert any(line.get("status") == "optimal" for line in lines) or engine == "bonmin B-Hyb"
@@ -46,8 +50,8 @@ def test_no_engine_claims_what_is_wrong(engine: str, monkeypatch: pytest.MonkeyP
 def test_a_gap_of_the_callers_own_is_no_proof(engine: str, options: dict[str, float]) -> None:
     if solvers.installed(engine) is None:
         pytest.skip(f"{engine} is not installed")
-    for instance in agreement_engines.instances.tiny("octsvm", 4, 5):
-        optimum = agreement_engines.oracles.optimum("octsvm", instance.X, instance.y, instance.params)
+    for instance in instances.tiny("octsvm", 4, 5):
+        optimum = oracles.optimum("octsvm", instance.X, instance.y, instance.params)
         line = agreement_engines.solve(instance, {}, optimum, engine, options, time_limit=10)
         assert not line["faults"], line
 
@@ -79,4 +83,4 @@ def test_a_wrong_claim_is_seen(tmp_path: Path) -> None:
     assert "2/2, **1 wrong**" in text
     path = tmp_path / "lines.jsonl"
     path.write_text(json.dumps(good) + "\n" + json.dumps(bad)[:20])
-    assert agreement_engines.read(path) == [good]  # the second was cut off
+    assert read(path) == [good]  # the second was cut off

@@ -21,6 +21,9 @@ import pandas as pd
 import pytest
 from places import ROOT
 
+from benchmarks.cases import SETS
+from benchmarks.studies import real_data, relabelling
+
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.glob("*.md"))
 
@@ -132,10 +135,9 @@ def quick(words: list[str], made_up: Path) -> list[str]:
 @pytest.fixture
 def made_up(tmp_path: Path) -> Path:
     """A folder with one small table for each of the benchmark's sets."""
-    real_data = pytest.importorskip("real_data", reason="benchmarks/ is not on the path")
     folder = tmp_path / "data"
     folder.mkdir()
-    for seed, name in enumerate(real_data.SETS):
+    for seed, name in enumerate(SETS):
         rng = np.random.default_rng(seed)
         frame = pd.DataFrame(rng.random((24, 2)).round(3), columns=["a", "b"])
         frame["label"] = np.where(frame["a"] > frame["a"].median(), 1, -1)
@@ -163,7 +165,7 @@ def test_the_commands_run(page: Path, tmp_path: Path, made_up: Path, monkeypatch
             continue
         assert program == "python", f"no test knows how to run {program}"
         done = subprocess.run(
-            [sys.executable, ROOT / words[0], *words[1:]],
+            [sys.executable, *words],
             cwd=tmp_path,
             capture_output=True,
             text=True,
@@ -274,14 +276,12 @@ def test_papers_and_data_are_cited_as_elsewhere() -> None:
         for doi in dois:
             assert f"doi = {{{doi}}}" in text, f"{name} cites {doi}"
     assert f"version = {{{octsvm.__version__}}}" in text
-    real_data = pytest.importorskip("real_data", reason="benchmarks/ is not on the path")
-    assert re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE) == list(real_data.SETS)
+    assert re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE) == list(SETS)
     entries = re.findall(r"^@misc\{uci_(\w+),$", text, re.MULTILINE)
-    assert entries == list(real_data.SETS)
+    assert entries == list(SETS)
 
 
 def test_the_page_on_real_data_states_the_setting_of_the_benchmark() -> None:
-    real_data = pytest.importorskip("real_data", reason="benchmarks/ is not on the path")
     text = (DOCS / "real-data.md").read_text(encoding="utf-8")
     assert real_data.MODELS == {
         "octsvm": {"depth": 1},
@@ -294,8 +294,6 @@ def test_the_page_on_real_data_states_the_setting_of_the_benchmark() -> None:
 
 
 def test_the_page_on_wrong_labels_states_the_setting_of_the_benchmark() -> None:
-    relabelling = pytest.importorskip("relabelling", reason="benchmarks/ is not on the path")
-    real_data = pytest.importorskip("real_data", reason="benchmarks/ is not on the path")
     text = (DOCS / "wrong-labels.md").read_text(encoding="utf-8")
     assert relabelling.SHARE == 0.2, "the page states it"
     assert relabelling.MODELS == {"OCTSVMClassifier": {"max_depth": 1}, "RESVMClassifier": {}}
@@ -303,7 +301,7 @@ def test_the_page_on_wrong_labels_states_the_setting_of_the_benchmark() -> None:
     assert "ten seconds a fit" in text
     head, *cells = re.findall(r"^\| (\w+) \|.*\| (OCTSVM|RESVM|model) \|", text, re.MULTILINE)
     assert head == ("set", "model")
-    assert cells == [(name, model) for name in real_data.SETS for model in ("OCTSVM", "RESVM")]
+    assert cells == [(name, model) for name in SETS for model in ("OCTSVM", "RESVM")]
 
 
 def test_the_index_leads_to_every_page() -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
-import real_data
 from places import ROOT
+
+from benchmarks.cases import SETS
+from benchmarks.studies import real_data
 
 FOLDER = ROOT.parent / "shared" / "data"
 LIMIT = 2.0
@@ -14,10 +16,11 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-@pytest.mark.parametrize("name", real_data.SETS)
+@pytest.mark.parametrize("name", SETS)
 @pytest.mark.parametrize("formulation", real_data.MODELS)
 def test_quarter_samples(name: str, formulation: str) -> None:
-    cell = real_data.run(FOLDER, name, formulation, LIMIT)
+    asked = real_data.STUDY.asked(data=FOLDER, limit=LIMIT)
+    cell = real_data.measure({"set": name, "formulation": formulation}, asked)
     assert cell["status"] in ("optimal", "feasible", "fallback")
     assert 0 <= cell["bound"] <= cell["objective"] * (1 + 1e-9)
     assert cell["gap"] == pytest.approx(

@@ -1,8 +1,7 @@
-"""The page about the paper's experiment shows what the committed results hold, and its further measurements report right."""
+"""The committed results of the paper's experiment hold what their page says, and its further measurements report right."""
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,46 +10,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-import readings
-import refine
-import table2_page
 from places import ROOT
 
+from benchmarks.run import read, run
+from benchmarks.studies import readings, refine, table2
 from octsvm.experiments import Protocol, read_cells
 from octsvm.experiments.report.paper import published
 
 RESULTS = ROOT / "benchmarks" / "results" / "table2.csv.gz"
-PAGE = (ROOT / "docs" / "table2.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
 def ours() -> pd.DataFrame:
-    return table2_page.accuracies(RESULTS)
-
-
-def shown(name: str) -> str:
-    found = re.search(rf"<!-- {name} -->\n(.*?)\n<!-- /{name} -->", PAGE, re.DOTALL)
-    assert found, name
-    return found[1].strip()
-
-
-def test_the_page_shows_the_results(ours: pd.DataFrame) -> None:
-    theirs = published()
-    assert shown("averages") == table2_page.averages(ours, theirs)
-    assert shown("octsvm") == table2_page.by_set(ours, theirs, "octsvm")
-    assert shown("cart") == table2_page.by_set(ours, theirs, "cart")
-
-
-@pytest.mark.parametrize("module", [readings, refine], ids=["readings", "refine"])
-def test_the_page_shows_the_further_measurements(module: Any) -> None:
-    name = module.__name__
-    report = module.report(module.read(RESULTS.parent / f"{name}.jsonl"))
-    assert shown(name) == report.replace("| nan |", "| |")
-
-
-def test_the_page_shows_how_far_anything_comes() -> None:
-    lines = readings.read(RESULTS.parent / "readings.jsonl")
-    assert shown("ceilings") == table2_page.ceilings(RESULTS, lines)
+    return table2.accuracies(RESULTS)
 
 
 def test_the_results_are_one_whole_repetition() -> None:
@@ -78,7 +50,7 @@ def test_a_figure_by_hand(ours: pd.DataFrame) -> None:
 
 def test_octsvm_against_the_others_as_the_page_says(ours: pd.DataFrame) -> None:
     mean = ours.groupby("rule").mean()
-    for rule in table2_page.TITLES:
+    for rule in table2.TITLES:
         assert (mean.loc[rule, "octsvm"] > mean.loc[rule, ["cart", "oct", "oct_h"]]).all()
     assert (
         mean.loc["oracle_fold", "octsvm"] > published()["octsvm"].mean() > mean.loc["oracle_mean", "octsvm"]
@@ -133,8 +105,10 @@ def test_without_the_data_sets_nothing_is_measured(name: str, tmp_path: Path) ->
     done = subprocess.run(
         [
             sys.executable,
-            ROOT / "benchmarks" / f"{name}.py",
+            "-m",
+            "benchmarks",
             "run",
+            name,
             "--data",
             tmp_path / "none",
             "--out",
@@ -143,6 +117,7 @@ def test_without_the_data_sets_nothing_is_measured(name: str, tmp_path: Path) ->
         capture_output=True,
         text=True,
         check=True,
+        cwd=ROOT,
     )
     assert "SKIPPED" in done.stdout
     assert not (tmp_path / "x.jsonl").exists()
@@ -154,9 +129,10 @@ def test_refining_runs_on_a_part(tmp_path: Path, shared: Path, monkeypatch: pyte
     assert len(every) == 32
     one = next(part for part in every if part.set == "heart")
     monkeypatch.setattr(refine, "parts", lambda protocol: [one])
-    refine.run(shared / "data", out, 0.3, 2, None)
-    lines = refine.read(out)
+    asked = refine.STUDY.asked(data=shared / "data", limit=0.3, count=2)
+    assert run("refine", out, asked, {}) == 0
+    lines = read(out)
     assert len(lines) == 2
     assert all(line["after"] <= line["before"] * (1 + 1e-9) for line in lines)
-    refine.run(shared / "data", out, 0.3, 2, None)
-    assert refine.read(out) == lines
+    assert run("refine", out, asked, {}) == 0
+    assert read(out) == lines

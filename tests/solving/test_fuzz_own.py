@@ -1,6 +1,6 @@
 """Small models with rows and terms of a user's own, at random: no wrong verdict, no bound above a known tree, nothing raw.
 
-``OCTSVM_FUZZ`` is the number of instances, and ``OCTSVM_FUZZ_SEED`` the first seed; ``benchmarks/own_fuzz.py`` runs more.
+``OCTSVM_FUZZ`` is the number of instances, and ``OCTSVM_FUZZ_SEED`` the first seed; ``python -m benchmarks run own_fuzz`` runs more.
 """
 
 from __future__ import annotations

@@ -1,24 +1,23 @@
-"""The tables of docs/table2.md from a store of the experiment, or from its export.
+"""The tables of docs/table2.md, from a store of the paper's experiment or from its export.
 
-python benchmarks/table2_page.py benchmarks/results/table2.csv.gz
+The results are made by ``octsvm table2 run``.
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from benchmarks import readings
 from octsvm.experiments import Protocol, read_cells
 from octsvm.experiments.report.paper import published
 from octsvm.experiments.selection import RULES, select
+
+from ..run import read
+from ..study import RESULTS, Line, Study
+from ..tables import table
+from . import readings
 
 NAMES = {
     "cart": "CART",
@@ -45,52 +44,38 @@ def accuracies(source: Path) -> pd.DataFrame:
     return (100 * table.unstack("method")).reindex(columns=list(NAMES))
 
 
-def paper() -> pd.DataFrame:
-    """The paper's percent, indexed by set and noise, a column a method."""
-    return published()
-
-
 def averages(ours: pd.DataFrame, theirs: pd.DataFrame) -> str:
     """Means over the sets by share of flipped labels, for every method and rule."""
     noises = sorted(ours.index.get_level_values("noise").unique())
-    out = [
-        "| method | figures | " + " | ".join(f"{noise:.0%}" for noise in noises) + " | all |",
-        "|---|---|" + "--:|" * (len(noises) + 1),
-    ]
+    rows = []
     for method, name in NAMES.items():
         if method in theirs:
             by_noise = theirs[method].groupby("noise").mean()
-            out.append(_line(f"**{name}**", "paper", [*by_noise, theirs[method].mean()]))
+            rows.append([f"**{name}**", "paper", *_figures([*by_noise, theirs[method].mean()])])
         for rule, title in TITLES.items():
             column = ours.loc[rule][method]
             by_noise = column.groupby("noise").mean()
-            out.append(
-                _line(
-                    "" if method in theirs or rule != RULES[0] else f"**{name}**",
-                    title,
-                    [*by_noise, column.mean()],
-                )
-            )
-    return "\n".join(out)
+            label = "" if method in theirs or rule != RULES[0] else f"**{name}**"
+            rows.append([label, title, *_figures([*by_noise, column.mean()])])
+    head = ["method", "figures", *(f"{noise:.0%}" for noise in noises), "all"]
+    return table(head, rows, "|---|---|" + "--:|" * (len(noises) + 1))
 
 
 def by_set(ours: pd.DataFrame, theirs: pd.DataFrame, method: str) -> str:
     """Every set and share of flipped labels: the paper, ours by every rule, and the difference to the better oracle."""
-    out = [
-        "| set | flipped | paper | " + " | ".join(TITLES.values()) + " | best of each fold less paper |",
-        "|---|--:|--:|" + "--:|" * (len(TITLES) + 1),
-    ]
+    rows = []
     for (name, noise), value in theirs[method].items():
         found = [ours.loc[(rule, name, noise), method] for rule in TITLES]
         less = ours.loc[("oracle_fold", name, noise), method] - value
-        out.append(_line(str(name), f"{noise:.0%}", [value, *found], f" {less:+.2f} |"))
-    return "\n".join(out)
+        rows.append([name, f"{noise:.0%}", *_figures([value, *found]), f"{less:+.2f}"])
+    head = ["set", "flipped", "paper", *TITLES.values(), "best of each fold less paper"]
+    return table(head, rows, "|---|--:|--:|" + "--:|" * (len(TITLES) + 1))
 
 
-def ceilings(source: Path, lines: list[dict[str, Any]]) -> str:
+def ceilings(source: Path, lines: list[Line]) -> str:
     """For the cells that were read in other ways: what any fit of any method reaches, and what more rows would.
 
-    ``lines`` are those of benchmarks/readings.py.
+    ``lines`` are those of the study ``readings``.
     """
     cells = read_cells(source)
     cells = cells[cells["inner"] == 0]
@@ -101,11 +86,8 @@ def ceilings(source: Path, lines: list[dict[str, Any]]) -> str:
         .groupby(["set", "noise"])
         .mean()
     )
-    theirs = paper()["octsvm"]
-    out = [
-        "| set | flipped | paper | OCTSVM, all repetitions | best fit of any method | OCTSVM, three folds train |",
-        "|---|--:|--:|--:|--:|--:|",
-    ]
+    theirs = published()["octsvm"]
+    rows = []
     for name, noise in readings.CELLS:
         values = [theirs[name, noise]]
         for kind in ("exact", "any", "three folds train"):
@@ -115,28 +97,36 @@ def ceilings(source: Path, lines: list[dict[str, Any]]) -> str:
                 if (x["set"], x["noise"], x["reading"]) == (name, noise, kind)
             ]
             values.append(100 * anything[name, noise] if kind == "any" else np.mean(best) if best else np.nan)
-        out.append(_line(name, f"{noise:.0%}", values).replace("nan", "not measured"))
-    return "\n".join(out)
+        rows.append([name, f"{noise:.0%}", *_figures(values)])
+    head = ["set", "flipped", "paper", "OCTSVM, all repetitions", "best fit of any method"]
+    return table([*head, "OCTSVM, three folds train"], rows, "|---|--:|--:|--:|--:|--:|")
 
 
-def _line(first: str, second: str, values: list[float], last: str = "") -> str:
-    return f"| {first} | {second} | " + " | ".join(f"{v:.2f}" for v in values) + " |" + last
+def _figures(values: list[float]) -> list[str]:
+    return ["not measured" if np.isnan(v) else f"{v:.2f}" for v in values]
 
 
-def main() -> int:
-    """The command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("source", type=Path)
-    parser.add_argument("--readings", type=Path, help="results of benchmarks/readings.py")
-    asked = parser.parse_args()
-    ours, theirs = accuracies(asked.source), paper()
-    print(averages(ours, theirs), by_set(ours, theirs, "octsvm"), by_set(ours, theirs, "cart"), sep="\n\n")
-    if asked.readings:
-        print("", ceilings(asked.source, readings.read(asked.readings)), sep="\n")
-    return 0
+def _source(lines: list[Line]) -> Path:
+    return Path(lines[0]["source"])
 
 
-if __name__ == "__main__":
-    raise SystemExit(main())
+def report(lines: list[Line]) -> str:
+    """Averages, then OCTSVM and CART set by set."""
+    ours, theirs = accuracies(_source(lines)), published()
+    tables = averages(ours, theirs), by_set(ours, theirs, "octsvm"), by_set(ours, theirs, "cart")
+    return "\n\n".join(tables)
+
+
+STUDY = Study(
+    key=("source",),
+    report=report,
+    results="table2.csv.gz",
+    made_by="octsvm table2 run",
+    code=("octsvm/experiments", "octsvm/heuristics"),
+    parts={
+        "averages": lambda lines: averages(accuracies(_source(lines)), published()),
+        "octsvm": lambda lines: by_set(accuracies(_source(lines)), published(), "octsvm"),
+        "cart": lambda lines: by_set(accuracies(_source(lines)), published(), "cart"),
+        "ceilings": lambda lines: ceilings(_source(lines), read(RESULTS / "readings.jsonl")),
+    },
+)

@@ -1,4 +1,4 @@
-"""Two outer approximations of the cone side by side: `python benchmarks/bridges.py`, counts of rounds, rows and nodes.
+"""Two outer approximations of the cone side by side: counts of rounds, rows and nodes.
 
 "lifted" is the bridge of the package: one more variable for each weight, tangents coordinate by coordinate. "norm" keeps
 the variables and cuts with tangents of the norm itself, v'w/||v|| <= k u, the textbook form. Same models, same engine,
@@ -7,7 +7,6 @@ same loop; only the bridge differs.
 
 from __future__ import annotations
 
-import argparse
 import statistics
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,6 +20,9 @@ from octsvm.bridges import outer_approximation
 from octsvm.bridges.outer_approximation import OuterApproximation, PlainCone
 from octsvm.formulations.blocks.rows import linear
 from octsvm.solving import dispatch
+
+from ..study import Line, Study
+from ..tables import table
 
 
 class NormCuts(OuterApproximation):
@@ -75,39 +77,51 @@ def bridge(kind: type[OuterApproximation]) -> Iterator[None]:
         dispatch.leading_to = kept
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--count", type=int, default=8)
-    parser.add_argument("--time-limit", type=float, default=60)
-    arguments = parser.parse_args()
-    lines: dict[str, list[Any]] = {"lifted": [], "norm": []}
-    for seed in range(arguments.count):
-        rng = np.random.default_rng(seed)
-        n, p, depth = 10 + 2 * (seed % 3), 2 + seed % 4, 1
-        X = rng.random((n, p))
-        y = octsvm.flip_labels(np.where(X.sum(axis=1) > p / 2, 1, -1), 0.2, seed)
-        for label, kind in (("lifted", OuterApproximation), ("norm", NormCuts)):
-            with bridge(kind):
-                result = octsvm.fit(
-                    "octsvm", X, y, depth=depth, c1=3, c2=4, c3=0.1, time_limit=arguments.time_limit
-                )
-            lines[label].append(result)
-        a, b = lines["lifted"][-1], lines["norm"][-1]
-        print(
-            f"n={n:2d} p={p}: lifted {a.rounds:2d} rounds {a.nodes:6d} nodes {a.seconds:5.1f} s {a.status}; "
-            f"norm {b.rounds:2d} rounds {b.nodes:6d} nodes {b.seconds:5.1f} s {b.status}; "
-            f"objectives {a.objective:.6g} {b.objective:.6g}",
-            flush=True,
-        )
-    for label, found in lines.items():
-        print(
-            f"{label}: {sum(r.status == 'optimal' for r in found)} proved, rounds {sum(r.rounds for r in found)}, "
-            f"nodes {sum(r.nodes for r in found)}, median {statistics.median(r.seconds for r in found):.2f} s"
-        )
-    return 0
+KINDS = {"lifted": OuterApproximation, "norm": NormCuts}
 
 
-if __name__ == "__main__":
-    raise SystemExit(main())
+def cells(asked: Any) -> Iterator[Line]:
+    for index in range(asked.count):
+        for kind in KINDS:
+            yield {"index": index, "tangents": kind}
+
+
+def measure(cell: Line, asked: Any) -> Line:
+    """One table of 10 to 14 rows, one bridge."""
+    seed = cell["index"]
+    n, p = 10 + 2 * (seed % 3), 2 + seed % 4
+    X = np.random.default_rng(seed).random((n, p))
+    y = octsvm.flip_labels(np.where(X.sum(axis=1) > p / 2, 1, -1), 0.2, seed)
+    with bridge(KINDS[cell["tangents"]]):
+        r = octsvm.fit("octsvm", X, y, depth=1, c1=3, c2=4, c3=0.1, time_limit=asked.limit, solver="highs")
+    facts = {
+        "n": n,
+        "p": p,
+        "status": r.status,
+        "objective": r.objective,
+        "rounds": r.rounds,
+        "nodes": r.nodes,
+    }
+    return {**facts, "seconds": r.seconds}
+
+
+def report(lines: list[Line]) -> str:
+    rows = []
+    for kind in KINDS:
+        mine = [line for line in lines if line["tangents"] == kind]
+        if mine:
+            proved = sum(line["status"] == "optimal" for line in mine)
+            counts = [sum(line[k] for line in mine) for k in ("rounds", "nodes")]
+            median = statistics.median(line["seconds"] for line in mine)
+            rows.append([kind, f"{proved} of {len(mine)}", *counts, f"{median:.2f} s"])
+    return table(["tangents", "proved", "rounds in all", "nodes in all", "median"], rows)
+
+
+STUDY = Study(
+    key=("index", "tangents"),
+    report=report,
+    cells=cells,
+    measure=measure,
+    options={"count": 8, "limit": 60.0},
+    code=("octsvm/bridges", "octsvm/solving"),
+)

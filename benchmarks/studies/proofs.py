@@ -1,38 +1,28 @@
-"""How long proofs of optimality take: the default of OCTSVM against the paper's rows with (9′), by the same engine.
+"""How long proofs of optimality of OCTSVM take: the default against the paper's rows with (9′), by the same engine.
 
-    python benchmarks/proofs.py run --out proofs.jsonl --solver highs --solver scip --limit 120
-    python benchmarks/proofs.py run --out proofs.jsonl --further
-    python benchmarks/proofs.py ablation --out proofs.jsonl
-    python benchmarks/proofs.py report proofs.jsonl
-    python benchmarks/proofs.py profile proofs.jsonl --solver highs --plot profile.svg
+    python -m benchmarks run proofs --solver highs --only further=False,index=23
+    python -m benchmarks run proofs --only way=default,paper          without the ablation
 
-The tables are those of ``benchmarks.cases.PROOFS``; with --further they are as many others, by which nothing in the
-package was chosen. What is in --out already is not run again, so a run may be stopped
-and taken up; the last line counts. ``paper`` is variant="paper", mu_svm=1e-3, strategy="exact"; ``default`` is a plain
-octsvm.fit. Every run is a process of its own, whose CPU seconds (those of its children too) are counted; importing
-the package is not.
+The tables are those of ``benchmarks.cases.PROOFS``, and as many further ones, by which nothing in the package was chosen.
+``paper`` is variant="paper", mu_svm=1e-3, strategy="exact"; ``default`` is a plain octsvm.fit; "without ..." is the default
+without one of its parts, by the first solver, on the first tables. Every run is a process of its own, whose CPU seconds (those of
+its children too) are counted; importing the package is not.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import multiprocessing
-import os
 import resource
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from benchmarks.cases import FURTHER_PROOFS, PROOFS, Proof
+from ..cases import FURTHER_PROOFS, N_PROOFS, PROOFS, Proof
+from ..study import Line, Study
+from ..tables import table
 
 WAYS: dict[str, dict[str, Any]] = {
     "default": {},
@@ -86,10 +76,23 @@ def cpu_seconds() -> float:
     return sum(u.ru_utime + u.ru_stime for u in used)
 
 
-def measure(case: Proof, way: str, solver: str, limit: float) -> dict[str, Any]:
+def cells(asked: Any) -> Iterator[Line]:
+    solvers = asked.solver.split(",")
+    for solver in solvers:
+        for way in WAYS:
+            for case in (*PROOFS, *FURTHER_PROOFS):
+                yield {"index": case.index, "way": way, "solver": solver, "further": case.index >= N_PROOFS}
+    for way in WITHOUT:
+        for index in ABLATED:
+            yield {"index": index, "way": way, "solver": solvers[0], "further": False}
+
+
+def measure(cell: Line, asked: Any) -> Line:
     """One line of results."""
     import octsvm
 
+    case, way, solver = Proof(cell["index"]), cell["way"], cell["solver"]
+    limit = asked.limit or (120.0 if way in WAYS else 60.0)
     X, y = case.table()
     octsvm.fit("octsvm", X[:4], [0, 1, 0, 1], depth=1, time_limit=5, solver=solver)  # imports what it needs
     before, began = cpu_seconds(), time.monotonic()
@@ -99,9 +102,6 @@ def measure(case: Proof, way: str, solver: str, limit: float) -> dict[str, Any]:
             "octsvm", X, y, solver=solver, time_limit=limit, on_mismatch="ignore", **case.params, **how
         )
     return {
-        "index": case.index,
-        "way": way,
-        "solver": solver,
         "limit": limit,
         "n": case.n,
         "p": case.p,
@@ -115,47 +115,15 @@ def measure(case: Proof, way: str, solver: str, limit: float) -> dict[str, Any]:
         "nodes": result.nodes,
         "rounds": result.rounds,
         "version": result.solver_version,
-        "load": round(os.getloadavg()[0] / (os.cpu_count() or 1), 2),
     }
 
 
-def _work(queue: Any, *task: Any) -> None:
-    queue.put(measure(*task))
+Found = dict[tuple[int, str, str], Line]
 
 
-def apart(*task: Any) -> dict[str, Any]:
-    """:func:`measure` in a process of its own."""
-    context = multiprocessing.get_context("spawn")
-    queue = context.Queue()
-    process = context.Process(target=_work, args=(queue, *task))
-    process.start()
-    line: dict[str, Any] = queue.get()
-    process.join()
-    return line
-
-
-def read(path: Path) -> dict[tuple[int, str, str], dict[str, Any]]:
-    """The last line of every run."""
-    if not path.exists():
-        return {}
-    lines = [json.loads(text) for text in path.read_text(encoding="utf-8").splitlines() if text]
+def by_run(lines: list[Line]) -> Found:
+    """Lines by table, way and solver."""
     return {(line["index"], line["way"], line["solver"]): line for line in lines}
-
-
-def run(out: Path, tasks: list[tuple[Proof, str, str, float]]) -> None:
-    """Measure what is not in ``out`` yet."""
-    found = read(out)
-    for case, way, solver, limit in tasks:
-        if (case.index, way, solver) in found:
-            continue
-        line = apart(case, way, solver, limit)
-        with out.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line) + "\n")
-        print(
-            f"{solver:6} {way:36} {case.index:2} {line['status']:9} {line['objective']:.6g} in {line['seconds']:.2f} s "
-            f"({line['cpu']:.2f} s of a processor), {line['nodes']} nodes",
-            flush=True,
-        )
 
 
 def seconds_of(line: dict[str, Any], clock: str) -> float:
@@ -168,7 +136,7 @@ def shifted_mean(seconds: list[float], shift: float) -> float:
     return float(np.exp(np.mean(np.log(np.array(seconds) + shift))) - shift)
 
 
-def disagreements(found: dict[tuple[int, str, str], dict[str, Any]]) -> list[str]:
+def disagreements(found: Found) -> list[str]:
     """Proved optima of one table that differ, and bounds above an objective that another run found."""
     out = []
     for index in sorted({i for i, _, _ in found}):
@@ -186,8 +154,9 @@ def disagreements(found: dict[tuple[int, str, str], dict[str, Any]]) -> list[str
     return out
 
 
-def report(found: dict[tuple[int, str, str], dict[str, Any]]) -> str:
+def report(lines: list[Line]) -> str:
     """Solved counts, shifted geometric means and ratios in Markdown, and whether all answers agree."""
+    found = by_run(lines)
     groups = ((PROOFS, "the tables"), (FURTHER_PROOFS, "further tables, by which nothing was chosen"))
     out = []
     for cases, title in groups:
@@ -197,16 +166,11 @@ def report(found: dict[tuple[int, str, str], dict[str, Any]]) -> str:
     return "\n".join([*out, *(wrong or ["All proved optima agree, and no bound lies above an objective."])])
 
 
-def _of_group(found: dict[tuple[int, str, str], dict[str, Any]], title: str) -> list[str]:
+def _of_group(found: Found, title: str) -> list[str]:
     out = []
     for solver in sorted({s for _, _, s in found}):
         ways = [w for w in (*WAYS, *WITHOUT) if any((s, v) == (solver, w) for _, v, s in found)]
-        out += [
-            f"{solver}, {title}:",
-            "",
-            "| way | tables | proved | mean, shift 1 | mean, shift 10 | processor, shift 1 | nodes | longer than the default |",
-            "|---|---|---|---|---|---|---|---|",
-        ]
+        rows = []
         for way in ways:
             of_way = {i: line for (i, v, s), line in found.items() if (v, s) == (way, solver)}
             both = [i for i in of_way if (i, "default", solver) in found]
@@ -220,16 +184,26 @@ def _of_group(found: dict[tuple[int, str, str], dict[str, Any]], title: str) -> 
             ]
             proved = sum(line["status"] == "optimal" for line in of_way.values())
             nodes = shifted_mean([float(x["nodes"]) for x in of_way.values()], 1.0)
-            out.append(
-                f"| {way} | {len(of_way)} | {proved} | {means[0]:.2f} | {means[1]:.2f} | {processor:.2f} | {nodes:.0f} | "
-                + (f"{ratios[0]:.1f} times ({ratios[1]:.1f} by processor) |" if both else "|")
+            rows.append(
+                [
+                    way,
+                    len(of_way),
+                    proved,
+                    f"{means[0]:.2f}",
+                    f"{means[1]:.2f}",
+                    f"{processor:.2f}",
+                    f"{nodes:.0f}",
+                    f"{ratios[0]:.1f} times ({ratios[1]:.1f} by processor)" if both else "",
+                ]
             )
-        out.append("")
+        head = ["way", "tables", "proved", "mean, shift 1", "mean, shift 10", "processor, shift 1", "nodes"]
+        out += [f"{solver}, {title}:", "", table([*head, "longer than the default"], rows), ""]
     return out
 
 
-def profile(found: dict[tuple[int, str, str], dict[str, Any]], solver: str, plot: Path | None) -> str:
-    """Share of the tables that each way proved within a factor of the faster way's time, as CSV; with ``plot`` a picture."""
+def profile(lines: list[Line], solver: str = "highs") -> str:
+    """Share of the tables that each way proved within a factor of the faster way's time, as CSV."""
+    found = by_run(lines)
     own = {case.index for case in PROOFS}
     indices = sorted(
         i for i, w, s in found if i in own and (w, s) == ("paper", solver) and (i, "default", solver) in found
@@ -241,64 +215,18 @@ def profile(found: dict[tuple[int, str, str], dict[str, Any]], solver: str, plot
     least = np.minimum(*times.values())
     factors = np.geomspace(1.0, max(float((t / least).max()) for t in times.values()) * 1.01, 60)
     shares = {w: np.array([np.mean(proved[w] & (times[w] <= f * least)) for f in factors]) for w in WAYS}
-    if plot is not None:
-        import matplotlib
-
-        matplotlib.use("Agg")
-        from matplotlib import pyplot
-
-        figure, axes = pyplot.subplots(figsize=(6, 3.5), layout="constrained")
-        for way, share in shares.items():
-            axes.step(factors, share, where="post", label=way)
-        axes.set(
-            xscale="log",
-            ylim=(0, 1.02),
-            xlabel="time over that of the faster way",
-            ylabel="share of tables proved",
-        )
-        axes.legend(loc="lower right")
-        figure.savefig(plot)
     rows = [",".join(f"{v:.4g}" for v in row) for row in zip(factors, *shares.values(), strict=True)]
     return "\n".join(["factor," + ",".join(WAYS), *rows])
 
 
-def main() -> int:
-    """The command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    commands = parser.add_subparsers(dest="command", required=True)
-    one = commands.add_parser("run", help="measure what is not there yet")
-    one.add_argument("--out", type=Path, required=True, help="JSON lines, appended")
-    one.add_argument("--solver", action="append", help="(highs and scip)")
-    one.add_argument("--way", action="append", choices=list(WAYS), help="(default and paper)")
-    one.add_argument("--index", action="append", type=int, choices=range(2 * len(PROOFS)), help="(all)")
-    one.add_argument("--further", action="store_true", help="other tables, by which nothing was chosen")
-    one.add_argument("--limit", type=float, default=120.0)
-    one = commands.add_parser("ablation", help="the default without one part, where it is not there yet")
-    one.add_argument("--out", type=Path, required=True, help="JSON lines, appended")
-    one.add_argument("--solver", default="highs")
-    one.add_argument("--limit", type=float, default=60.0)
-    one = commands.add_parser("report", help="means, ratios and agreement in Markdown")
-    one.add_argument("results", type=Path)
-    one = commands.add_parser("profile", help="performance profile of the two ways as CSV")
-    one.add_argument("results", type=Path)
-    one.add_argument("--solver", default="highs")
-    one.add_argument("--plot", type=Path, help="and as a picture")
-    asked = parser.parse_args()
-    if asked.command == "report":
-        print(report(read(asked.results)))
-    elif asked.command == "profile":
-        print(profile(read(asked.results), asked.solver, asked.plot))
-    elif asked.command == "ablation":
-        run(asked.out, [(PROOFS[i], way, asked.solver, asked.limit) for way in WITHOUT for i in ABLATED])
-    else:
-        solvers, ways = asked.solver or ["highs", "scip"], asked.way or list(WAYS)
-        cases = FURTHER_PROOFS if asked.further else PROOFS
-        chosen = [Proof(index) for index in asked.index] if asked.index else cases
-        run(asked.out, [(c, way, s, asked.limit) for s in solvers for way in ways for c in chosen])
-    return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+STUDY = Study(
+    key=("index", "way", "solver"),
+    report=report,
+    cells=cells,
+    measure=measure,
+    options={"solver": "highs,scip", "limit": None},
+    quick={"limit": 5.0},
+    apart=True,
+    code=("octsvm/solving", "octsvm/bridges", "octsvm/heuristics", "formulations", "solvers.yaml"),
+    parts={"profile": profile},
+)

@@ -1,13 +1,12 @@
-"""What the runner of experiments costs: `python benchmarks/cells.py`.
+"""What the runner of experiments costs, for a method that does nothing.
 
-A method that does nothing (a majority vote) is run through the store, on this process, on worker processes (joblib) and
+A majority vote is run through the store, on this process, on worker processes (joblib) and
 on a local Dask cluster. Seconds are those of the run after its start-up, from the first recorded cell to the last one;
 the overhead is the time of a worker for a cell: parts, hand-over, scoring, and the durable record.
 """
 
 from __future__ import annotations
 
-import argparse
 import sqlite3
 import tempfile
 import time
@@ -22,6 +21,17 @@ import numpy as np
 import pandas as pd
 
 from octsvm.experiments import Fit, load_protocol, run
+
+from ..study import Line, Study
+from ..tables import table
+
+GRID = 11  # cells of a batch
+WAYS: dict[str, tuple[str, int, dict[str, Any]]] = {
+    "this process": ("this process", 1, {}),
+    "joblib": ("joblib", 2, {"jobs": 2}),
+    "Dask, one worker": ("Dask", 1, {"jobs": 1, "scheduler": "local"}),
+    "Dask, two workers": ("Dask", 2, {"jobs": 2, "scheduler": "local"}),
+}
 
 
 def fit_grid(data: Any, settings: Any, spec: Any, seed: int, skip: Any) -> Iterator[tuple[int, Fit]]:
@@ -46,7 +56,11 @@ def load(name: str) -> Any:
 
 
 def protocol(cells: int, grid: int) -> Any:
-    method = {"title": "Nothing", "kind": "cells:fit_grid", "grid": {"a": [float(k) for k in range(grid)]}}
+    method = {
+        "title": "Nothing",
+        "kind": "benchmarks.studies.cells:fit_grid",
+        "grid": {"a": [float(k) for k in range(grid)]},
+    }
     return load_protocol(
         {
             "name": "cells",
@@ -60,7 +74,7 @@ def protocol(cells: int, grid: int) -> Any:
     )
 
 
-def measure(cells: int, grid: int, **way: Any) -> dict[str, Any]:
+def timed(cells: int, grid: int, **way: Any) -> Line:
     """One run: cells, seconds from the first recorded cell to the last one, and bytes of the store."""
     with tempfile.TemporaryDirectory() as folder:
         store = Path(folder) / "cells.sqlite"
@@ -79,29 +93,41 @@ def measure(cells: int, grid: int, **way: Any) -> dict[str, Any]:
         }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--cells", type=int, default=4000)
-    parser.add_argument("--grid", type=int, default=11, help="cells of a batch")
-    arguments = parser.parse_args()
-    print("| way | workers | cells | cells/s | ms of a worker for a cell | start and end, s | bytes/cell |")
-    print("|---|---|---|---|---|---|---|")
-    for way, workers, options in (
-        ("this process", 1, {}),
-        ("joblib", 2, {"jobs": 2}),
-        ("Dask", 1, {"jobs": 1, "scheduler": "local"}),
-        ("Dask", 2, {"jobs": 2, "scheduler": "local"}),
-    ):
-        found = measure(arguments.cells, arguments.grid, **options)
-        speed = found["cells"] / found["seconds"]
-        print(
-            f"| {way} | {workers} | {found['cells']:,} | {speed:,.0f} | {1000 * workers / speed:.2f} | "
-            f"{found['startup']:.1f} | {found['bytes'] / found['cells']:.0f} |",
-            flush=True,
-        )
+def cells(asked: Any) -> Iterator[Line]:
+    for way in WAYS:
+        yield {"way": way}
 
 
-if __name__ == "__main__":
-    main()
+def measure(cell: Line, asked: Any) -> Line:
+    """One run."""
+    return timed(asked.count, GRID, **WAYS[cell["way"]][2])
+
+
+def report(lines: list[Line]) -> str:
+    rows = []
+    for line in lines:
+        way, workers, _ = WAYS[line["way"]]
+        speed = line["cells"] / line["seconds"]
+        figures = [f"{speed:,.0f}", f"{1000 * workers / speed:.2f}", f"{line['startup']:.1f}"]
+        rows.append([way, workers, f"{line['cells']:,}", *figures, f"{line['bytes'] / line['cells']:.0f}"])
+    head = [
+        "way",
+        "workers",
+        "cells",
+        "cells/s",
+        "ms of a worker for a cell",
+        "start and end, s",
+        "bytes/cell",
+    ]
+    return table(head, rows)
+
+
+STUDY = Study(
+    key=("way",),
+    report=report,
+    cells=cells,
+    measure=measure,
+    options={"count": 4000},
+    quick={"count": 100},
+    code=("octsvm/experiments",),
+)

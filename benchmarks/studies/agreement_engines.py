@@ -1,36 +1,27 @@
-"""Every engine against brute force: `python benchmarks/agreement_engines.py run --count 30`, then `... report`.
+"""Every engine against brute force.
 
-A cell is a formulation, a variant, a norm and an engine; each solves the same tiny instances of tests/instances.py, whose
+A cell is a formulation, a variant, a norm, an engine and one of the tiny instances of tests/instances.py, whose
 optima tests/oracles.py enumerates without any of the models' code. An engine that says "optimal" must have the
 enumerated optimum within its gap, never less, and no bound may lie above it. An answer that does not hold outside the
 solver must come back as "unverified", with the best tree known; such cells are counted as caught. What the dispatcher refuses (a licence that
-is too small) is counted with its reason. Lines go to --out as they come; a run that was stopped goes on where it was.
+is too small) is counted with its reason.
 """
 
 from __future__ import annotations
 
-import argparse
 import collections
-import json
-import sys
-import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tests"))
+import octsvm
+from octsvm import solvers
 
-import instances  # noqa: E402
-import oracles  # noqa: E402
+from ..study import Line, Study
+from ..tables import table
+from .agreement import NOT_BELOW, REACHED, optimum, tiny
 
-import octsvm  # noqa: E402
-from octsvm import solvers  # noqa: E402
-
-GAP = 1e-4
-NOT_BELOW = 2e-6  # relative: what a feasibility tolerance of 1e-6 may leave
 MODELS: list[tuple[str, dict[str, Any]]] = [
     ("oct", {}),
     ("oct", {"variant": "rank"}),
@@ -74,7 +65,7 @@ def label(formulation: str, changes: dict[str, Any]) -> str:
 
 
 def solve(
-    instance: instances.Instance,
+    instance: Any,
     changes: dict[str, Any],
     optimum: float,
     solver: str,
@@ -108,7 +99,7 @@ def solve(
         }
     size = max(abs(optimum), 1e-3)
     faults = []
-    if result.status == "optimal" and abs(result.objective - optimum) > GAP * size:
+    if result.status == "optimal" and abs(result.objective - optimum) > REACHED * size:
         faults.append("says optimal and is not")
     if result.objective < optimum - NOT_BELOW * size:
         faults.append("below the optimum")
@@ -131,35 +122,28 @@ def solve(
     }
 
 
-def run(
-    count: int, seed: int, time_limit: float, chosen: list[str] | None, done: set[tuple[str, str, str]]
-) -> Iterator[dict[str, Any]]:
-    """All cells that are not ``done``, instance by instance."""
+def cells(asked: Any) -> Iterator[Line]:
+    chosen = engines(asked.solver.split(",") if asked.solver else None)
     for formulation, changes in MODELS:
-        cell = label(formulation, changes)
-        for instance in instances.tiny(formulation, count, seed):
-            optimum = None
-            for name, (solver, options) in engines(chosen).items():
-                if (cell, name, instance.name) in done:
-                    continue
-                if optimum is None:
-                    changed = {k: v for k, v in changes.items() if k != "variant"}
-                    optimum = oracles.optimum(formulation, instance.X, instance.y, instance.params | changed)
-                line = solve(instance, changes, optimum, solver, options, time_limit)
-                yield {"model": cell, "engine": name, "instance": instance.name, "optimum": optimum} | line
+        for index in range(asked.count):
+            for engine in chosen:
+                name = label(formulation, changes)
+                yield {
+                    "model": name,
+                    "engine": engine,
+                    "instance": tiny(formulation, asked.count, asked.seed)[index].name,
+                }
 
 
-def read(path: Path) -> list[dict[str, Any]]:
-    """Lines of an earlier run; a half-written last one is left out."""
-    if not path.exists():
-        return []
-    lines = []
-    for text in path.read_text(encoding="utf-8").splitlines():
-        try:
-            lines.append(json.loads(text))
-        except json.JSONDecodeError:
-            continue
-    return lines
+def measure(cell: Line, asked: Any) -> Line:
+    """One model of one instance by one engine."""
+    formulation, changes = next(model for model in MODELS if label(*model) == cell["model"])
+    which = (formulation, asked.count, asked.seed)
+    names = [instance.name for instance in tiny(*which)]
+    index = names.index(cell["instance"])
+    best = optimum(*which, index, tuple((k, v) for k, v in changes.items() if k != "variant"))
+    solver, options = engines()[cell["engine"]]
+    return {"optimum": best} | solve(tiny(*which)[index], changes, best, solver, options, asked.limit)
 
 
 def report(lines: list[dict[str, Any]]) -> str:
@@ -187,57 +171,28 @@ def report(lines: list[dict[str, Any]]) -> str:
             parts.append(f"**{faulty} wrong**")
         return ", ".join(parts)
 
-    rows = [f"| model | {' | '.join(names)} |", "|---" * (len(names) + 1) + "|"]
-    rows += [
-        f"| {model} | " + " | ".join(text(cells[model, name]) for name in names) + " |" for model in models
-    ]
+    rows = [[model, *(text(cells[model, name]) for name in names)] for model in models]
     medians = []
     for name in names:
         seconds = [line["seconds"] for line in lines if line["engine"] == name and "seconds" in line]
         medians.append(f"{np.median(seconds):.2f} s" if seconds else "")
-    rows.append("| median time | " + " | ".join(medians) + " |")
+    rows.append(["median time", *medians])
     faulty = [line for line in lines if line["faults"]]
     solved = sum("refused" not in line for line in lines)
     proved = sum(line.get("status") == "optimal" for line in lines)
     whys = collections.Counter(f"{line['engine']}: {line['refused']}" for line in lines if "refused" in line)
-    tail = [
-        "",
+    told = (
         f"{solved} solves, {proved} of them proved optimal, {len(faulty)} wrong; {sum(whys.values())} refused by the "
-        f"dispatcher ({', '.join(f'{k} {v}' for k, v in sorted(whys.items())) or 'none'}).",
-    ]
-    return "\n".join(rows + tail) + "\n"
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        f"dispatcher ({', '.join(f'{k} {v}' for k, v in sorted(whys.items())) or 'none'})."
     )
-    parser.add_argument("command", choices=["run", "report"])
-    parser.add_argument("--count", type=int, default=30, help="instances a cell")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--time-limit", type=float, default=20.0)
-    parser.add_argument("--engine", action="append", help="only this entry (may be given again)")
-    parser.add_argument("--out", type=Path, default=Path("agreement_engines.jsonl"))
-    arguments = parser.parse_args()
-    lines = read(arguments.out)
-    if arguments.command == "report":
-        print(report(lines), end="")
-        return 1 if any(line["faults"] for line in lines) else 0
-    done = {(line["model"], line["engine"], line["instance"]) for line in lines}
-    began, count, bad = time.monotonic(), 0, 0
-    with arguments.out.open("a", encoding="utf-8") as out:
-        if lines:
-            out.write("\n")  # behind a line that was cut off
-        for line in run(arguments.count, arguments.seed, arguments.time_limit, arguments.engine, done):
-            out.write(json.dumps(line, default=float) + "\n")
-            out.flush()
-            count += 1
-            if line["faults"]:
-                bad += 1
-                print(f"  {line}", flush=True)
-    print(f"{count} solves in {time.monotonic() - began:.0f} s, {bad} wrong", flush=True)
-    return 1 if bad else 0
+    return table(["model", *names], rows) + "\n\n" + told
 
 
-if __name__ == "__main__":
-    raise SystemExit(main())
+STUDY = Study(
+    key=("model", "engine", "instance"),
+    report=report,
+    cells=cells,
+    measure=measure,
+    options={"count": 30, "seed": 0, "limit": 20.0, "solver": ""},
+    quick={"count": 1},
+)

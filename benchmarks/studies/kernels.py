@@ -1,23 +1,18 @@
-"""Kernels against wrong labels: `python benchmarks/kernels.py [--data DIR] [--seeds 3] [--out results.jsonl]`.
+"""Kernels against wrong labels: OCTSVM and RE-SVM with and without one, an SVC and a random forest.
 
-Moons, circles and a checkerboard of 120 samples, or with --data a quarter of each of the eight data sets there (one CSV a set,
-label last), with 0 to 40 % of the labels flipped. OCTSVM and RE-SVM with and without the kernel "rbf" stand beside the SVC
-of that kernel and a random forest. Parameters are chosen by threefold cross-validation on the flipped labels; the accuracy is that on clean
-samples that no fit saw. Prints a Markdown table; --out collects JSON lines, and cells that are in it already are not run again.
+Moons, circles and a checkerboard of 120 samples, or with --data a quarter of each of the eight data sets there,
+with 0 to 40 % of the labels flipped. Parameters are chosen by threefold cross-validation on the flipped labels; the
+accuracy is that on clean samples that no fit saw. --count is the number of seeds.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import time
 from collections.abc import Callable, Iterator
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from real_data import SETS, quarter
 from sklearn.base import clone
 from sklearn.datasets import make_circles, make_moons
 from sklearn.ensemble import RandomForestClassifier
@@ -27,6 +22,10 @@ from sklearn.preprocessing import MinMaxScaler
 from sklearn.svm import SVC
 
 import octsvm
+
+from .. import tables
+from ..cases import SETS, quarter
+from ..study import Line, Study
 
 FLIPS = (0.0, 0.1, 0.2, 0.3, 0.4)
 TRAIN, TEST = 120, 4000
@@ -65,15 +64,12 @@ SHAPES: dict[str, Callable[[int, int], tuple[Any, Any]]] = {
 }
 
 
-def tables(folder: Path | None, seeds: int) -> Iterator[tuple[str, int, Any, Any, Any, Any]]:
-    """Name, seed, training table and clean test table."""
-    if folder is not None:
-        for name in SETS:
-            X, y, X_test, y_test = quarter(folder, name)
-            yield name, 0, X.to_numpy(float), y.to_numpy(), X_test.to_numpy(float), y_test.to_numpy()
-        return
-    for name, seed in product(SHAPES, range(seeds)):
-        yield name, seed, *SHAPES[name](TRAIN, seed), *SHAPES[name](TEST, 1000 + seed)
+def sample(name: str, seed: int, folder: Any) -> tuple[Any, Any, Any, Any]:
+    """Training table and clean test table."""
+    if name in SHAPES:
+        return *SHAPES[name](TRAIN, seed), *SHAPES[name](TEST, 1000 + seed)
+    X, y, X_test, y_test = quarter(folder, name)
+    return X.to_numpy(float), y.to_numpy(), X_test.to_numpy(float), y_test.to_numpy()
 
 
 def ours(name: str, X: Any, y: Any, X_test: Any) -> tuple[Any, dict[str, Any]]:
@@ -98,10 +94,31 @@ def peer(name: str, X: Any, y: Any, X_test: Any) -> tuple[Any, dict[str, Any]]:
     return search.predict(X_test), search.best_params_
 
 
-def table(lines: list[dict[str, Any]]) -> str:
+def cells(asked: Any) -> Iterator[Line]:
+    sets = product(SHAPES, range(asked.count)) if asked.data is None else ((name, 0) for name in SETS)
+    for (name, seed), flip in product(sets, FLIPS):
+        for method in (*GRIDS, *PEERS):
+            yield {"set": name, "seed": seed, "flip": flip, "method": method}
+
+
+def measure(cell: Line, asked: Any) -> Line:
+    """Accuracy of one method on one flipped table."""
+    X, y, X_test, y_test = sample(cell["set"], cell["seed"], asked.data)
+    noisy = octsvm.flip_labels(y, cell["flip"], seed=cell["seed"])
+    began = time.monotonic()
+    said, chosen = (ours if cell["method"] in GRIDS else peer)(cell["method"], X, noisy, X_test)
+    return {
+        "n": len(y),
+        "accuracy": float(np.mean(said == y_test)),
+        "chosen": {k: str(v) for k, v in chosen.items()},
+        "seconds": time.monotonic() - began,
+    }
+
+
+def report(lines: list[Line]) -> str:
     """Mean accuracy on clean samples, in percent."""
     methods = [*GRIDS, *PEERS]
-    out = ["| set | flipped | " + " | ".join(methods) + " |", "|---" * (len(methods) + 2) + "|"]
+    rows = []
     for name, flip in dict.fromkeys((c["set"], c["flip"]) for c in lines):
         means = []
         for method in methods:
@@ -109,48 +126,14 @@ def table(lines: list[dict[str, Any]]) -> str:
                 c["accuracy"] for c in lines if (c["set"], c["flip"], c["method"]) == (name, flip, method)
             ]
             means.append(f"{100 * np.mean(found):.1f}" if found else "–")
-        out.append(f"| {name} | {flip:.0%} | " + " | ".join(means) + " |")
-    return "\n".join(out)
+        rows.append([name, f"{flip:.0%}", *means])
+    return tables.table(["set", "flipped", *methods], rows)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--data", type=Path)
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--flips", type=float, nargs="+", default=FLIPS)
-    parser.add_argument("--out", type=Path)
-    arguments = parser.parse_args()
-    done: list[dict[str, Any]] = []
-    if arguments.out and arguments.out.exists():
-        done = [json.loads(line) for line in arguments.out.read_text(encoding="utf-8").splitlines()]
-    known = {(c["set"], c["seed"], c["flip"], c["method"]) for c in done}
-    for (name, seed, X, y, X_test, y_test), flip in product(
-        tables(arguments.data, arguments.seeds), arguments.flips
-    ):
-        noisy = octsvm.flip_labels(y, flip, seed=seed)
-        for method in (*GRIDS, *PEERS):
-            if (name, seed, flip, method) in known:
-                continue
-            began = time.monotonic()
-            said, chosen = (ours if method in GRIDS else peer)(method, X, noisy, X_test)
-            cell = {
-                "set": name,
-                "seed": seed,
-                "flip": flip,
-                "method": method,
-                "n": len(y),
-                "accuracy": float(np.mean(said == y_test)),
-                "chosen": {k: str(v) for k, v in chosen.items()},
-                "seconds": time.monotonic() - began,
-            }
-            done.append(cell)
-            if arguments.out:
-                with arguments.out.open("a", encoding="utf-8") as out:
-                    out.write(json.dumps(cell) + "\n")
-    print(table(done))
-
-
-if __name__ == "__main__":
-    main()
+STUDY = Study(
+    key=("set", "seed", "flip", "method"),
+    report=report,
+    cells=cells,
+    measure=measure,
+    options={"data": None, "count": 3},
+)

@@ -1,4 +1,4 @@
-"""What handing a model over costs: `python benchmarks/overhead.py`, octsvm.solve against bare Pyomo, engine by engine.
+"""What handing a model over costs: octsvm.solve against bare Pyomo, engine by engine.
 
 The model is easy for every engine (presolve ends it) and large to hand over: 20,000 rows, 260,000 nonzeros. Measured is the
 wall clock of the whole call; the start of an engine's own process, which bare Pyomo does not have where it runs in
@@ -7,10 +7,9 @@ Python, is given apart. Engines whose free licence is too small for it are measu
 
 from __future__ import annotations
 
-import argparse
-import json
 import statistics
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,9 @@ from pyomo.core.expr import LinearExpression
 import octsvm
 from octsvm import solvers
 from octsvm.solving import licences
+
+from ..study import Line, SkippedError, Study
+from ..tables import table
 
 # Bare Pyomo's way to each engine, the quickest that loads a solution.
 BARE: dict[str, tuple[str, dict[str, Any]]] = {
@@ -65,8 +67,16 @@ def size_for(name: str, rows: int) -> int:
     return min(rows, *(int(0.75 * m) for m in (most.rows, most.total) if m is not None))
 
 
-def measure(name: str, rows: int, repeat: int) -> dict[str, Any]:
+def cells(asked: Any) -> Iterator[Line]:
+    for name in BARE:
+        yield {"engine": name}
+
+
+def measure(cell: Line, asked: Any) -> Line:
     """Medians of both routes on one engine, taken in turn."""
+    name, rows, repeat = cell["engine"], asked.rows, asked.repeat
+    if solvers.installed(name) is None:
+        raise SkippedError("it is not installed")
     factory, options = BARE[name]
     model = easy(size_for(name, rows))
     bare, ours, startup = [], [], []
@@ -82,7 +92,6 @@ def measure(name: str, rows: int, repeat: int) -> dict[str, Any]:
         startup.append(result.engine["startup_seconds"])
         assert abs(result.objective) < 1e-6, result
     return {
-        "engine": name,
         "rows": len(model.rows),
         "bare": statistics.median(bare),
         "ours": statistics.median(ours),
@@ -90,32 +99,21 @@ def measure(name: str, rows: int, repeat: int) -> dict[str, Any]:
     }
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--rows", type=int, default=20_000)
-    parser.add_argument("--repeat", type=int, default=3)
-    parser.add_argument("--engine", action="append", choices=list(BARE))
-    parser.add_argument("--json", action="store_true")
-    arguments = parser.parse_args()
-    lines = []
-    for name in arguments.engine or BARE:
-        if solvers.installed(name) is None:
-            print(f"{name}: not installed")
-            continue
-        line = measure(name, arguments.rows, arguments.repeat)
-        lines.append(line)
-        if not arguments.json:
-            print(
-                f"{name:8s} {line['rows']:6d} rows: bare Pyomo {line['bare']:.2f} s, octsvm {line['ours']:.2f} s "
-                f"(ratio {line['ours'] / line['bare']:.2f}; start-up of the process {line['startup']:.2f} s)",
-                flush=True,
-            )
-    if arguments.json:
-        print(json.dumps(lines, indent=1))
-    return 0
+def report(lines: list[Line]) -> str:
+    rows = []
+    for line in lines:
+        seconds = [f"{line[k]:.2f} s" for k in ("bare", "ours", "startup")]
+        rows.append([line["engine"], f"{line['rows']:,}", *seconds, f"{line['ours'] / line['bare']:.2f}"])
+    head = ["engine", "rows", "bare Pyomo", "octsvm.solve", "of it, start of a process", "ratio"]
+    return table(head, rows)
 
 
-if __name__ == "__main__":
-    raise SystemExit(main())
+STUDY = Study(
+    key=("engine",),
+    report=report,
+    cells=cells,
+    measure=measure,
+    options={"rows": 20_000, "repeat": 3},
+    quick={"rows": 200, "repeat": 1},
+    code=("octsvm/solving", "octsvm/backends"),
+)

@@ -1,12 +1,22 @@
-"""Results as Markdown: the tables of one run, and the ratios of two."""
+"""How long building, writing, handing over, embedding and checking a model take: cases × phases.
+
+    python -m benchmarks run speed --peers install
+    python -m benchmarks run speed --only 'case=octsvm,octsvm-n*' --only phase=build
+
+Every pair of case and phase has a process of its own. Other packages are measured in a Python that has them: --peers PATH, or
+--peers install, which makes one.
+"""
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable
+from collections.abc import Iterator
 from typing import Any
 
-Line = dict[str, Any]
+from ..cases import CASES, SEED
+from ..study import Line, Study
+from ..tables import number, table
+
 LABELS = {
     "write_lp": "write .lp",
     "write_nl": "write .nl",
@@ -16,23 +26,26 @@ LABELS = {
 }
 
 
-def _last(lines: Iterable[Line]) -> dict[tuple[str, str], Line]:
-    """The last line of each case and phase."""
-    return {(line["case"], line["phase"]): line for line in lines}
+def cells(asked: Any) -> Iterator[Line]:
+    for name, case in CASES.items():
+        for phase in case.phases:
+            yield {"case": name, "phase": phase, "group": case.group}
 
 
-def _number(value: float | None, digits: int = 3) -> str:
-    return "" if value is None else f"{value:.{digits}g}" if value < 1000 else f"{value:,.0f}"
+def measure(cell: Line, asked: Any) -> Line:
+    """Medians of one phase."""
+    from ..phases import PEERS, measure, peer
 
-
-def _table(head: list[str], rows: list[list[str]]) -> str:
-    out = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-    return "\n".join(out + ["| " + " | ".join(row) + " |" for row in rows])
+    case = CASES[cell["case"]].small() if asked.quick else CASES[cell["case"]]
+    facts = {"formulation": case.formulation, "params": case.params, "n": case.n, "p": case.p, "seed": SEED}
+    if cell["phase"] in PEERS:
+        return facts | peer(cell["phase"], case, asked.peers, asked.repeat)
+    return facts | measure(case, cell["phase"], asked.repeat, asked.limit)
 
 
 def report(lines: list[Line]) -> str:
     """Tables of one run, a section for each group of cases."""
-    last = _last(lines)
+    last = {(line["case"], line["phase"]): line for line in lines}
     groups: dict[str, list[Line]] = {}
     for line in last.values():
         groups.setdefault(line["group"], []).append(line)
@@ -69,13 +82,13 @@ def _phases(lines: list[Line]) -> str:
                 label,
                 f"{line['rows']:,}",
                 f"{line['nonzeros']:,}",
-                _number(line["seconds"]),
-                _number(line["cpu_seconds"]),
-                _number(line["us_per_nonzero"]),
-                _number(line.get("peak_mb")),
+                number(line["seconds"]),
+                number(line["cpu_seconds"]),
+                number(line["us_per_nonzero"]),
+                number(line.get("peak_mb")),
             ]
         )
-    return _table(head, rows)
+    return table(head, rows)
 
 
 def _growth(lines: list[Line]) -> str:
@@ -89,10 +102,10 @@ def _growth(lines: list[Line]) -> str:
         cells += [f"{built['rows']:,}", f"{built['nonzeros']:,}"]
         for phase in phases:
             line = found.get(phase)
-            cells.append(f"{_number(line['seconds'])} ({_number(line['us_per_nonzero'], 2)})" if line else "")
+            cells.append(f"{number(line['seconds'])} ({number(line['us_per_nonzero'], 2)})" if line else "")
         rows.append(cells)
     head = ["n", "p", "D", "rows", "nonzeros", *(LABELS.get(p, p) for p in phases)]
-    return "Seconds, and in brackets microseconds a nonzero.\n\n" + _table(head, rows)
+    return "Seconds, and in brackets microseconds a nonzero.\n\n" + table(head, rows)
 
 
 def _ratios(last: dict[tuple[str, str], Line]) -> str:
@@ -111,58 +124,24 @@ def _ratios(last: dict[tuple[str, str], Line]) -> str:
         clocks = []
         for clock in ("seconds", "cpu_seconds"):
             below = last[lower][clock]
-            clocks.append(_number(sum(last[key][clock] for key in parts) / below) if below else "")
+            clocks.append(number(sum(last[key][clock] for key in parts) / below) if below else "")
         a_nonzero = ""
         if upper is not None:
-            a_nonzero = _number(last[upper]["us_per_nonzero"] / last[lower]["us_per_nonzero"])
+            a_nonzero = number(last[upper]["us_per_nonzero"] / last[lower]["us_per_nonzero"])
         rows.append([label, *clocks, a_nonzero])
     if not rows:
         return ""
     head = ["ratio", "seconds", "CPU seconds", "µs a nonzero"]
-    return "### Ratios\n\n" + _table(head, rows)
+    return "### Ratios\n\n" + table(head, rows)
 
 
-def compare(before: list[Line], after: list[Line]) -> str:
-    """after/before for what both runs measured, and whether the difference exceeds the runs' own spread."""
-    old, new = _last(before), _last(after)
-    rows, ratios = [], []
-    for key in old.keys() & new.keys():
-        a, b = old[key], new[key]
-        if "error" in a or "error" in b:
-            continue
-        same = all(a[k] == b[k] for k in ("n", "p", "params", "quick"))
-        ratio = b["seconds"] / a["seconds"]
-        ratios.append(ratio)
-        spread = max(a["spread"], b["spread"])
-        once = min(a["runs"], b["runs"]) == 1
-        if not same:
-            verdict = "not the same case"
-        elif once:
-            verdict = "one run only"
-        else:
-            verdict = "within the noise" if abs(ratio - 1) <= spread else "faster" if ratio < 1 else "slower"
-        rows.append(
-            [
-                key[0],
-                LABELS.get(key[1], key[1]),
-                _number(a["seconds"]),
-                _number(b["seconds"]),
-                _number(ratio),
-                _number(b["cpu_seconds"] / a["cpu_seconds"]) if a["cpu_seconds"] else "",
-                f"{spread:.0%}",
-                verdict,
-            ]
-        )
-    if not rows:
-        return "The two runs have no case and phase in common."
-    rows.sort()
-    head = ["case", "phase", "before", "after", "ratio", "ratio of CPU", "spread", ""]
-    note = (
-        f"Median ratio {_number(statistics.median(ratios))} over {len(ratios)} phases. A ratio within the spread (slowest "
-        "less fastest run, over the median) says nothing; on a busy machine the ratio of CPU times is the steadier one. "
-        "Runs on different machines or versions compare machines and versions."
-    )
-    kept = sorted({str(x["versions"]) for x in before} ^ {str(x["versions"]) for x in after})
-    if kept:
-        note += " The versions of the two runs differ."
-    return note + "\n\n" + _table(head, rows)
+STUDY = Study(
+    key=("case", "phase"),
+    report=report,
+    cells=cells,
+    measure=measure,
+    options={"repeat": 5, "limit": 30.0, "peers": None},
+    quick={"repeat": 1},
+    quick_cells=None,
+    apart=True,
+)

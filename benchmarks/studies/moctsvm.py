@@ -1,0 +1,134 @@
+"""MOCTSVM on iris, wine and three classes of digits: a tree after a second, beside engines alone and other trees.
+
+    python -m benchmarks run moctsvm --only what=trees       # six minutes: a second of heuristics, half a minute an engine
+    python -m benchmarks run moctsvm --only what=accuracy    # six minutes: five folds, a second a fit
+
+The costs are set once and not chosen by any result: c1 = 1, c2 = 10, c3 = 1 (OCTSVM, one class against the rest: the same, with
+labels that cost 10 to give up; with two classes also with labels that are never given up), and alpha = 1 for OCT and OCT-H. CART has scikit-learn's defaults. Depths are levels of
+splits everywhere: D of OCTSVM is one less.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from sklearn.datasets import load_digits, load_iris, load_wine
+from sklearn.model_selection import StratifiedKFold
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.tree import DecisionTreeClassifier
+
+import octsvm
+
+from ..study import Line, Study
+from ..tables import table
+
+COSTS = {"c1": 1.0, "c2": 10.0, "c3": 1.0}
+DEPTHS = (2, 3)
+ENGINES = ("highs", "scip")
+TREE_SECONDS, ENGINE_SECONDS = 1.0, 30.0
+FOLDS = 5
+SECOND: dict[str, Any] = {"strategy": "heuristic", "time_limit": TREE_SECONDS}
+METHODS: dict[str, Callable[[int], Any]] = {
+    "MOCTSVM": lambda depth: octsvm.MOCTSVMClassifier(max_depth=depth, **COSTS, **SECOND),
+    "OCT": lambda depth: octsvm.OCTClassifier(max_depth=depth, alpha=1.0, **SECOND),
+    "OCT-H": lambda depth: octsvm.OCTHClassifier(max_depth=depth, alpha=1.0, **SECOND),
+    "CART": lambda depth: DecisionTreeClassifier(max_depth=depth, random_state=0),
+    "OCTSVM, one against the rest": lambda depth: OneVsRestClassifier(
+        octsvm.OCTSVMClassifier(max_depth=depth - 1, **COSTS, **SECOND)
+    ),
+}
+
+
+TWO_CLASSES = "iris, two classes"  # versicolor and virginica
+KEPT = "OCTSVM, no label given up"
+OF_TWO = METHODS | {
+    KEPT: lambda depth: octsvm.OCTSVMClassifier(max_depth=depth - 1, **COSTS | {"c2": 1e6}, **SECOND)
+}
+
+
+TABLES = ("iris", "wine", "digits")
+WAYS: dict[str, dict[str, Any]] = {"a second": SECOND} | {
+    name: {"strategy": "exact", "solver": name, "time_limit": ENGINE_SECONDS, "on_mismatch": "ignore"}
+    for name in ENGINES
+}
+
+
+def sample(name: str) -> tuple[np.ndarray, np.ndarray]:
+    """``X (n, p)`` and ``y (n,)`` of a table."""
+    X, y = {"wine": load_wine, "digits": load_digits}.get(name, load_iris)(return_X_y=True)
+    kept = y > 0 if name == TWO_CLASSES else y < 3
+    return X[kept], y[kept]
+
+
+def cells(asked: Any) -> Iterator[Line]:
+    for what, names in (("trees", TABLES), ("accuracy", (*TABLES, TWO_CLASSES))):
+        for name in names:
+            ways: Any = WAYS if what == "trees" else OF_TWO if name == TWO_CLASSES else METHODS
+            for depth in DEPTHS:
+                for way in ways:
+                    yield {"what": what, "table": name, "depth": depth, "way": way}
+
+
+def measure(cell: Line, asked: Any) -> Line:
+    """A tree after a second or an engine alone (no start, no heuristic); or right predictions on held-out rows, by folds."""
+    X, y = sample(cell["table"])
+    depth, way = cell["depth"], cell["way"]
+    if cell["what"] == "accuracy":
+        folds = StratifiedKFold(FOLDS, shuffle=True, random_state=0)
+        return {
+            "scores": [OF_TWO[way](depth).fit(X[a], y[a]).score(X[b], y[b]) for a, b in folds.split(X, y)]
+        }
+    began = time.monotonic()
+    result = octsvm.fit("moctsvm", X, y, depth=depth, **COSTS, **WAYS[way])
+    return {
+        "objective": result.objective,
+        "bound": result.bound,
+        "status": result.status,
+        "stop": result.stop,
+        "wrong": result.counts["wrong_rows"],
+        "seconds": round(time.monotonic() - began, 2),
+        "notes": list(result.notes),
+    }
+
+
+def shown(lines: list[Line], what: str, ways: list[str]) -> str:
+    """Objectives, or accuracies in percent, a column a way."""
+    found = {(n["table"], n["depth"], n["way"]): n for n in lines if n["what"] == what}
+    rows = []
+    for name, depth in dict.fromkeys(key[:2] for key in found):
+        lines_of = [found.get((name, depth, way)) for way in ways]
+        texts = [
+            f"{100 * np.mean(n['scores']):.1f}"
+            if n and what == "accuracy"
+            else f"{n['objective']:.2f}"
+            if n
+            else ""
+            for n in lines_of
+        ]
+        rows.append([name, depth, *texts])
+    return table(["table", "D", *ways], rows)
+
+
+def trees(lines: list[Line]) -> str:
+    return shown(lines, "trees", list(WAYS))
+
+
+def accuracy(lines: list[Line]) -> str:
+    return shown(lines, "accuracy", list(OF_TWO))
+
+
+def report(lines: list[Line]) -> str:
+    return trees(lines) + "\n\n" + accuracy(lines)
+
+
+STUDY = Study(
+    key=("what", "table", "depth", "way"),
+    report=report,
+    cells=cells,
+    measure=measure,
+    code=("octsvm/heuristics", "octsvm/estimators", "octsvm/solving", "formulations"),
+    parts={"moctsvm_trees": trees, "moctsvm_accuracy": accuracy},
+)

@@ -1,0 +1,99 @@
+"""What a study is, the options that it may take, and the registry: every file of studies/ is one."""
+
+from __future__ import annotations
+
+import json
+import pkgutil
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from . import studies
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "benchmarks" / "results"
+Line = dict[str, Any]
+REQUIRED: Any = object()  # default of an option that has to be given
+
+# Every option that a study may take, with its type and what it means.
+OPTIONS: dict[str, tuple[type, str]] = {
+    "data": (Path, "folder with one CSV a data set, label last"),
+    "limit": (float, "seconds of a solve"),
+    "count": (int, "how many instances, repetitions or fits, as the study says"),
+    "seed": (int, "the first seed"),
+    "repeat": (int, "runs of each, of which the median counts"),
+    "rows": (int, "rows of the model"),
+    "solver": (str, "solvers, with commas between them"),
+    "who": (str, "who answers, with commas between them"),
+    "package": (Path, "the checkout whose octsvm is measured (this one)"),
+    "peers": (str, "a Python that has the other packages, or 'install', which makes one"),
+    "every": (bool, "all combinations, and not the study's own choice of them"),
+}
+
+
+class SkippedError(Exception):
+    """A cell that cannot be measured here; the message says what is missing."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """Its cells, what one cell measures, and how its report reads.
+
+    ``cells`` gives dictionaries of JSON values, which may depend on ``asked.done``, the lines there are so far;
+    ``measure`` gives what is added to a cell, or None where there is nothing to keep. Lines with the same ``key`` are one cell,
+    of which the last counts. A line with ``faults`` makes the exit code 1. With ``apart`` each cell has a process
+    of its own. ``code`` names the files and folders whose speed or answers are measured.
+    """
+
+    key: tuple[str, ...]
+    report: Callable[[list[Line]], str]
+    cells: Callable[[Any], Iterable[Line]] | None = None
+    measure: Callable[[Line, Any], Line | None] | None = None
+    options: dict[str, Any] = field(default_factory=dict)
+    quick: dict[str, Any] = field(default_factory=dict)  # options of --quick
+    quick_cells: int | None = 2  # how many cells --quick runs; None for all
+    apart: bool = False
+    code: tuple[str, ...] = ("octsvm",)
+    parts: dict[str, Callable[[list[Line]], str]] = field(
+        default_factory=dict
+    )  # of a page, beside the report
+    results: str = ""  # file in results/, where it is not NAME.jsonl
+    made_by: str = ""  # the command that makes the results, where it is not `run`
+
+    def asked(self, **changes: Any) -> Any:
+        """The options of a run, as ``cells`` and ``measure`` get them."""
+        return SimpleNamespace(**{"quick": False, "done": [], **self.options, **changes})
+
+    def key_of(self, line: Line) -> str:
+        """What tells cells apart; lists and tuples are the same."""
+        return json.dumps([line.get(name) for name in self.key], default=float)
+
+    def last(self, lines: list[Line]) -> list[Line]:
+        """The last line of each cell, in the order of the first ones."""
+        return list({self.key_of(line): line for line in lines}.values())
+
+
+def names() -> list[str]:
+    """Names of all studies."""
+    return sorted(module.name for module in pkgutil.iter_modules(studies.__path__))
+
+
+def find(name: str) -> Study:
+    """The study of that name."""
+    if name not in names():
+        raise SystemExit(f"There is no study {name!r}. There are: {', '.join(names())}.")
+    found: Study = import_module(f"benchmarks.studies.{name}").STUDY
+    return found
+
+
+def summary(name: str) -> str:
+    """First line of the study's docstring."""
+    return (import_module(f"benchmarks.studies.{name}").__doc__ or "").strip().splitlines()[0]
+
+
+def results_of(name: str) -> Path:
+    """Where the committed results of a study are, or would be."""
+    return RESULTS / (find(name).results or f"{name}.jsonl")

@@ -1,0 +1,68 @@
+"""Results as Markdown: tables, figures, and the comparison of two runs."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from .study import Line, Study
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[Any]], align: str = "---|") -> str:
+    """A Markdown table; ``align`` is repeated, or the whole second row where it begins with "|"."""
+    rule = align if align.startswith("|") else "|" + align * len(head)
+    return "\n".join(
+        ["| " + " | ".join(head) + " |", rule, *("| " + " | ".join(map(str, row)) + " |" for row in rows)]
+    )
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """Three digits; thousands whole."""
+    return "" if value is None else f"{value:.{digits}g}" if value < 1000 else f"{value:,.0f}"
+
+
+def compare(study: Study, before: list[Line], after: list[Line]) -> str:
+    """after/before for the cells that both runs measured, and whether the difference exceeds the runs' own spread."""
+    old, new = ({study.key_of(line): line for line in lines} for lines in (before, after))
+    rows, ratios = [], []
+    for key in sorted(old.keys() & new.keys()):
+        a, b = old[key], new[key]
+        if not a.get("seconds") or not b.get("seconds"):
+            continue
+        ratio = b["seconds"] / a["seconds"]
+        ratios.append(ratio)
+        name = ", ".join(str(b[k]) for k in study.key)
+        cells = [name, number(a["seconds"]), number(b["seconds"]), number(ratio)]
+        cells += [_ratio(a, b, "cpu_seconds") or _ratio(a, b, "cpu"), _ratio(a, b, "objective", 6)]
+        rows.append([*cells, _verdict(a, b, ratio)])
+    if not rows:
+        return "The two runs have no timed cell in common."
+    note = (
+        f"Median ratio {number(statistics.median(ratios))} over {len(ratios)} cells. A ratio within the spread (slowest "
+        "less fastest run, over the median) says nothing; on a busy machine the ratio of CPU times is the steadier one. "
+        "Runs on different machines or versions compare machines and versions."
+    )
+    if {str(x.get("versions")) for x in before} ^ {str(x.get("versions")) for x in after}:
+        note += " The versions of the two runs differ."
+    head = ["cell", "before", "after", "ratio", "ratio of CPU", "ratio of objectives", ""]
+    return note + "\n\n" + table(head, rows)
+
+
+def _ratio(a: Line, b: Line, name: str, digits: int = 3) -> str:
+    return number(b[name] / a[name], digits) if a.get(name) and b.get(name) is not None else ""
+
+
+def _verdict(a: Line, b: Line, ratio: float) -> str:
+    if any(a.get(k) != b.get(k) for k in ("n", "p", "params", "quick", "limit")):
+        return "not the same case"
+    if "spread" not in a or min(a["runs"], b["runs"]) == 1:
+        return "one run only"
+    spread = max(a["spread"], b["spread"])
+    return (
+        f"within the noise ({spread:.0%})"
+        if abs(ratio - 1) <= spread
+        else "faster"
+        if ratio < 1
+        else "slower"
+    )
