@@ -444,27 +444,26 @@ def _read(paths: tuple[tuple[Path, float], ...]) -> Table:
             raise sources.mistake(f"prefer names {name!r}, which is no entry.", "prefer", k)
     out.prefer = tuple(preferred)
     out.searches = {
-        str(name): SolverSpec(name=name, **entry)
-        for name, entry in (sources.content.get("searches") or {}).items()
+        str(name): _entry(sources, name, "searches") for name in sources.content.get("searches") or {}
     }
     return out
 
 
-def _entry(sources: _Sources, name: Any) -> SolverSpec:
+def _entry(sources: _Sources, name: Any, section: str = "solvers") -> SolverSpec:
     """One entry, checked."""
-    entry = _inherited(sources.content["solvers"], name, sources.mistake)
+    entry = _inherited(sources.content[section], name, sources.mistake)
     try:
         spec = SolverSpec(**(entry | {"name": str(name)}))
     except ValidationError as error:
-        raise _refused(sources, name, error) from None
+        raise _refused(sources, name, error, section) from None
     except TypeError as error:
-        raise sources.mistake(f"solver {str(name)!r}: {error}", "solvers", name) from None
+        raise sources.mistake(f"solver {str(name)!r}: {error}", section, name) from None
     known = sources.content.get("classes") or []
     wrong = [c for c in spec.classes if c not in known]
     if wrong:
         raise sources.mistake(
             f"solver {str(name)!r}: {wrong[0]!r} is no problem class; there are {', '.join(known)}.",
-            "solvers",
+            section,
             name,
             "classes",
             spec.classes.index(wrong[0]),
@@ -472,7 +471,7 @@ def _entry(sources: _Sources, name: Any) -> SolverSpec:
     return spec
 
 
-def _refused(sources: _Sources, name: Any, error: ValidationError) -> InvalidSolverTable:
+def _refused(sources: _Sources, name: Any, error: ValidationError, section: str) -> InvalidSolverTable:
     """The first mistake that the check of an entry found."""
     first = error.errors()[0]
     # pydantic names the branch of a union too; those are no keys of the file
@@ -482,7 +481,7 @@ def _refused(sources: _Sources, name: Any, error: ValidationError) -> InvalidSol
     allowed = ", ".join(k for k in SolverSpec.model_fields if k != "name")
     more = f" The keys of an entry are {allowed}." if first["type"] == "extra_forbidden" else ""
     return sources.mistake(
-        f"solver {str(name)!r}: {field + ': ' if field else ''}{first['msg']}.{more}", "solvers", name, *keys
+        f"solver {str(name)!r}: {field + ': ' if field else ''}{first['msg']}.{more}", section, name, *keys
     )
 
 

@@ -17,7 +17,6 @@ from ..backends.solution_formats import SolutionFile
 from ..errors import CertificateMismatch, InvalidParameter, InvalidSolutionFile, OctsvmError
 from ..formulations.base import FEASIBILITY, Formulation, ModelInfo
 from ..formulations.registry import formulation as find_formulation
-from ..formulations.trees import MarginTree
 from ..options import Clock, OnMismatch
 from ..result import Result
 from ..solving import certificate as checks
@@ -389,7 +388,7 @@ def _checked(
     contest = Contest(model, form, info)
     contest.certified(certificate)
     mismatch = _mismatch(certificate)
-    if own and (mismatch or isinstance(certificate.tree, MarginTree)):
+    if own and (mismatch or form.uses_upper_bound):
         # Other engines stop within their tolerances, and files round; the continuous part is solved to the end here.
         better = polish_tree(form, info, certificate.tree, POLISH_SECONDS)
         if better is not None:

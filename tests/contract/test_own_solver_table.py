@@ -273,14 +273,16 @@ def test_a_mistake_is_found_by_file_and_line(
         assert part in message
 
 
+@pytest.mark.parametrize("name", ["highs", "branch_and_reduce"])
 def test_a_mistake_in_ours_is_not_blamed_on_the_own_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, root: Path
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, root: Path, name: str
 ) -> None:
     shipped = tmp_path / "solvers.yaml"
-    shipped.write_text((root / "solvers.yaml").read_text().replace("claim: global", "claim: perhaps", 1))
+    before, entry = (root / "solvers.yaml").read_text().split(f"\n  {name}:\n", 1)
+    shipped.write_text(f"{before}\n  {name}:\n" + entry.replace("claim: global", "claim: perhaps", 1))
     monkeypatch.setattr(solvers, "table_path", lambda: shipped)
     own(monkeypatch, tmp_path, "solvers: {highs: {title: Mine}}")
-    with pytest.raises(octsvm.InvalidSolverTable, match=rf"^{shipped}, line \d+: solver 'highs': claim"):
+    with pytest.raises(octsvm.InvalidSolverTable, match=rf"^{shipped}, line \d+: solver '{name}': claim"):
         solvers.table()
 
 
