@@ -76,6 +76,11 @@ class Study:
         return list({self.key_of(line): line for line in lines}.values())
 
 
+def kept(result: Any, *fields: str) -> Line:
+    """What a line keeps of a result, or of anything with these attributes."""
+    return {name: getattr(result, name) for name in fields}
+
+
 def names() -> list[str]:
     """Names of all studies."""
     return sorted(module.name for module in pkgutil.iter_modules(studies.__path__))
