@@ -103,20 +103,23 @@ def relabelling_report(fitted: Any, X: Any, y: Any) -> pd.DataFrame:
         rows.append((i, t, *labels, record.cost, sign * score, -sign * score))
     index = getattr(result, "index", None)
     names = None if index is None else [index[r.row] for r in records]
-    frame = pd.DataFrame(rows, columns=COLUMNS, index=names)
-    if label_array(tree.classes).dtype == object:
-        for name in ("given", "believed", "predicted"):
-            frame[name] = _column(label_array([row[COLUMNS.index(name)] for row in rows])).set_axis(
-                frame.index
-            )
-    return frame if rows else frame.astype(NUMBERS)
+    if not rows:
+        return pd.DataFrame(columns=COLUMNS, index=names).astype(NUMBERS)
+    columns: dict[str, Any] = dict(zip(COLUMNS, zip(*rows, strict=True), strict=True))
+    for name in ("given", "believed", "predicted"):
+        columns[name] = _column(label_array(columns[name]))
+    frame = pd.DataFrame(columns)
+    return frame if names is None else frame.set_index(pd.Index(names))
 
 
 def _column(labels: np.ndarray) -> pd.Series:
     """Labels as a column; pandas would make text of members of a StrEnum, and integers of those of an IntEnum."""
     import pandas as pd
 
-    return pd.Series(labels, dtype=object if labels.dtype == object else None)
+    try:
+        return pd.Series(labels, dtype=object if labels.dtype == object else None)
+    except UnicodeEncodeError:  # half of a letter, which Arrow, where pandas keeps text, has no bytes for
+        return pd.Series(labels, dtype=object)
 
 
 def _require_training_table(

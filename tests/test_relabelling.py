@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import numpy as np
@@ -178,3 +179,29 @@ def test_a_report_on_other_rows_than_those_of_the_fit_is_refused(weighted: bool)
         for other, given in [*others, (rows[:, ::-1], labels), (rows, np.where(labels == "a", "c", "b"))]:
             with pytest.raises(octsvm.InvalidData):
                 octsvm.relabelling_report(one, other, given)
+
+
+def test_a_pickled_result_and_a_pickled_classifier_know_their_rows_too() -> None:
+    X, _, noisy = table()
+    result = octsvm.fit("re_svm", X, noisy, c1=2, c2=3)
+    model = RESVMClassifier(c1=2, c2=3).fit(X, noisy)
+    for saved in (pickle.loads(pickle.dumps(result)), pickle.loads(pickle.dumps(model))):
+        assert len(octsvm.relabelling_report(saved, X, noisy)) == len(result.tree.relabelled) > 0
+        for rows, labels in ((X[::-1], noisy[::-1]), (np.roll(X, 1, axis=0), noisy), (X, np.roll(noisy, 1))):
+            with pytest.raises(octsvm.InvalidData, match="rows and labels that the tree was fitted to"):
+                octsvm.relabelling_report(saved, rows, labels)
+
+
+def test_half_of_a_letter_in_names_and_labels() -> None:
+    X, _, noisy = table()
+    frame = pd.DataFrame(X, columns=pd.Index(["a\ud800", *"bcdefgh"[: X.shape[1] - 1]], dtype=object))
+    labels = [f"{label}\udcff" for label in noisy]
+    result = octsvm.fit("re_svm", frame, labels, c1=2, c2=3)
+    model = RESVMClassifier(c1=2, c2=3).fit(frame, labels)
+    for report in (octsvm.relabelling_report(result, frame, labels), model.relabelled_):
+        assert [f"{label}\udcff" for label in noisy[report["row"]]] == report["given"].tolist()
+    assert set(model.predict(frame)) <= set(labels)
+    assert (
+        octsvm.Tree.from_json(result.tree.to_json()).predict(frame).tolist()
+        == result.tree.predict(frame).tolist()
+    )

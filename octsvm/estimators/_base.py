@@ -163,7 +163,7 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
             return matrix
         import pandas as pd
 
-        return pd.DataFrame(matrix, columns=names)
+        return pd.DataFrame(matrix, columns=pd.Index(names, dtype=object))  # any text, as objects
 
     def _model_parameters(self) -> dict[str, Any]:
         """Parameters of the formulation under its own names."""

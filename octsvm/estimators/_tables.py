@@ -94,7 +94,8 @@ def _table(X: Any, *, by_position: bool = False) -> Any:
                 "The names of X's columns are text and other things, of which scikit-learn keeps text only. Give all columns "
                 "text: X.columns = X.columns.astype(str)."
             )
-        return pd.DataFrame(matrix, columns=frame.keys)
+        # As objects: not every text that Python holds is one to Arrow, which pandas keeps text in.
+        return pd.DataFrame(matrix, columns=pd.Index(frame.keys, dtype=object, tupleize_cols=False))
     if isinstance(X, np.ndarray) and type(X) is not np.ndarray:
         return read_matrix(X)[0]  # masks, and what scikit-learn refuses
     plain = isinstance(X, (np.ndarray, Sequence)) or hasattr(X, "__array__")

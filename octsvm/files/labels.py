@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from pyomo.core.base.label import NameLabeler, TextLabeler, cpxlp_label_from_name
 
+# What readers of .lp take for a number, or for the head of a section.
+_MISREAD = re.compile(
+    r"[\d.]|e\d|(free|inf(inity)?|st|end|bounds?|bin(ary|aries)?|gen(erals?)?|int(egers?)?|min(imi[sz]e)?|max(imi[sz]e)?)$",
+    re.IGNORECASE,
+)
+
+
+def _readable(name: str) -> str:
+    return f"_{name}" if _MISREAD.match(name) else name
+
 
 class Names:
-    """The names that Pyomo's own labelers give, several times faster.
+    """The names that Pyomo's own labelers give, several times faster; those that readers would misread begin with ``_``.
 
     Pyomo puts the whole name together for every row and variable; most of it is that of the component, and is the
     same for all its members.
@@ -28,18 +39,23 @@ class Names:
         """The name of a row, variable or objective."""
         component = member.parent_component()
         if component is member:
-            return str(self._whole(member))
+            return self._by_pyomo(member)
         start = self._components.get(id(component))
         if start is None:
             start = component.getname(True)
-            start = self._components[id(component)] = start if self._plain else cpxlp_label_from_name(start)
+            start = start if self._plain else _readable(cpxlp_label_from_name(start))
+            self._components[id(component)] = start
         index = member.index()
         if index.__class__ is int:
             text = str(index)
         elif index.__class__ is tuple and len(index) > 1 and all(i.__class__ is int for i in index):
             text = ",".join(map(str, index))
         else:
-            return str(self._whole(member))
+            return self._by_pyomo(member)
         if self._plain:
             return f"{start}[{text}]"
         return f"{start}({text.replace(',', '_').replace('-', '_')})"
+
+    def _by_pyomo(self, member: Any) -> str:
+        name = str(self._whole(member))
+        return name if self._plain else _readable(name)

@@ -1,10 +1,12 @@
-"""Names in files are those that Pyomo itself gives."""
+"""Names in files are those that Pyomo itself gives, where readers understand them."""
 
 from __future__ import annotations
 
 import gc
+import json
 from pathlib import Path
 
+import highspy
 import numpy as np
 import pyomo.environ as pyo
 import pytest
@@ -69,3 +71,39 @@ def test_the_collector_is_back_after_a_build_that_fails() -> None:
     with pytest.raises(KeyError):
         build()
     assert gc.isenabled()
+
+
+@pytest.mark.parametrize("ending", ["lp", "mps"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "1st",
+        ".5",
+        "e5",
+        "free",
+        "inf",
+        "End",
+        "bounds",
+        "a b",
+        "x:1",
+        "\\ comment",
+        "a\nend",
+        "<=",
+        "x>=1",
+        "ü",
+        "[x]",
+    ],
+)
+def test_any_name_of_a_users_own_is_one_name_in_the_file(name: str, ending: str, tmp_path: Path) -> None:
+    model = octsvm.build("oct", [[0.0], [0.4], [0.7], [1.0]], list("abab"), depth=1, alpha=0.1)
+    model.add_component(name, pyo.Var(bounds=(0, 1), initialize=0))
+    model.own = pyo.Constraint([name], rule=lambda b, _: b.component(name) >= 0.5 * b.split.d[1])
+    model.objective.set_value(model.cost + model.component(name))
+    engine = highspy.Highs()
+    engine.setOptionValue("output_flag", False)
+    path = octsvm.write(model, tmp_path / f"model.{ending}")
+    assert engine.readModel(str(path)) != highspy.HighsStatus.kError
+    engine.run()
+    assert engine.getInfo().objective_function_value == pytest.approx(octsvm.solve(model).objective)
+    columns = json.loads(path.with_name(f"{path.name}.json").read_text())["columns"]
+    assert model.component(name).name in [variable for _, variable in columns]

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 import pytest
+from instances import FORMULATIONS
 from places import ROOT
 
 import octsvm
@@ -295,27 +296,43 @@ def test_the_command_line_takes_the_formulation_of_a_package(site: Path) -> None
     assert run.stdout.startswith("grove_three on 24 rows")
 
 
-MODELS = [
-    (name, variant, norm)
-    for name in ("oct", "oct_h", "re_svm", "octsvm")
-    for variant in registry.formulation(name).variants or (None,)
-    for norm in (("l1", "l2") if "norm" in registry.formulation(name).Params.model_fields else (None,))
+def own_kernel(left: Any, right: Any) -> Any:
+    """A kernel of a user's own."""
+    return (1.0 + left @ right.T) ** 2
+
+
+MODELS: list[dict[str, Any]] = [
+    {"name": name} | found
+    for name in FORMULATIONS
+    for found in [
+        {"variant": variant, "norm": norm}
+        for variant in registry.formulation(name).variants or (None,)
+        for norm in (("l1", "l2") if "norm" in registry.formulation(name).Params.model_fields else (None,))
+    ]
+    + [
+        {"kernel": kernel}
+        for kernel in ("linear", "poly", "rbf", own_kernel)
+        if "kernel" in registry.formulation(name).Params.model_fields
+    ]
 ]
 
 
-@pytest.mark.parametrize(("name", "variant", "norm"), MODELS)
-def test_a_built_model_is_pickled_and_solved_alike_afterwards(
-    name: str, variant: str | None, norm: str | None
-) -> None:
+def words(asked: dict[str, Any]) -> str:
+    return "-".join(str(getattr(value, "__name__", value)) for value in asked.values() if value is not None)
+
+
+@pytest.mark.parametrize("asked", MODELS, ids=words)
+def test_a_built_model_is_pickled_and_solved_alike_afterwards(asked: dict[str, Any]) -> None:
+    name = asked["name"]
     X = np.random.default_rng(0).random((10, 2))
     y = ["b" if row[0] > 0.5 else "a" for row in X]
-    asked = {"variant": variant, "norm": norm, "depth": None if name == "re_svm" else 1}
-    model = octsvm.build(name, X, y, **{k: v for k, v in asked.items() if v is not None})
+    params = {"depth": None if name == "re_svm" else 1} | {k: v for k, v in asked.items() if k != "name"}
+    model = octsvm.build(name, X, y, **{k: v for k, v in params.items() if v is not None})
     copy = pickle.loads(pickle.dumps(model))
     assert copy.info.params == model.info.params
     assert octsvm.solve(copy).objective == octsvm.solve(model).objective
     again = pickle.loads(pickle.dumps(model))  # solved by now
-    assert octsvm.extract(again).to_dict() == octsvm.extract(model).to_dict()
+    assert str(octsvm.extract(again)) == str(octsvm.extract(model))
     again.own = pyo.Var(bounds=(0, 1))
     again.row = pyo.Constraint(expr=again.own <= 1)
     assert octsvm.solve(pickle.loads(pickle.dumps(again))).objective == pytest.approx(

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import pandas as pd
 
 from ...errors import InvalidData, InvalidParameter, MissingPackage, OutputNotWritable
@@ -36,6 +37,9 @@ def require_packages() -> None:
         )
 
 
+@np.errstate(
+    all="ignore"
+)  # what scipy and matplotlib come across on their way is no error, whatever the caller made of those
 def write_report(
     source: str | Path | pd.DataFrame | tuple[Protocol, pd.DataFrame, Mapping[str, Any]],
     out_dir: str | Path,
