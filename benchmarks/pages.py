@@ -48,7 +48,7 @@ def origin(name: str) -> str:
 
 def regions() -> dict[str, tuple[str, Callable[[list[Line]], str]]]:
     """What a page may show: the study, and what makes the text of its lines."""
-    out = {}
+    out: dict[str, tuple[str, Callable[[list[Line]], str]]] = {}
     for name in committed():
         study = find(name)
         out |= {part: (name, show) for part, show in {name: study.report, **study.parts}.items()}
