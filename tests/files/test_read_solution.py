@@ -50,6 +50,15 @@ CASES: dict[str, tuple[str, dict[str, Any], bool]] = {
         for norm in ("l1", "l2")
         for v in (None, "compact", "paper")
     },
+    **{
+        f"moctsvm-{norm}{'-' if v else ''}{v or ''}": (
+            "moctsvm",
+            SVM | {"depth": 1, "c3": 0.1, "norm": norm, "variant": v},
+            norm == "l2",
+        )
+        for norm in ("l1", "l2")
+        for v in (None, *formulation("moctsvm").variants)
+    },
     "octsvm-l1-deep": ("octsvm", SVM | {"depth": 1, "c3": 0.1, "norm": "l1"}, False),
     "octsvm-l2-deep": ("octsvm", SVM | {"depth": 1, "c3": 0.1}, True),
 }
@@ -68,7 +77,16 @@ def build(case: str) -> pyo.ConcreteModel:
 
 
 # SCIP reads every model in every format; the others are given one model of each kind.
-MAIN = ("oct", "oct_h", "re_svm-l1", "re_svm-l2", "octsvm-l1-deep", "octsvm-l2-deep", "octsvm-l2")
+MAIN = (
+    "oct",
+    "oct_h",
+    "re_svm-l1",
+    "re_svm-l2",
+    "octsvm-l1-deep",
+    "octsvm-l2-deep",
+    "octsvm-l2",
+    "moctsvm-l1",
+)
 GENERIC = ("oct", "re_svm-l2", "octsvm-l1-deep")
 
 

@@ -22,7 +22,7 @@ from octsvm.solving import dispatch, strategies
 from octsvm.solving import large_neighbourhood as neighbourhoods
 
 # Share of the tiny instances on which the heuristic must reach the optimum of brute force.
-REACHED = {"oct": 1.0, "oct_h": 0.6, "re_svm": 0.9, "octsvm": 0.8}
+REACHED = {"oct": 1.0, "oct_h": 0.6, "re_svm": 0.9, "octsvm": 0.8, "moctsvm": 0.8}
 FIXED = {"work_limit": {"nodes": 400, "rounds": 12}, "time_limit": 120}
 
 
@@ -57,7 +57,7 @@ def test_it_reaches_the_optimum_of_most_tiny_instances_and_is_never_below(formul
 @pytest.mark.parametrize("formulation", instances.FORMULATIONS)
 def test_it_is_never_worse_than_the_constant_tree_or_the_start(formulation: str) -> None:
     X, y = noisy()
-    params = {"c1": 3.0, "c2": 2.0} if formulation in ("re_svm", "octsvm") else {"alpha": 0.5}
+    params = {"alpha": 0.5} if formulation in ("oct", "oct_h") else {"c1": 3.0, "c2": 2.0}
     params |= {} if formulation == "re_svm" else {"depth": 1}
     form = find_formulation(formulation)
     data, checked = prepare(form, X, y), form.Params.make(formulation, **params)
