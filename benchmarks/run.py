@@ -131,10 +131,11 @@ def run(name: str, out: Path, asked: Any, only: dict[str, list[str]], again: boo
     known = {
         study.key_of(line) for line in asked.done if line.get("quick", False) == asked.quick and not again
     }
-    bad = any_chosen = 0
+    bad = any_chosen = there = 0
     for cell in islice(chosen(study.cells(asked), only), study.quick_cells if asked.quick else None):
         any_chosen += 1
         if study.key_of(cell) in known:
+            there += 1
             continue
         label = f"{name}: " + ", ".join(str(cell[k]) for k in study.key if k in cell)
         try:
@@ -154,6 +155,8 @@ def run(name: str, out: Path, asked: Any, only: dict[str, list[str]], again: boo
         bad += bool(line.get("faults"))
         said = ", ".join(f"{k} {line[k]}" for k in SHOWN if line.get(k) not in (None, []))
         print(f"{label}: {said}", file=sys.stderr, flush=True)
+    if there:
+        print(f"{there} cells were in {out} already; --again measures them again.", file=sys.stderr)
     if not any_chosen and only:
         values = {k: sorted({str(c[k]) for c in study.cells(asked) if k in c}) for k in only}
         told = "; ".join(f"{k} is one of {', '.join(v)}" for k, v in values.items())

@@ -56,7 +56,7 @@ class Study:
     quick: dict[str, Any] = field(default_factory=dict)  # options of --quick
     quick_cells: int | None = 2  # how many cells --quick runs; None for all
     apart: bool = False
-    code: tuple[str, ...] = ("octsvm",)
+    code: tuple[str, ...] = ("octsvm", "formulations")
     # Of the report, or beside it: `report NAME --part PART` prints one, and a page may show it.
     parts: dict[str, Callable[[list[Line]], str]] = field(default_factory=dict)
     results: str = ""  # file in results/, where it is not NAME.jsonl

@@ -100,11 +100,8 @@ def cells(asked: Any) -> Iterator[Line]:
     for formulation, variants in VARIANTS.items():
         for index in range(asked.count):
             for variant in variants:
-                yield {
-                    "formulation": formulation,
-                    "index": index,
-                    "variant": variant.get("variant", "default"),
-                }
+                which = {"formulation": formulation, "seed": asked.seed, "index": index}
+                yield {**which, "variant": variant.get("variant", "default")}
 
 
 def measure(cell: Line, asked: Any) -> Line:
@@ -134,7 +131,7 @@ def report(lines: list[Line]) -> str:
 
 
 STUDY = Study(
-    key=("formulation", "variant", "index"),
+    key=("formulation", "variant", "seed", "index"),
     report=report,
     cells=cells,
     measure=measure,
