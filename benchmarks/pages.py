@@ -1,8 +1,8 @@
 """Committed results on the pages of docs/: written by one command, and checked against the code that they measure.
 
 Between ``<!-- NAME -->`` and ``<!-- /NAME -->`` a page shows the report of the study NAME, or a part of a report by its name,
-and below it which version was measured. Lines of results say so themselves; results/origins.json says it for those
-that were made before lines did.
+and below it which version was measured. Lines of results say so themselves; for those that were made before lines did,
+results/origins.json has the commit, or where that is not known the one that added them.
 """
 
 from __future__ import annotations
@@ -30,25 +30,38 @@ def committed() -> list[str]:
     return [name for name in names() if results_of(name).exists()]
 
 
-def commits(name: str) -> list[str]:
-    """The commits whose code made the committed results."""
+def origins(name: str) -> dict[str, list[str]]:
+    """The commits whose code made the committed results ("measured"), and those that brought results of unknown code ("added")."""
     lines = results(find(name), results_of(name))
-    found = dict.fromkeys(line["commit"] for line in lines if line.get("commit"))
+    found = {
+        "measured": list(dict.fromkeys(line["commit"] for line in lines if line.get("commit"))),
+        "added": [],
+    }
     if any(not line.get("commit") for line in lines):
-        earlier = json.loads((RESULTS / "origins.json").read_text(encoding="utf-8"))
-        found = dict.fromkeys(earlier.get(name, [])) | found
-    return list(found)
+        for kind, earlier in json.loads((RESULTS / "origins.json").read_text(encoding="utf-8")).items():
+            found[kind] += earlier.get(name, [])
+    return found
+
+
+def commits(name: str) -> list[str]:
+    """All of them; the code that was measured is no newer."""
+    return [commit for found in origins(name).values() for commit in found]
 
 
 def origin(name: str) -> str:
-    """The sentence of a page that says what was measured."""
-    found = commits(name)
-    return f"Measured at commit{'s' * (len(found) > 1)} {', '.join(found)}." if found else ""
+    """What a page says of the version that was measured."""
+    found = origins(name)
+    measured, added = (
+        f"commit{'s' * (len(c) > 1)} {', '.join(c)}" for c in (found["measured"], found["added"])
+    )
+    out = [f"Measured at {measured}."] if found["measured"] else []
+    out += [f"Added with {added}, measured by code that is no newer."] if found["added"] else []
+    return " ".join(out)
 
 
 def regions() -> dict[str, tuple[str, Callable[[list[Line]], str]]]:
     """What a page may show: the study, and what makes the text of its lines."""
-    out = {}
+    out: dict[str, tuple[str, Callable[[list[Line]], str]]] = {}
     for name in committed():
         study = find(name)
         out |= {part: (name, show) for part, show in {name: study.report, **study.parts}.items()}

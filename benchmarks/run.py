@@ -66,19 +66,17 @@ def chosen(cells: Iterable[Line], only: dict[str, list[str]]) -> Iterator[Line]:
             yield cell
 
 
-def measured(study: Study, name: str, cell: Line, asked: Any) -> Line | None:
+def measured(study: Study, name: str, cell: Line, asked: Any) -> Line:
     """The line of a cell, with what made it."""
     package = getattr(asked, "package", None)
     apart = study.apart and (package is not None or not asked.quick)
     assert study.measure is not None
     found = in_process(name, cell, asked) if apart else study.measure(cell, asked)
-    if found is None:
-        return None
     origin = {"quick": asked.quick, "load": load(), "commit": commit(package or ROOT), "versions": versions()}
     return cell | found | origin
 
 
-def in_process(name: str, cell: Line, asked: Any) -> Line | None:
+def in_process(name: str, cell: Line, asked: Any) -> Line:
     """What a cell measures, in a process of its own."""
     options = {k: str(v) if isinstance(v, Path) else v for k, v in vars(asked).items() if k != "done"}
     done = subprocess.run(
@@ -89,13 +87,14 @@ def in_process(name: str, cell: Line, asked: Any) -> Line | None:
         env=os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])},
         check=False,
     )
-    lines = [text for text in done.stdout.splitlines() if text.startswith(("{", "null"))]
-    if done.returncode or not lines:
+    said = done.stdout.strip().splitlines()
+    if done.returncode or not said:
         raise RuntimeError((done.stderr.strip().splitlines() or ["it said nothing"])[-1])
-    kind, found = json.loads(lines[-1])["kind"], json.loads(lines[-1])["line"]
-    if kind == "skipped":
-        raise SkippedError(found)
-    return found  # type: ignore[no-any-return]
+    answer = json.loads(said[-1])
+    if "skipped" in answer:
+        raise SkippedError(answer["skipped"])
+    found: Line = answer["line"]
+    return found
 
 
 def cell_from_stdin(name: str) -> None:
@@ -114,9 +113,9 @@ def cell_from_stdin(name: str) -> None:
         if not Path(octsvm.__file__ or "").resolve().is_relative_to(package):
             raise SystemExit(f"octsvm was imported from {octsvm.__file__}, and not from {package}")
     try:
-        answer = {"kind": "line", "line": study.measure(cell, study.asked(**options))}
+        answer: Line = {"line": study.measure(cell, study.asked(**options))}
     except SkippedError as missing:
-        answer = {"kind": "skipped", "line": str(missing)}
+        answer = {"skipped": str(missing)}
     print("\n" + json.dumps(answer, default=float))
 
 
@@ -132,10 +131,11 @@ def run(name: str, out: Path, asked: Any, only: dict[str, list[str]], again: boo
     known = {
         study.key_of(line) for line in asked.done if line.get("quick", False) == asked.quick and not again
     }
-    bad = any_chosen = 0
+    bad = any_chosen = there = 0
     for cell in islice(chosen(study.cells(asked), only), study.quick_cells if asked.quick else None):
         any_chosen += 1
         if study.key_of(cell) in known:
+            there += 1
             continue
         label = f"{name}: " + ", ".join(str(cell[k]) for k in study.key if k in cell)
         try:
@@ -149,14 +149,14 @@ def run(name: str, out: Path, asked: Any, only: dict[str, list[str]], again: boo
             print(f"FAILED {label}: {error}", file=sys.stderr, flush=True)
             bad += 1
             continue
-        if line is None:
-            continue
         asked.done.append(line)
         with out.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line, default=float) + "\n")
         bad += bool(line.get("faults"))
         said = ", ".join(f"{k} {line[k]}" for k in SHOWN if line.get(k) not in (None, []))
         print(f"{label}: {said}", file=sys.stderr, flush=True)
+    if there:
+        print(f"{there} cells were in {out} already; --again measures them again.", file=sys.stderr)
     if not any_chosen and only:
         values = {k: sorted({str(c[k]) for c in study.cells(asked) if k in c}) for k in only}
         told = "; ".join(f"{k} is one of {', '.join(v)}" for k, v in values.items())

@@ -43,7 +43,7 @@ class Study:
     """Its cells, what one cell measures, and how its report reads.
 
     ``cells`` gives dictionaries of JSON values, which may depend on ``asked.done``, the lines there are so far;
-    ``measure`` gives what is added to a cell, or None where there is nothing to keep. Lines with the same ``key`` are one cell,
+    ``measure`` gives what is added to a cell. Lines with the same ``key`` are one cell,
     of which the last counts. A line with ``faults`` makes the exit code 1. With ``apart`` each cell has a process
     of its own. ``code`` names the files and folders whose speed or answers are measured.
     """
@@ -51,15 +51,14 @@ class Study:
     key: tuple[str, ...]
     report: Callable[[list[Line]], str]
     cells: Callable[[Any], Iterable[Line]] | None = None
-    measure: Callable[[Line, Any], Line | None] | None = None
+    measure: Callable[[Line, Any], Line] | None = None
     options: dict[str, Any] = field(default_factory=dict)
     quick: dict[str, Any] = field(default_factory=dict)  # options of --quick
     quick_cells: int | None = 2  # how many cells --quick runs; None for all
     apart: bool = False
-    code: tuple[str, ...] = ("octsvm",)
-    parts: dict[str, Callable[[list[Line]], str]] = field(
-        default_factory=dict
-    )  # of a page, beside the report
+    code: tuple[str, ...] = ("octsvm", "formulations")
+    # Of the report, or beside it: `report NAME --part PART` prints one, and a page may show it.
+    parts: dict[str, Callable[[list[Line]], str]] = field(default_factory=dict)
     results: str = ""  # file in results/, where it is not NAME.jsonl
     made_by: str = ""  # the command that makes the results, where it is not `run`
 
@@ -74,6 +73,11 @@ class Study:
     def last(self, lines: list[Line]) -> list[Line]:
         """The last line of each cell, in the order of the first ones."""
         return list({self.key_of(line): line for line in lines}.values())
+
+
+def kept(result: Any, *fields: str) -> Line:
+    """What a line keeps of a result, or of anything with these attributes."""
+    return {name: getattr(result, name) for name in fields}
 
 
 def names() -> list[str]:

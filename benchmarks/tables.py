@@ -9,12 +9,12 @@ from typing import Any
 from .study import Line, Study
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[Any]], align: str = "---|") -> str:
-    """A Markdown table; ``align`` is repeated, or the whole second row where it begins with "|"."""
+def table(head: Sequence[str] | str, rows: Iterable[Sequence[Any] | str], align: str = "---|") -> str:
+    """A Markdown table of lists or of texts with " | " between the cells; ``align`` is repeated, or all of the second row."""
+    head = head.split(" | ") if isinstance(head, str) else head
     rule = align if align.startswith("|") else "|" + align * len(head)
-    return "\n".join(
-        ["| " + " | ".join(head) + " |", rule, *("| " + " | ".join(map(str, row)) + " |" for row in rows)]
-    )
+    texts = (row if isinstance(row, str) else " | ".join(map(str, row)) for row in rows)
+    return "\n".join([f"| {' | '.join(head)} |", rule, *(f"| {text} |" for text in texts)])
 
 
 def number(value: float | None, digits: int = 3) -> str:

@@ -18,9 +18,9 @@ import numpy as np
 import octsvm
 from octsvm import solvers
 
-from ..study import Line, Study
+from ..study import Line, Study, kept
 from ..tables import table
-from .agreement import NOT_BELOW, REACHED, optimum, tiny
+from .agreement import optimum, tiny, wrong_claims
 
 MODELS: list[tuple[str, dict[str, Any]]] = [
     ("oct", {}),
@@ -97,21 +97,11 @@ def solve(
             "why": "values closer than the rows of this variant can tell apart",
             "faults": [],
         }
-    size = max(abs(optimum), 1e-3)
-    faults = []
-    if result.status == "optimal" and abs(result.objective - optimum) > REACHED * size:
-        faults.append("says optimal and is not")
-    if result.objective < optimum - NOT_BELOW * size:
-        faults.append("below the optimum")
-    if result.bound > optimum + NOT_BELOW * size:
-        faults.append("bound above the optimum")
+    faults = wrong_claims(result, optimum)
     if result.status != "unverified" and result.differing_rows:
         faults.append("does not hold outside the solver, and nothing says so")
     return {
-        "objective": result.objective,
-        "bound": result.bound,
-        "status": result.status,
-        "stop": result.stop,
+        **kept(result, "objective", "bound", "status", "stop"),
         "seconds": round(result.seconds, 3),
         "rounds": result.rounds,
         "nodes": result.nodes,

@@ -26,7 +26,7 @@ from octsvm.formulations.registry import formulation
 from octsvm.formulations.trees import MarginTree
 
 from ..cases import SETS, quarter
-from ..study import REQUIRED, Line, Study
+from ..study import REQUIRED, Line, Study, kept
 from ..tables import table
 
 SEEDS = {"heart": (0, 1, 2), "sonar": (0, 1, 2)}
@@ -128,10 +128,7 @@ def measure(cell: Line, asked: Any) -> Line:
         result = octsvm.fit("octsvm", X, y, time_limit=limit, on_mismatch="ignore", **how, **params)
         line |= {
             "limit": limit,
-            "objective": result.objective,
-            "bound": result.bound,
-            "status": result.status,
-            "stop": result.stop,
+            **kept(result, "objective", "bound", "status", "stop"),
             "version": result.solver_version,
         }
     return line | {"seconds": round(time.monotonic() - began, 3)}
@@ -151,17 +148,7 @@ def report(lines: list[Line]) -> str:
     """Ratios by rival and depth, and every cell in which ours is worse."""
     found = by_cell(lines)
     ours = {cell: line for (who, cell), line in found.items() if who == "ours"}
-    head = [
-        "against",
-        "D",
-        "cells",
-        "equal",
-        "better",
-        "worse",
-        "geometric mean of the ratios",
-        "lowest",
-        "highest",
-    ]
+    head = "against | D | cells | equal | better | worse | geometric mean of the ratios | lowest | highest"
     rows, worse = [], []
     for rival in sorted({who for who, _ in found} - {"ours"}):
         for depth in DEPTHS:
@@ -180,17 +167,8 @@ def report(lines: list[Line]) -> str:
                 else f"{rival} alone, {max(c['limit'] for (w, _), c in found.items() if w == rival):g} s"
             )
             rows.append(
-                [
-                    name,
-                    depth,
-                    len(values),
-                    len(values) - low - len(high),
-                    low,
-                    len(high),
-                    f"{geometric_mean(values):.3f}",
-                    f"{min(values):.3g}",
-                    f"{max(values):.3f}",
-                ]
+                f"{name} | {depth} | {len(values)} | {len(values) - low - len(high)} | {low} | {len(high)} | "
+                f"{geometric_mean(values):.3f} | {min(values):.3g} | {max(values):.3f}"
             )
             worse += [
                 f"- {cell.name}, seed {cell.seed}, {cell.setting} {SETTINGS[cell.setting]}, D = {cell.depth}: "

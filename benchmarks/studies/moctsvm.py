@@ -22,7 +22,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import octsvm
 
-from ..study import Line, Study
+from ..study import Line, Study, kept
 from ..tables import table
 
 COSTS = {"c1": 1.0, "c2": 10.0, "c3": 1.0}
@@ -84,10 +84,7 @@ def measure(cell: Line, asked: Any) -> Line:
     began = time.monotonic()
     result = octsvm.fit("moctsvm", X, y, depth=depth, **COSTS, **WAYS[way])
     return {
-        "objective": result.objective,
-        "bound": result.bound,
-        "status": result.status,
-        "stop": result.stop,
+        **kept(result, "objective", "bound", "status", "stop"),
         "wrong": result.counts["wrong_rows"],
         "seconds": round(time.monotonic() - began, 2),
         "notes": list(result.notes),
@@ -121,7 +118,7 @@ def accuracy(lines: list[Line]) -> str:
 
 
 def report(lines: list[Line]) -> str:
-    return trees(lines) + "\n\n" + accuracy(lines)
+    return "\n\n".join(show(lines) for show in (trees, accuracy))
 
 
 STUDY = Study(

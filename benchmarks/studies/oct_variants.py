@@ -25,7 +25,7 @@ from octsvm.formulations.bounds.subtrees import Groups
 
 from .. import tables
 from ..cases import SETS, quarter
-from ..study import Line, Study
+from ..study import Line, Study, kept
 
 FREE: dict[str, Any] = {"alpha": 0.0, "n_min": 1}
 OPEN = ("iris", "wine", "breast_cancer")  # of scikit-learn
@@ -50,10 +50,7 @@ def now() -> tuple[float, float]:
 def record(result: octsvm.Result, began: tuple[float, float]) -> dict[str, Any]:
     """What is kept of a run; ``began`` is :func:`now` before it."""
     return {
-        "status": result.status,
-        "objective": result.objective,
-        "bound": result.bound,
-        "nodes": result.nodes,
+        **kept(result, "status", "objective", "bound", "nodes"),
         "seconds": round(time.monotonic() - began[0], 2),
         "cpu_seconds": round(
             time.process_time() - began[1], 2

@@ -21,7 +21,7 @@ from unittest.mock import patch
 import numpy as np
 
 from ..cases import FURTHER_PROOFS, N_PROOFS, PROOFS, Proof
-from ..study import Line, Study
+from ..study import Line, Study, kept
 from ..tables import table
 
 WAYS: dict[str, dict[str, Any]] = {
@@ -109,11 +109,7 @@ def measure(cell: Line, asked: Any) -> Line:
         **case.params,
         "seconds": round(time.monotonic() - began, 3),
         "cpu": round(cpu_seconds() - before, 3),
-        "status": result.status,
-        "objective": result.objective,
-        "bound": result.bound,
-        "nodes": result.nodes,
-        "rounds": result.rounds,
+        **kept(result, "status", "objective", "bound", "nodes", "rounds"),
         "version": result.solver_version,
     }
 
@@ -184,17 +180,9 @@ def _of_group(found: Found, title: str) -> list[str]:
             ]
             proved = sum(line["status"] == "optimal" for line in of_way.values())
             nodes = shifted_mean([float(x["nodes"]) for x in of_way.values()], 1.0)
+            longer = f"{ratios[0]:.1f} times ({ratios[1]:.1f} by processor)" if both else ""
             rows.append(
-                [
-                    way,
-                    len(of_way),
-                    proved,
-                    f"{means[0]:.2f}",
-                    f"{means[1]:.2f}",
-                    f"{processor:.2f}",
-                    f"{nodes:.0f}",
-                    f"{ratios[0]:.1f} times ({ratios[1]:.1f} by processor)" if both else "",
-                ]
+                f"{way} | {len(of_way)} | {proved} | {means[0]:.2f} | {means[1]:.2f} | {processor:.2f} | {nodes:.0f} | {longer}"
             )
         head = ["way", "tables", "proved", "mean, shift 1", "mean, shift 10", "processor, shift 1", "nodes"]
         out += [f"{solver}, {title}:", "", table([*head, "longer than the default"], rows), ""]

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from .. import tables
 from ..cases import SETS, Case, quarter
-from ..study import Line, Study
+from ..study import Line, Study, kept
 
 COSTS = ((1.0, 1.0), (10.0, 5.0), (1.0, 10.0))
 MADE = ((60, 3), (30, 10), (60, 10), (100, 5))  # rows and features, c = (1, 1), one label in ten wrong
@@ -71,11 +71,7 @@ def measure(cell: Line, asked: Any) -> Line:
         "p": result.p,
         "seconds": round(time.monotonic() - began, 3),
         "cpu": round(time.process_time() - before, 3),
-        "status": result.status,
-        "objective": result.objective,
-        "bound": result.bound,
-        "gap": result.gap,
-        "nodes": result.nodes,
+        **kept(result, "status", "objective", "bound", "gap", "nodes"),
         "version": result.solver_version,
     }
 

@@ -107,30 +107,16 @@ def report(lines: list[dict[str, Any]]) -> str:
                 if len(of_repetition) > 1
                 else None
             )
+            spread = "" if error is None else f"{error:.2f}"
             rows.append(
-                [
-                    name,
-                    f"{noise:.0%}",
-                    f"{paper[name, noise]:.2f}",
-                    kind,
-                    len(of_repetition),
-                    f"{accuracy.mean(axis=0).max():.2f}",
-                    f"{best.mean():.2f}",
-                    "" if error is None else f"{error:.2f}",
-                    f"{best.min():.1f} to {best.max():.1f}",
-                ]
+                f"{name} | {noise:.0%} | {paper[name, noise]:.2f} | {kind} | {len(of_repetition)} | "
+                f"{accuracy.mean(axis=0).max():.2f} | {best.mean():.2f} | {spread} | {best.min():.1f} to {best.max():.1f}"
             )
-    head = [
-        "set",
-        "flipped",
-        "paper",
-        "reading",
-        "repetitions",
-        "best mean",
-        "best of each fold",
-        "standard error",
-    ]
-    return table([*head, "lowest to highest fold"], rows, "|---|--:|--:|---|--:|--:|--:|--:|---|")
+    head = (
+        "set | flipped | paper | reading | repetitions | best mean | best of each fold | standard error | "
+        "lowest to highest fold"
+    )
+    return table(head, rows, "|---|--:|--:|---|--:|--:|--:|--:|---|")
 
 
 STUDY = Study(

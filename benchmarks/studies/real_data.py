@@ -14,7 +14,7 @@ import numpy as np
 import octsvm
 
 from ..cases import SETS, quarter
-from ..study import REQUIRED, Line, Study
+from ..study import REQUIRED, Line, Study, kept
 from ..tables import table
 
 MODELS: dict[str, dict[str, Any]] = {
@@ -46,11 +46,7 @@ def measure(cell: Line, asked: Any) -> Line:
         "n": len(y),
         "p": X.shape[1],
         "limit": limit,
-        "status": result.status,
-        "stop": result.stop,
-        "objective": result.objective,
-        "bound": result.bound,
-        "gap": result.gap,
+        **kept(result, "status", "stop", "objective", "bound", "gap"),
         "seconds": seconds,
         "rounds": result.rounds,
         "nodes": result.nodes,
@@ -61,26 +57,15 @@ def measure(cell: Line, asked: Any) -> Line:
     }
 
 
+HEAD = "set | n × p | model | status | objective | bound | gap | seconds | train | test"
+ROW = (
+    "{set} | {n} × {p} | {formulation} | {status} | {objective:.4g} | {bound:.4g} | {gap:.1%} | {seconds:.1f} | "
+    "{train:.1%} | {test:.1%}"
+)
+
+
 def report(lines: list[Line]) -> str:
-    head = ["set", "n × p", "model", "status", "objective", "bound", "gap", "seconds", "train", "test"]
-    return table(
-        head,
-        (
-            [
-                c["set"],
-                f"{c['n']} × {c['p']}",
-                c["formulation"],
-                c["status"],
-                f"{c['objective']:.4g}",
-                f"{c['bound']:.4g}",
-                f"{c['gap']:.1%}",
-                f"{c['seconds']:.1f}",
-                f"{c['train']:.1%}",
-                f"{c['test']:.1%}",
-            ]
-            for c in lines
-        ),
-    )
+    return table(HEAD, (ROW.format(**line) for line in lines))
 
 
 STUDY = Study(

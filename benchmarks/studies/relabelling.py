@@ -66,24 +66,18 @@ def share(value: float) -> str:
     return "–" if value != value else f"{value:.0%}"
 
 
+HEAD = (
+    "set | n × p | flipped | model | splits | given up | precision | recall | in the end | precision | recall"
+)
+
+
 def report(lines: list[Line]) -> str:
-    head = ["set", "n × p", "flipped", "model", "splits", "given up", "precision", "recall"]
     return table(
-        [*head, "in the end", "precision", "recall"],
+        HEAD,
         (
-            [
-                c["set"],
-                f"{c['n']} × {c['p']}",
-                c["flipped"],
-                c["model"].removesuffix("Classifier"),
-                c["splits"],
-                c["relabelled"],
-                share(c["precision"]),
-                share(c["recall"]),
-                c["final"],
-                share(c["final_precision"]),
-                share(c["final_recall"]),
-            ]
+            f"{c['set']} | {c['n']} × {c['p']} | {c['flipped']} | {c['model'].removesuffix('Classifier')} | {c['splits']} | "
+            f"{c['relabelled']} | {share(c['precision'])} | {share(c['recall'])} | {c['final']} | "
+            f"{share(c['final_precision'])} | {share(c['final_recall'])}"
             for c in lines
         ),
     )

@@ -81,33 +81,14 @@ def slope(lines: list[dict[str, Any]], what: str) -> float:
     return float(np.polyfit(x, z, 1)[0])
 
 
+HEAD = "model | rows | seconds | CPU seconds | memory, MB | objective a row | agrees with the truth | stop"
+ROW = "{model} | {n:,} | {seconds:.1f} | {cpu:.1f} | {megabytes:.0f} | {per_row:.4f} | {truth:.1%} | {stop}"
+
+
 def report(lines: list[Line]) -> str:
     """The measurements, with the exponents below."""
     lines = sorted(lines, key=lambda c: (list(MODELS).index(c["model"]), c["n"]))
-    rows = [
-        [
-            c["model"],
-            f"{c['n']:,}",
-            f"{c['seconds']:.1f}",
-            f"{c['cpu']:.1f}",
-            f"{c['megabytes']:.0f}",
-            f"{c['per_row']:.4f}",
-            f"{c['truth']:.1%}",
-            c["stop"],
-        ]
-        for c in lines
-    ]
-    head = [
-        "model",
-        "rows",
-        "seconds",
-        "CPU seconds",
-        "memory, MB",
-        "objective a row",
-        "agrees with the truth",
-        "stop",
-    ]
-    out = [tables.table(head, rows), ""]
+    out = [tables.table(HEAD, (ROW.format(**line) for line in lines)), ""]
     for name in MODELS:
         mine = [c for c in lines if c["model"] == name]
         if len(mine) > 1:

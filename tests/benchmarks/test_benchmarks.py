@@ -142,6 +142,29 @@ def test_a_run_says_what_made_it_and_a_fault_is_its_exit_code(tmp_path: Path) ->
     assert all({"commit", "versions", "load"} <= set(line) for line in lines)
 
 
+def test_cells_in_processes_of_their_own_fail_alone_and_skip_alone(tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    done = bench(
+        "run",
+        "proofs",
+        "--out",
+        str(out),
+        "--solver",
+        "nothing",
+        "--only",
+        "index=0",
+        "--only",
+        "way=default",
+    )
+    assert done.returncode == 1
+    assert "FAILED proofs: 0, default, nothing: " in done.stderr
+    few = ["--only", "table=sonar", "--only", "c2=5.0", "--limit", "1", "--data", str(tmp_path)]
+    done = bench("run", "re_svm_proofs", "--out", str(out), *few)
+    assert done.returncode == 0, done.stderr
+    assert "SKIPPED re_svm_proofs: ours, sonar, 10.0, 5.0: sonar is not in " in done.stdout
+    assert not out.exists()
+
+
 def test_an_unknown_case_is_refused_with_the_names(tmp_path: Path) -> None:
     done = bench("run", "speed", "--only", "case=nothing", "--out", str(tmp_path / "out.jsonl"))
     assert done.returncode == 2
