@@ -39,6 +39,7 @@ class Known(NamedTuple):
     improve: Callable[[Array], Array | None] | None = None  # betters what routing leaves free in a point
     small: bool = False  # a table so small that proofs are likely and rounds short
     searched: bool = False  # by heuristics
+    bent: bool = False  # big-M is so large that engines cannot tell a margin from nothing
 
 
 class Round(NamedTuple):
@@ -82,7 +83,7 @@ class CuttingPlaneLoop:
     ) -> None:
         self.program, self.engine, self.bridge, self.improve = program, engine, bridge, problem.improve
         self.spec, self._polisher = engine.spec, embedded()
-        self.asked, self.size = asked, problem.size
+        self.asked, self.size, self._bent = asked, problem.size, problem.bent
         self.tie = TIE * min(1.0, self.size)  # what is better by less is as good
         self.deadline = time.monotonic() + asked.clock.left()
         self.small = problem.small  # then a round is short, and is not ended early for better tangents
@@ -374,6 +375,8 @@ class CuttingPlaneLoop:
     def _end_of_round(self, out: Outcome) -> str:
         """Why the loop ends with an engine that stopped so; empty where it was done."""
         if out.stop == "error":
+            if self._bent:
+                return "numeric"  # no fault of the engine's
             if self.best is None and self.rounds == 1:
                 raise EngineFailed(
                     f"{out.failure or f'{self.spec.title} broke down on this model without an answer'}. Try another "

@@ -395,6 +395,7 @@ class _Call:
                 improve=self._improver(program, bridge) if own else None,
                 small=self.info is not None and self.info.data.n <= SMALL_TABLE,
                 searched=self.start_is_optional and self.start is not None,
+                bent=self.info is not None and _bent(plan, self.info) >= BENT,
             )
             rounds = CuttingPlaneLoop(program, engine, bridge, self._for_engine(), known)
             if searched is not None and form is not None:
@@ -502,7 +503,7 @@ class _Call:
             certificate = checks.certify(self.model, form)
             outcome.notes += certificate.notes
             outcome.mismatch, outcome.claimed = certificate.mismatch, certificate.claimed
-            if certificate.mismatch and self._bent(attempt, info) >= BENT:
+            if certificate.mismatch and _bent(attempt.plan, info) >= BENT:
                 outcome.mismatch = ""  # it is big-M that made room for the claim, and nothing is proved
                 outcome.notes.append(certificate.mismatch)
             outcome.differing = certificate.differing_rows
@@ -542,15 +543,10 @@ class _Call:
                 )
             )
 
-    @staticmethod
-    def _bent(attempt: _Attempt, info: ModelInfo) -> float:
-        """How far integrality can be bent, in units of the margin."""
-        return largest_big_m(info) * attempt.plan.spec.tolerances.integrality
-
     def _limit_bound(self, outcome: Outcome, attempt: _Attempt, form: Formulation, info: ModelInfo) -> None:
         note = rebuild_note(form, info, self.terms)
         unseen = REDUCED_COST / attempt.program.cost_scale(attempt.rounds.size)
-        outcome.limit_bound(checks.is_own(self.model), note, self.terms, self._bent(attempt, info), unseen)
+        outcome.limit_bound(checks.is_own(self.model), note, self.terms, _bent(attempt.plan, info), unseen)
         if outcome.stop == "inf_or_unbd":
             outcome.stop = "unbounded" if outcome.best is not None else without_optimum(attempt.program)
         if outcome.stop in ("unbounded", "inf_or_unbd"):
@@ -642,6 +638,11 @@ def _what_was_rewritten(attempt: _Attempt, info: ModelInfo | None, options: Solv
                 "of the margin: the engine's bound may be lower than the true one; a good start= lowers M"
             )
     return notes
+
+
+def _bent(plan: Plan, info: ModelInfo) -> float:
+    """How far integrality can be bent, in units of the margin."""
+    return largest_big_m(info) * plan.spec.tolerances.integrality
 
 
 def largest_big_m(info: ModelInfo) -> float:

@@ -85,7 +85,11 @@ def test_a_limit_of_a_millisecond_proves_nothing(entry: Entry, formulation: str,
     if not known:
         exclude_constant_trees(model)
     result = solve(entry, model, time_limit=1e-3)
-    assert result.stop in ("time_limit", "optimal")
+    assert result.stop in (
+        "time_limit",
+        "optimal",
+        "numeric",
+    )  # the last where the model is too narrow for own rows
     assert result.tree is not None or not known
     assert result.status in ("optimal", "feasible", "fallback" if known else "no_tree")
     assert 0 <= result.bound < math.inf
