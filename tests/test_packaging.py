@@ -63,7 +63,7 @@ def modules(root: Path) -> set[str]:
     """Modules, and the data files that lie beside them."""
     found = {
         f"octsvm/{p.relative_to(root / 'octsvm').as_posix()}"
-        for pattern in ("*.py", "*.yaml")
+        for pattern in ("*.py", "*.yaml", "*.j2")
         for p in (root / "octsvm").rglob(pattern)
     }
     found |= {

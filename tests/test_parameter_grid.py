@@ -23,14 +23,18 @@ from octsvm.result import Result
 
 FORMULATIONS = instances.FORMULATIONS
 # Share of the settings of tiny instances that must come out at the optimum of brute force.
-REACHED = {"oct": 1.0, "oct_h": 0.6, "re_svm": 0.8, "octsvm": 0.6}
+REACHED = {"oct": 1.0, "oct_h": 0.6, "re_svm": 0.8, "octsvm": 0.6, "moctsvm": 0.6}
 GRIDS: dict[str, list[dict[str, Any]]] = {
     "oct": [{"alpha": a} for a in (0.0, 0.5, 2.0, 10.0)],
     "oct_h": [{"alpha": a} for a in (0.0, 0.5, 2.0, 10.0)],
     "re_svm": [{"c1": a, "c2": b} for a in (0.1, 3.0, 30.0) for b in (0.1, 2.0, 200.0)],
-    "octsvm": [{"c1": a, "c2": b, "c3": 0.1} for a in (0.1, 3.0, 30.0) for b in (0.1, 2.0, 200.0)],
+    **{
+        name: [{"c1": a, "c2": b, "c3": 0.1} for a in (0.1, 3.0, 30.0) for b in (0.1, 2.0, 200.0)]
+        for name in ("octsvm", "moctsvm")
+    },
 }
-SHARED = {"oct": {"depth": 2}, "oct_h": {"depth": 1}, "re_svm": {}, "octsvm": {"depth": 1}}
+DEPTHS = {"oct": 2, "oct_h": 1, "octsvm": 1, "moctsvm": 1}
+SHARED = {name: {"depth": DEPTHS[name]} if name in DEPTHS else {} for name in GRIDS}
 
 
 def noisy(n: int = 30, p: int = 3, seed: int = 0) -> tuple[Any, Any]:
