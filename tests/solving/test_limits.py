@@ -101,7 +101,7 @@ def test_ctrl_c_returns_the_incumbent() -> None:
         import sys; sys.path[:0] = ["tests", "tests/solving"]
         import test_limits, octsvm
         X, y = test_limits.hard()
-        octsvm.fit  # imported before the signal can come
+        import octsvm.api, octsvm.backends.highs  # imported before the signal can come
         print("ready", flush=True)
         result = octsvm.fit("octsvm", X, y, time_limit=60, **test_limits.HARD)
         print(result.stop, result.status, result.objective > 0, flush=True)
