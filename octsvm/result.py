@@ -187,6 +187,8 @@ class Result:
     def summary(self) -> str:
         """The result in a few lines."""
         shown = {k: v for k, v in self.params.items() if v is not None}
+        if "kernel" not in shown:  # then these say nothing
+            shown = {k: v for k, v in shown.items() if k not in ("gamma", "degree", "coef0")}
         lines = [
             f"{self.formulation} on {self.n} rows and {self.p} features, "
             + ", ".join(f"{k}={v}" for k, v in shown.items()),

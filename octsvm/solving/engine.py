@@ -19,7 +19,7 @@ from ..backends.nl_text import write_linear_nl
 from ..backends.own_options import own_options
 from ..backends.scratch import Scratch
 from ..bridges import Bridge
-from ..errors import EngineFailed, LicenseTooSmall, OutputNotWritable, UnsupportedProblem
+from ..errors import EngineFailed, InvalidParameter, LicenseTooSmall, OutputNotWritable, UnsupportedProblem
 from ..options import Clock
 from ..problem_class import ProblemClass
 from ..solvers import SolverSpec
@@ -185,9 +185,14 @@ def require_options(spec: SolverSpec, options: Mapping[str, Any] | None) -> None
     """
     if not options:
         return
+    if spec.backend == "own":
+        raise InvalidParameter(
+            f"options={dict(options)!r}: {spec.name} is a search of octsvm and has no options by names of its own. "
+            "Leave them out, or name a solver of the table (`octsvm solvers`)."
+        )
     own_options(spec, options)
     key = (spec.name, repr(sorted(options.items(), key=str)))
-    if key in _taken or spec.backend in ("neos", "own"):  # a trial there is a job for others' machines
+    if key in _taken or spec.backend == "neos":  # a trial there is a job for others' machines
         return
     limits = Limits(TRIAL_SECONDS, 1e-4, None, 1, 0, spec.tolerances.integrality, 1.0, options=dict(options))
     engine = Engine(spec, _trial_program(), None, native=True)

@@ -181,3 +181,8 @@ def test_values_that_fit(value: Any, kind: Any, taken: Any) -> None:
 def test_values_that_do_not(value: Any, kind: Any) -> None:
     with pytest.raises(ValueError, match="should be"):
         fitting(value, kind)
+
+
+def test_a_search_of_our_own_has_no_options_of_its_own() -> None:
+    with pytest.raises(octsvm.InvalidParameter, match="branch_and_reduce is a search of octsvm"):
+        octsvm.fit("re_svm", [[0.0], [1.0]], ["a", "b"], solver="branch_and_reduce", options={"x": 1})
