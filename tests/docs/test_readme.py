@@ -96,6 +96,7 @@ def test_other_examples(tmp_path: Path) -> None:
         assert "status     optimal" in execute([sys.executable, "-c", example], tmp_path)
 
 
+@pytest.mark.slow
 def test_command_line_examples(tmp_path: Path) -> None:
     iris = tables.load("iris")
     iris.X.assign(species=iris.y).to_csv(tmp_path / "measurements.csv", index=False)
