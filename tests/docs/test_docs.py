@@ -79,6 +79,7 @@ def test_all_pages_are_there() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
+@pytest.mark.slow_cases("gallery", "estimators", "solvers", "wrong-labels")
 def test_the_examples_run_and_print_what_is_shown(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -146,6 +147,7 @@ def made_up(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("page", [p for p in PAGES if commands(p)], ids=lambda p: p.stem)
+@pytest.mark.slow_cases("table2", "cli", "strategies", "real-data", "limits")
 def test_the_commands_run(page: Path, tmp_path: Path, made_up: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for line, mark in commands(page):

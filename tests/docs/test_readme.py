@@ -106,6 +106,7 @@ def test_other_examples(tmp_path: Path) -> None:
     assert float(execute([sys.executable, "-c", sklearn], tmp_path)) > 0.9
 
 
+@pytest.mark.slow
 def test_command_line_examples(tmp_path: Path) -> None:
     iris = tables.load("iris")
     iris.X.assign(species=iris.y).to_csv(tmp_path / "measurements.csv", index=False)
