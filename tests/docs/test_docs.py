@@ -188,6 +188,15 @@ def test_every_command_is_on_the_page_about_them() -> None:
     assert set(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)) == set(cli.main.commands)
 
 
+def test_exit_codes_are_those_of_the_code() -> None:
+    from octsvm import cli
+
+    table = (DOCS / "cli.md").read_text(encoding="utf-8").split("| exit code | meaning |")[1]
+    codes = [cli.OK, cli.UNEXPECTED, cli.WRONG_INPUT, cli.NO_TREE, cli.UNVERIFIED, cli.DISAGREEMENT]
+    codes.append(cli.INTERRUPTED)
+    assert [int(c) for c in re.findall(r"^\| (\d+) \|", table, re.MULTILINE)] == codes
+
+
 def anchors(page: Path) -> set[str]:
     headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w -]", "", h.lower()).replace(" ", "-") for h in headings}
