@@ -215,6 +215,9 @@ class _Writer:
             left = printable(self.tree.kernel.describe())
             return [elided(f"score({left})", self.width), f"at {len(used)} support samples", threshold]
         if isinstance(self.tree, AxisTree):
+            words = self.tree.in_words(int(used[0]), float(self.tree.threshold[split.node - 1]))
+            if words is not None:
+                return [elided(words[0], self.width)]
             name = self.names[int(used[0])]
             line = f"{name} {threshold}"
             return [line] if len(line) <= self.width else [name, threshold]

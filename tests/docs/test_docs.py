@@ -11,6 +11,7 @@ import io
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -150,6 +151,8 @@ def made_up(tmp_path: Path) -> Path:
 @pytest.mark.slow_cases("table2", "cli", "strategies", "real-data", "limits")
 def test_the_commands_run(page: Path, tmp_path: Path, made_up: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    for table in (DOCS / "examples").glob("*.csv"):
+        shutil.copy(table, tmp_path)
     for line, mark in commands(page):
         if mark == "online":
             continue
