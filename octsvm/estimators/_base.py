@@ -25,6 +25,7 @@ from ..formulations.registry import formulation as find_formulation
 from ..options import ESTIMATOR, declarations, parameters, with_options
 from ..relabelling import relabelling_report
 from ._decision_paths import decision_paths, levels
+from ._importances import feature_importances
 from ._rows import condense, for_given_rows
 from ._tables import read_rows, read_training
 
@@ -38,7 +39,40 @@ OURS = {"random_state": None, "warm_start": False, "verbose": False, "class_weig
 
 
 class TreeClassifier(ClassifierMixin, BaseEstimator):
-    """A classifier around one formulation; see the five classes for parameters and attributes."""
+    """A classifier around one formulation. What is said here of parameters and attributes, the five classes say too.
+
+    Parameters
+    ----------
+    {options}
+    random_state : int, RandomState or None
+        Seed of the solver and the heuristic; None is 0, so that fits can be repeated.
+    warm_start : bool
+        Hand the former tree to the next fit as its start: the new one is never worse. Where it is no start, a
+        warning says why.
+    verbose : bool
+        Show the solver's log.
+    class_weight : None, "balanced" or dict
+        Weight of what the rows of each class cost: their errors, and labels given up; "balanced" gives all classes
+        the same total.
+
+    Attributes
+    ----------
+    result_ : Result
+        How it was found: status, objective, bound, notes.
+    bound_, gap_ : float
+        No tree of the model is better than the bound; the relative gap to it.
+    classes_ : ndarray of shape (K,)
+        The labels in order; with two, a positive score stands for the second one.
+    n_features_in_ : int
+        p.
+    feature_names_in_ : ndarray of shape (p,)
+        Only where X had names.
+    node_weights_ : ndarray of shape (nodes, K)
+        Training weight of each given label at each node, in heap order.
+    relabelled_ : DataFrame
+        Training rows whose label was given up, by node; see :func:`octsvm.relabelling_report`. Empty where the model
+        gives up none.
+    """
 
     formulation: ClassVar[str] = ""
     own_parameters: ClassVar[dict[str, Any]] = OURS  # neither the model's nor options of a solve
@@ -55,7 +89,7 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
             return
         if "__init__" not in vars(cls):
             cls.__init__ = _initialiser(cls)  # type: ignore[method-assign]
-        cls.__doc__ = with_options(cls.__doc__ or "", ESTIMATOR)
+        cls.__doc__ = with_options(_with_shared(cls), ESTIMATOR)
         # For classifiers that were pickled before there was the parameter.
         for name, parameter in inspect.signature(cls.__init__).parameters.items():
             if parameter.default is not inspect.Parameter.empty and name not in vars(cls):
@@ -279,6 +313,39 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
         shape = (len(path), 2 ** path.shape[1] - 1)
         return csr_matrix((marks, (row, path[row, level] - 1)), shape=shape)
 
+    # -- the tree -------------------------------------------------------------------------------------------
+
+    def get_depth(self) -> int:
+        """Splits on the longest way from the root to a leaf; at most ``max_depth``, or one more in OCTSVM."""
+        self._require_one_tree()
+        return int(np.flatnonzero(self.tree_.splits).max(initial=-1) + 1).bit_length()
+
+    def get_n_leaves(self) -> int:
+        """Leaves of the tree as it is drawn: one more than it has splits."""
+        self._require_one_tree()
+        return int(self.tree_.splits.sum()) + 1
+
+    @property
+    def feature_importances_(self) -> FloatArray:
+        """Share (p,) of each feature in what the splits do for the given labels: 1 in all, or 0 without a useful split.
+
+        A split counts by how far it lowers the Gini impurity of its training weight, as in scikit-learn's trees. Of an
+        oblique one each feature gets a part in proportion to its absolute weight on the features scaled to [0, 1], so
+        that its unit does not matter. What a feature could have done in another tree it does not say. With several trees
+        (``multi_class``) the mean of those that split.
+
+        Raises
+        ------
+        AttributeError
+            The tree has a kernel: no feature has a weight of its own.
+        """
+        check_is_fitted(self, "classes_")
+        many = getattr(self, "estimators_", None)
+        if many is not None:
+            total: FloatArray = np.sum([one.feature_importances_ for one in many], axis=0)
+            return total / max(1.0, total.sum())  # machines that do not split have none
+        return feature_importances(self.tree_, self.node_weights_)
+
     @classmethod
     def tree_class(cls) -> type[Any]:
         """The class of the fitted ``tree_``."""
@@ -310,6 +377,17 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
         from . import _saving
 
         return _saving.read(cls, source)
+
+
+def _with_shared(cls: type[TreeClassifier]) -> str:
+    """The class's docstring, whose lines {parameters} and {attributes} stand for what its bases say there."""
+    doc = inspect.cleandoc(cls.__doc__ or "")
+    bases = [inspect.cleandoc(b.__doc__ or "") for b in cls.__mro__[1:] if issubclass(b, TreeClassifier)]
+    for name in ("Parameters", "Attributes"):
+        section = re.compile(rf"^{name}\n-+\n(.*?)(?=\n\n\S+\n-+\n|\Z)", re.DOTALL | re.MULTILINE)
+        said = [found[1] for found in map(section.search, bases) if found]
+        doc = doc.replace(f"{{{name.lower()}}}", "\n".join(said))
+    return doc
 
 
 def _initialiser(cls: type[TreeClassifier]) -> Callable[..., None]:
