@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
@@ -24,6 +25,7 @@ from ..formulations.base import BoolArray, FloatArray, IntArray, table_digest
 from ..formulations.registry import formulation as find_formulation
 from ..options import ESTIMATOR, declarations, parameters, with_options
 from ..relabelling import relabelling_report
+from ..result import Result
 from ._decision_paths import decision_paths, levels
 from ._importances import feature_importances
 from ._rows import condense, for_given_rows
@@ -35,6 +37,14 @@ if TYPE_CHECKING:
 # Parameters of the models under the names that scikit-learn's users know.
 NAMES = {"max_depth": "depth", "min_samples_leaf": "n_min"}
 OPTIONAL = ("variant", "big_m", "mu_svm")  # None leaves the choice to the model
+# Why a solve may end without a proof, and the parameter that says so.
+LIMITS = {
+    "time_limit": "time_limit",
+    "node_limit": "work_limit",
+    "work_limit": "work_limit",
+    "solution_limit": "options",
+    "memory_limit": "options",
+}
 OURS = {"random_state": None, "warm_start": False, "verbose": False, "class_weight": None}
 
 
@@ -95,6 +105,12 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
             if parameter.default is not inspect.Parameter.empty and name not in vars(cls):
                 setattr(cls, name, parameter.default)
 
+    def __sklearn_tags__(self) -> Any:
+        """Sparse tables are taken."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
     # -- fitting --------------------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -103,7 +119,8 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n, p)
-            Finite numbers in any units; they are scaled to [0, 1] on these rows, and the scaling is kept.
+            Finite numbers in any units; they are scaled to [0, 1] on these rows, and the scaling is kept. Of a sparse
+            table the zeros are written out, up to 1 GiB.
         y : array-like of shape (n,)
             Labels: text, integers, booleans, or whatever else can be hashed and is of one kind.
         sample_weight : array-like of shape (n,), optional
@@ -121,16 +138,25 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
 
         Warns
         -----
+        ConvergenceWarning
+            Of scikit-learn's: where a limit ended the fit before its tree was proved to be the best (not with
+            ``strategy="heuristic"``, which proves nothing).
         UserWarning
             Where y holds one class only (nothing is solved), where a former tree is no start (``warm_start``), and
             where the solver's answer does not hold outside the solver: then ``result_.status`` is "unverified".
         """
+        self._fit(X, y, sample_weight)
+        self._warn_without_proof([one.result_ for one in self.__dict__.get("estimators_", [self])])
+        return self
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+        """As :meth:`fit`, without a word on limits."""
         index = tuple(X.index) if hasattr(X, "iloc") else None
         require_same_rows(X=X, y=y, sample_weight=sample_weight)
         matrix, labels, classes, position = read_training(self, X, y)
         self._require_classes(classes)
         if self._fit_many(matrix, classes, position, sample_weight):
-            return self
+            return
         form = find_formulation(self.formulation)
         try:
             params = form.Params.make(self.formulation, **self._model_parameters())
@@ -161,7 +187,23 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
         self.node_weights_ = self._weights_at_nodes(matrix, position, weights)
         self.relabelled_ = relabelling_report(result, matrix, labels)
         self.__dict__.pop("estimators_", None)  # of a fit to more classes
-        return self
+
+    def _warn_without_proof(self, results: list[Result]) -> None:
+        """Say so, once, where a limit ended a fit that was to prove its tree.
+
+        The words are the same each time, so that Python shows them once for a search over parameters.
+        """
+        stops = {r.stop for r in results if r.status in ("feasible", "fallback")} & set(LIMITS)
+        if not stops or self.strategy == "heuristic":  # type: ignore[attr-defined]
+            return
+        said = sorted({f"{name}={getattr(self, name)!r}" for name in (LIMITS[stop] for stop in stops)})
+        warnings.warn(
+            f"A limit ended this fit before there was a proof ({', '.join(said)}): the tree is the best one found, and gap_ says "
+            "how far it may be from the best there is. A higher limit, a smaller tree or fewer rows end with a proof; "
+            "strategy='heuristic' asks for none.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
 
     def _solve(self, X: Any, y: NDArray[Any], weights: FloatArray) -> Any:
         options: dict[str, Any] = {name: getattr(self, name) for name in declarations(ESTIMATOR)}
@@ -174,7 +216,7 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
         except TreeNotAdmitted as error:
             if start is None:
                 raise
-            warnings.warn(f"warm_start: the former tree is no start for this fit. {error}", stacklevel=3)
+            warnings.warn(f"warm_start: the former tree is no start for this fit. {error}", stacklevel=4)
         return api.fit(self.formulation, X, labels, on_mismatch="warn", **options)
 
     def _require_classes(self, classes: NDArray[Any]) -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import pyomo.environ as pyo
 import pytest
+import scipy.sparse as sp
 from sklearn.datasets import load_breast_cancer, load_iris
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.feature_selection import RFE, SelectFromModel
 from sklearn.tree import DecisionTreeClassifier
 
@@ -16,6 +20,8 @@ from octsvm import MOCTSVMClassifier, OCTClassifier, OCTHClassifier, OCTSVMClass
 from octsvm.formulations.base import Scaling
 
 ALL = [OCTClassifier, OCTHClassifier, RESVMClassifier, OCTSVMClassifier, MOCTSVMClassifier]
+# Most fits here end at a limit, and what they say of it is not what is looked at.
+pytestmark = pytest.mark.filterwarnings("ignore:A limit ended this fit")
 SHORT: dict[str, Any] = {"work_limit": {"nodes": 1, "rounds": 1}}
 
 
@@ -159,3 +165,115 @@ def test_an_open_depth_is_refused_with_what_to_say(cls: Any) -> None:
         cls(max_depth=None).fit([[0.0], [1.0]], [0, 1])
     with pytest.raises(octsvm.InvalidParameter, match="Start with depth=2"):
         octsvm.fit(cls.formulation, [[0.0], [1.0]], [0, 1], depth=None)
+
+
+# -- tables -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_sparse_tables_are_dense_ones(cls: Any) -> None:
+    rng = np.random.default_rng(3)
+    X = rng.random((20, 4)) * (rng.random((20, 4)) > 0.5)
+    y = (X[:, 0] > 0.2).astype(int)
+    dense = cls(**SHORT).fit(X, y)
+    for form in (sp.csr_array, sp.coo_matrix, sp.dok_array):
+        model = cls(**SHORT).fit(form(X), y)
+        assert model.tree_.to_json() == dense.tree_.to_json()
+        assert (model.decision_function(form(X)) == dense.decision_function(X)).all()
+        assert model.score(form(X), y) == dense.score(X, y)
+        assert (model.apply(form(X)) == dense.apply(X)).all()
+
+
+def test_a_sparse_table_that_is_too_wide_is_refused_before_its_zeros_are_written() -> None:
+    X = sp.eye_array(2**20, format="csr")
+    for ask in (lambda: OCTClassifier().fit(X, np.arange(2**20) % 2), lambda: fitted().predict(X)):
+        with pytest.raises(octsvm.InvalidData, match=r"1048576 x 1048576 cells.*8.19e\+03 GiB.*SelectKBest"):
+            ask()
+    with pytest.raises(octsvm.InvalidData, match=r"sparse matrix.*X.toarray\(\)"):
+        octsvm.fit("oct", sp.eye_array(4), [0, 0, 1, 1], depth=1)
+
+
+def fitted() -> OCTClassifier:
+    return OCTClassifier(max_depth=1).fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        np.array([["1"], ["2"], ["3"], ["4"]]),
+        np.array([["1"], ["2"], ["3"], ["4"]], dtype=object),
+        np.array([[b"1"], [b"2"], [b"3"], [b"4"]]),
+        [["1"], ["2"], ["3"], ["4"]],
+        pd.DataFrame({"x1": list("1234")}),
+    ],
+    ids=["text", "objects", "bytes", "lists", "frame"],
+)
+def test_text_is_refused_in_our_words_alone(X: Any) -> None:
+    for ask in (lambda: fitted().fit(X, [0, 0, 1, 1]), lambda: fitted().predict(X)):
+        with pytest.raises(octsvm.InvalidData, match=r"^Column 'x1' holds text \(row 0: b?'1'\)") as caught:
+            ask()
+        assert "could not convert" not in str(caught.value)
+
+
+# -- fits without a proof -----------------------------------------------------------------------------------
+
+
+def hard() -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(4)
+    return rng.random((40, 3)), rng.integers(0, 2, 40)
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize(
+    ("machine", "rows"),
+    [
+        (OCTClassifier(max_depth=4, time_limit=1), 400),
+        (OCTHClassifier(time_limit=1), 40),
+        (RESVMClassifier(**SHORT), 40),
+        (OCTSVMClassifier(**SHORT), 40),
+        (MOCTSVMClassifier(**SHORT), 40),
+    ],
+)
+def test_a_limit_without_a_proof_is_a_warning(machine: Any, rows: int) -> None:
+    rng = np.random.default_rng(4)
+    X, y = rng.random((rows, 5)), rng.integers(0, 2, rows)
+    name = "work_limit" if machine.work_limit else "time_limit"
+    with pytest.warns(ConvergenceWarning, match=rf"A limit ended this fit .*\({name}=") as said:
+        model = machine.fit(X, y)
+    assert len(said) == 1
+    assert said[0].filename == __file__
+    assert model.result_.status in ("feasible", "fallback")
+    assert model.gap_ > 1e-4
+
+
+@pytest.mark.parametrize("cls", [RESVMClassifier, OCTSVMClassifier])
+def test_several_machines_warn_once(cls: Any) -> None:
+    X, y = hard()
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        model = cls(multi_class="ovr", **SHORT).fit(X, y + (X[:, 0] > 0.7))
+    assert len(model.estimators_) == 3
+    assert [w.category for w in said] == [ConvergenceWarning]
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_no_warning_where_there_is_a_proof_or_none_was_asked_for(cls: Any) -> None:
+    X, y = hard()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        cls(strategy="heuristic", **SHORT).fit(X, y)
+        easy = cls() if cls is RESVMClassifier else cls(max_depth=1)
+        assert easy.fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]).result_.status == "optimal"
+
+
+# -- results ------------------------------------------------------------------------------------------------
+
+
+def test_a_result_predicts() -> None:
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    result = octsvm.fit("oct", X, y, depth=1, **SHORT)
+    assert (result.predict(X) == result.tree.predict(X)).all()  # type: ignore[union-attr]
+    model = octsvm.build("oct", X.iloc[::10], y.iloc[::10], depth=1)
+    model.never = pyo.Constraint(expr=model.split.d[1] >= 2)
+    with pytest.raises(octsvm.NoValues, match="infeasible, the model has no solution"):
+        octsvm.solve(model).predict(X)
