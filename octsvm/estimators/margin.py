@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ..errors import InvalidData, InvalidParameter
+from ..exports._decision_paths import decision_paths, leaf_scores
 from ..formulations.base import FloatArray, IntArray
 from ..formulations.trees import KernelTree
 from ._base import OURS, TreeClassifier
-from ._decision_paths import decision_paths, leaf_scores
 from ._many_classes import decisions, fit_all
 from ._tables import read_rows
 

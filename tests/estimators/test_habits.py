@@ -17,6 +17,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import octsvm
 from octsvm import MOCTSVMClassifier, OCTClassifier, OCTHClassifier, OCTSVMClassifier, RESVMClassifier
+from octsvm.exports._decision_paths import weights_at_nodes
 from octsvm.formulations.base import Scaling
 
 ALL = [OCTClassifier, OCTHClassifier, RESVMClassifier, OCTSVMClassifier, MOCTSVMClassifier]
@@ -47,7 +48,7 @@ def around(theirs: DecisionTreeClassifier, X: Any, y: Any) -> OCTClassifier:
     model.tree_ = octsvm.AxisTree(
         depth, (0, 1, 2), names, Scaling.identity(X.shape[1]), feature, threshold, label
     )
-    model.node_weights_ = model._weights_at_nodes(X, y, np.ones(len(y)))
+    model.node_weights_ = weights_at_nodes(model.tree_, X, y, np.ones(len(y)), 3)
     return model
 
 
