@@ -13,11 +13,13 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from .formulations.errors import NoValues
 from .formulations.replace_file import replace_text
 from .formulations.trees import Tree
 
 if TYPE_CHECKING:
     import pandas as pd
+    from numpy.typing import NDArray
 
 STATUSES = {
     "optimal": "proved: no better tree within the gap asked for",
@@ -189,6 +191,20 @@ class Result:
         if self.tree is None and self.status == "unverified":
             return "the model belongs to no formulation, so nothing was checked"
         return STATUSES[self.status]
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Labels (m,) that the tree gives the rows of ``X (m, p)``, in original units.
+
+        Raises
+        ------
+        NoValues
+            There is no tree: the status says why.
+        InvalidData
+            X does not have the training table's columns, or holds what is no finite number.
+        """
+        if self.tree is None:
+            raise NoValues(f"There is no tree to predict with: {self.status}, {self._meaning()}.")
+        return self.tree.predict(X)
 
     def summary(self) -> str:
         """The result in a few lines."""

@@ -34,6 +34,8 @@ from octsvm.exports._decision_paths import weights_at_nodes
 from octsvm.formulations.registry import formulation
 from octsvm.options import ESTIMATOR, declarations
 
+# Most fits here end at a limit, and what they say of it is not what is looked at.
+pytestmark = pytest.mark.filterwarnings("ignore:A limit ended this fit")
 ALL = [OCTClassifier, OCTHClassifier, RESVMClassifier, OCTSVMClassifier, MOCTSVMClassifier]
 MARGIN = [RESVMClassifier, OCTSVMClassifier]
 LEAFY = [OCTClassifier, OCTHClassifier, MOCTSVMClassifier]
@@ -550,7 +552,7 @@ def test_a_grid_search_in_two_processes() -> None:
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        env=os.environ | {"PYTHONPATH": str(root)},
+        env=os.environ | {"PYTHONPATH": str(root), "PYTHONWARNINGS": "ignore:A limit ended this fit"},
     )
     try:
         out, err = process.communicate(timeout=240)
