@@ -20,6 +20,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from .. import options as declared
+from . import table_preparation
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -380,7 +381,7 @@ table_options = _all(
         click.option("--label", metavar="NAME", help="Column of the labels in a CSV file; the last one by default."),
         click.option("--separator", default=",", show_default=True, help="What separates the columns of a CSV file."),
         click.option("--decimal", default=".", show_default=True, help="The decimal sign of a CSV file: '.' or ','."),
-        click.option("--drop", multiple=True, metavar="NAME", help="Column to leave out, such as an identifier; once for each."),
+        *table_preparation.options,
         click.option(
             "--against-rest", metavar="CLASS", help='Make two classes of many: CLASS, and all others as "not CLASS".'
         ),
@@ -592,14 +593,18 @@ def build(data: CsvTable, options: Mapping[str, Any], start: Tree | None = None)
                 data.y,
                 scale=not options["no_scale"],
                 start=start,
+                weights=table_preparation.row_weights(data.y, options["class_weight"]),
                 **params_of(options),
             )
         except octsvm.InvalidData as error:
             raise octsvm.InvalidData(advice(data, str(error), data.y)) from None
 
 
-def load(name: str, options: Mapping[str, Any]) -> CsvTable:
-    """The table called ``name``, checked, in two classes where that was asked for."""
+def load(name: str, options: Mapping[str, Any], *, prepare: bool = True) -> CsvTable:
+    """The table called ``name``, checked, in two classes where that was asked for.
+
+    With ``prepare`` its features are made of all rows; else they are its columns, for :func:`table_preparation.prepared`.
+    """
     from . import csv_tables as tables
 
     if options["seed"] < 0:
@@ -609,15 +614,18 @@ def load(name: str, options: Mapping[str, Any]) -> CsvTable:
         label=options["label"],
         separator=options["separator"],
         decimal=options["decimal"],
+        features=options["features"],
         drop=options["drop"],
+        as_text=[part.strip() for text in options["encode"] for part in (text, *text.split(","))],
+        missing=options["missing"],
         seed=options["seed"],
     )
     for remark in data.remarks:
         say(f"Warning: {remark}")
-    data.check()
+    data.check(table_preparation.wanted(data, options))
     if options["against_rest"] is not None:
         data = tables.against_rest(data, options["against_rest"])
-    return data
+    return table_preparation.prepared(data, options) if prepare else data
 
 
 def advice(data: CsvTable, message: str, y: Any) -> str:

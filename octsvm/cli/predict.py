@@ -46,12 +46,27 @@ def predict(tree: str, table: str, **options: Any) -> int:
         shared.require_writable(out)
     fitted = shared.read_tree(tree)
     form = {name: options[name] for name in ("label", "separator", "decimal")}
-    data = tables.read_table(table, labelled=False, **form)
+    known = fitted.preparation
+    columns = [] if known is None else [c for c in known.columns if c.kind != "number"]
+    data = tables.read_table(
+        table,
+        labelled=False,
+        as_text=[c.name for c in columns],
+        missing=() if known is None else known.missing,
+        **form,
+    )
     if rest is not None and data.y is not None:
         data = tables.against_rest(data, rest)
-    data.check_cells(fitted.feature_names, needed=True)
+    if known is None:
+        numbers = gaps = fitted.feature_names
+    else:
+        numbers = tuple(c.name for c in known.columns if c.kind == "number")
+        gaps = tuple(c.name for c in known.columns if c.fill is None)
+    data.check_cells(numbers, needed=True)
+    data.check_gaps(gaps, needed=True)
     try:
-        predictions = fitted.predict(data.X).tolist()
+        with shared.spoken_warnings():
+            predictions = fitted.predict(data.X).tolist()
     except InvalidData as error:
         raise InvalidData(data.located(str(error))) from None
     accuracy = None

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from . import options as shared
-from .fit import Partition, report_of, text_of, verdict
+from .fit import Partition, report_of, text_of, verdict, with_preparation
 
 KINDS = ("asl", "cbc", "cplex", "glpk", "gurobi", "highs", "scip", "xpress")
 
@@ -52,20 +52,11 @@ def read(table: str, solution: str, **options: Any) -> int:
     data = shared.load(table, options)
     start = None if options["start"] is None else shared.read_tree(options["start"])
     with shared.spoken_warnings(), shared.clean_stdout():
-        try:
-            model = octsvm.build(
-                options["formulation"],
-                data.X,
-                data.y,
-                scale=not options["no_scale"],
-                start=start,
-                **shared.params_of(options),
-            )
-        except octsvm.InvalidData as error:
-            raise octsvm.InvalidData(shared.advice(data, str(error), data.y)) from None
+        model = shared.build(data, options, start)
         result = octsvm.read_solution(
             model, solution, kind=options["kind"], sidecar=options["sidecar"], on_mismatch="ignore"
         )
+    result = with_preparation(result, data)
     if options["out"] is not None and result.tree is not None:
         shared.write_text(options["out"], result.tree.to_json() + "\n")
     rows = np.arange(len(data.y))

@@ -12,7 +12,6 @@ from ..estimators._decision_paths import decision_paths, levels
 from ..exports._outline import Leaf, Split
 from ..formulations.base import FloatArray, IntArray
 from ..formulations.heap import is_below
-from ..formulations.read_matrix import read_matrix
 from ..formulations.trees import MarginTree, Tree
 
 
@@ -30,7 +29,7 @@ def read_rows(tree: Tree, classes: list[Any], X: Any, y: Any) -> tuple[FloatArra
     InvalidData
         Not the tree's features, or not its labels.
     """
-    matrix, _ = read_matrix(X, tree.feature_names)
+    matrix = tree.features_of(X)
     require_same_rows(X=X, y=y)
     given, index = read_labels(y, len(matrix))
     strange = [label for label in given if label not in classes]

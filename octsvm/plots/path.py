@@ -61,7 +61,7 @@ def plot_relabelling_path(
         )
     path = path.sort_values("c2", kind="stable")
     style = style_of(ax, dark)
-    axes = axes_for(ax, (6.0, 3.6))
+    axes = axes_for(ax, (6.0, 3.6), style)
     costs = path["c2"].to_numpy(dtype=float)
     proved = (path["status"] == "optimal").to_numpy()
     line = matplotlib("lines").Line2D

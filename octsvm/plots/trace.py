@@ -54,7 +54,7 @@ def plot_trace(result: Any, *, dark: bool | None = None, ax: Axes | None = None)
         )
     points.append((max(found.seconds, points[-1][0]), found.objective, found.bound))
     style = style_of(ax, dark)
-    axes = axes_for(ax, (6.0, 3.4))
+    axes = axes_for(ax, (6.0, 3.4), style)
     seconds = [p[0] for p in points]
     best, bound = (
         [v if math.isfinite(v) else math.nan for v in column]

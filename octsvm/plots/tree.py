@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 # All in points, for a font of size 1.
 PAD = 0.7  # around the text in a box
-BAR = 0.55  # height of the bar of classes
+BAR = 1.0  # height of the bar of classes
 BETWEEN = 1.6  # boxes side by side
 GAP = 3.6  # levels: room for the edges and their answers
 EDGE = 0.85  # size of the answers' font
@@ -113,7 +113,7 @@ def plot_tree(
 
     measure = Measure()
     layout = _laid_out(root, names, measure, fontsize)
-    axes = axes_for(ax, (layout.across / 72, layout.down / 72), whole=True)
+    axes = axes_for(ax, (layout.across / 72, layout.down / 72), style, whole=True)
     if ax is not None:
         room = ax.get_window_extent()
         dpi = ax.get_figure(root=True).dpi  # type: ignore[union-attr]
@@ -201,6 +201,9 @@ class _Writer:
             left = printable(self.tree.kernel.describe())
             return [elided(f"score({left})", self.width), f"at {len(used)} support samples", threshold]
         if isinstance(self.tree, AxisTree):
+            words = self.tree.in_words(int(used[0]), float(self.tree.threshold[split.node - 1]))
+            if words is not None:
+                return [elided(words[0], self.width)]
             name = self.names[int(used[0])]
             line = f"{name} {threshold}"
             return [line] if len(line) <= self.width else [name, threshold]
@@ -325,7 +328,7 @@ def _draw_box(ax: Axes, box: _Box, style: Style, size: float) -> None:
     x, top = box.x - box.width / 2 + PAD * size, box.top + box.height - bar - 0.6 * PAD * size
     for k, share in box.shares:
         across = share * (box.width - 2 * PAD * size)
-        look: dict[str, Any] = {"facecolor": colour_of(k), "edgecolor": text_on(fill), "linewidth": 0.5}
+        look: dict[str, Any] = {"facecolor": colour_of(k), "edgecolor": text_on(fill), "linewidth": 0.8}
         ax.add_patch(patches.Rectangle((x, top), across, bar, **look))
         x += across
     ax.text(

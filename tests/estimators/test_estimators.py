@@ -55,6 +55,7 @@ CHECKED = [
 
 
 @parametrize_with_checks(CHECKED)
+@pytest.mark.quick_cases("OCTClassifier*", "OCTSVMClassifier(gap*")
 def test_scikit_learns_checks(estimator: Any, check: Any) -> None:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "y holds one class only")
@@ -538,6 +539,7 @@ print(max(search.cv_results_["mean_fit_time"]), *found[0][0])
 
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="counts processes in /proc")
+@pytest.mark.slow
 def test_a_grid_search_in_two_processes() -> None:
     root = ROOT
     process = subprocess.Popen(
@@ -634,6 +636,7 @@ def test_more_classes_through_scikit_learn(cls: Any, wrap: Any) -> None:
 @pytest.mark.parametrize(("kind", "wrap"), [("ovr", OneVsRestClassifier), ("ovo", OneVsOneClassifier)])
 @pytest.mark.parametrize("cls", MARGIN)
 @pytest.mark.parametrize("kernel", [None, "rbf"])
+@pytest.mark.quick_cases("None-OCTSVM*")
 def test_many_classes_are_decided_as_scikit_learn_does(cls: Any, kind: str, wrap: Any, kernel: Any) -> None:
     iris = load_iris()
     X, y = iris.data[::5], iris.target_names[iris.target[::5]]

@@ -28,6 +28,7 @@ def found(instance: instances.Instance, steps: int = 400) -> tuple:
 
 
 @pytest.mark.parametrize("formulation", instances.FORMULATIONS)
+@pytest.mark.quick_cases("oct*")
 def test_a_start_is_a_point_of_the_model_and_beats_the_constant_tree(formulation: str) -> None:
     better = 0
     for instance in instances.tiny(formulation, 30, seed=17):
