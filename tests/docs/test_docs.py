@@ -151,8 +151,8 @@ def made_up(tmp_path: Path) -> Path:
 @pytest.mark.slow_cases("table2", "cli", "strategies", "real-data", "limits")
 def test_the_commands_run(page: Path, tmp_path: Path, made_up: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    for table in (DOCS / "examples").glob("*.csv"):
-        shutil.copy(table, tmp_path)
+    for example in (DOCS / "examples").glob("applications.*"):
+        shutil.copy(example, tmp_path)
     for line, mark in commands(page):
         if mark == "online":
             continue
