@@ -198,7 +198,7 @@ def test_below_one_labels_drawn_by_lot_pay_for_no_hyperplane() -> None:
     rng = np.random.default_rng(0)
     X = rng.random((400, 5))
     splits = {0.5: 0, 2.0: 0}
-    for _ in range(20):
+    for _ in range(6):
         y = rng.permutation(np.repeat([0, 1], 200))
         data = prepare(formulation("octsvm"), X, y)
         for c1 in splits:
@@ -206,7 +206,7 @@ def test_below_one_labels_drawn_by_lot_pay_for_no_hyperplane() -> None:
             ((_, result),) = octsvm.fit_path("octsvm", X, y, [one])
             splits[c1] += int(result.tree.splits.sum())
     assert splits[0.5] == 0
-    assert splits[2.0] > 15
+    assert splits[2.0] > 3
 
 
 # -- weights ------------------------------------------------------------------------------------------------------
