@@ -56,7 +56,7 @@ def plot_tuning(tuning: Any, *, dark: bool | None = None) -> list[Axes]:
     across = next((name for name in ("c1", "alpha") if name in parameters), parameters[0])
     style = style_of(None, dark)
     panels = sorted(table["depth"].unique()) if "depth" in parameters and across != "depth" else [None]
-    figure: Any = axes_for(None, (1.4 + 2.6 * len(panels), 3.4)).figure
+    figure: Any = axes_for(None, (1.4 + 2.6 * len(panels), 3.4), style).figure
     kind = type(figure.axes[0])
     figure.clear()
     found = figure.subplots(1, len(panels), sharey=True, squeeze=False, subplot_kw={"axes_class": kind})[0]
