@@ -401,13 +401,14 @@ class Formulation(ABC):
         return None
 
     def path(
-        self, data: Data, checked: list[Any], wanted: list[int], steps: int | None, seed: int
+        self, data: Data, checked: list[Any], wanted: list[int], steps: int | None, seed: int, **more: Any
     ) -> Iterator[tuple[int, Any]] | None:
         """Results of :func:`octsvm.fit_path` at the ``wanted`` ones of the parameters ``checked``, that share work.
 
-        Default: those of ``grid``; None without one, and then every setting is searched by itself.
+        With a time limit ``more`` holds a ``clock``. Default: those of ``grid``; None without one, and then every setting is
+        searched by itself.
         """
-        return imported(self.grid)(self, data, checked, wanted, steps, seed) if self.grid else None
+        return imported(self.grid)(self, data, checked, wanted, steps, seed, **more) if self.grid else None
 
 
 def structure(model: pyo.ConcreteModel) -> Structure:
