@@ -72,6 +72,12 @@ def relative_gap(objective: float, bound: float, size: float = 1.0) -> float:
     return difference / max(abs(objective), difference)
 
 
+def telling(params: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters of a formulation that say something: those with a value, and a kernel's where there is one."""
+    without = () if params.get("kernel") is not None else ("gamma", "degree", "coef0")
+    return {k: v for k, v in params.items() if v is not None and k not in without}
+
+
 @dataclass(frozen=True)
 class Progress:
     """What a callback is handed while a solve runs; it may return True to stop the solve.
@@ -212,9 +218,7 @@ class Result:
 
     def summary(self) -> str:
         """The result in a few lines."""
-        shown = {k: v for k, v in self.params.items() if v is not None}
-        if "kernel" not in shown:  # then these say nothing
-            shown = {k: v for k, v in shown.items() if k not in ("gamma", "degree", "coef0")}
+        shown = telling(self.params)
         lines = [
             f"{self.formulation} on {self.n} rows and {self.p} features, "
             + ", ".join(f"{k}={v}" for k, v in shown.items()),
