@@ -151,6 +151,8 @@ class Outcome:
     notes : list of str
     how : dict
         Further fields of the Result: solver, solver_version, engine, rounds, nodes, trace.
+    bound_source : str
+        Whose word the bound is, where it is taken on trust.
     """
 
     info: ModelInfo | None
@@ -165,6 +167,7 @@ class Outcome:
     differing: tuple[int, ...] = ()
     notes: list[str] = field(default_factory=list)
     how: Mapping[str, Any] = field(default_factory=dict)
+    bound_source: str = ""
 
     def limit_bound(
         self,
@@ -256,6 +259,7 @@ class Outcome:
             model_objective=self.claimed,
             differing_rows=self.differing,
             versions=versions(),
+            bound_source=self.bound_source,
             **_origin(self.info),
             **self.how,
         )
