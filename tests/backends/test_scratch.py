@@ -75,7 +75,7 @@ import sys
 import numpy as np
 import octsvm
 rng = np.random.default_rng(0)
-model = octsvm.build("oct", rng.random((300, 8)), rng.integers(0, 2, 300), depth=3)
+model = octsvm.build("oct", rng.random((300, 8)), rng.integers(0, 2, 300), depth=2)
 print("ready", flush=True)
 octsvm.write(model, sys.argv[1])
 print("written", flush=True)
@@ -84,6 +84,7 @@ print("written", flush=True)
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL], ids=str)
 @pytest.mark.parametrize("ending", ["lp", "nl"])
+@pytest.mark.quick_cases("lp-9", "nl-15")
 def test_nothing_is_left_of_a_model_file_whose_writing_a_signal_ends(
     ending: str, how: signal.Signals, tmp_path: Path
 ) -> None:

@@ -64,9 +64,8 @@ def test_a_tiny_limit_gives_the_fallback() -> None:
 
 
 @pytest.mark.parametrize("limit", [5, {"nodes": 40}, {"rounds": 1, "nodes": 30}])
-@pytest.mark.quick_cases("limit2")
 def test_work_limit_repeats_exactly(limit: object) -> None:
-    X, y = hard(40)
+    X, y = hard(16, 2)
     one, two = (octsvm.fit("octsvm", X, y, work_limit=limit, time_limit=300, **HARD) for _ in range(2))
     assert one.stop == "work_limit"
     assert one.objective == two.objective
