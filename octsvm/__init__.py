@@ -54,6 +54,7 @@ _HOME = {
     "ObliqueTree": "formulations.trees",
     "MarginTree": "formulations.trees",
     "KernelTree": "formulations.trees",
+    "Preparation": "formulations.preparation",
     "Evaluation": "formulations.base",
     "CertificateMismatch": "errors",
     "DatasetUnavailable": "errors",
@@ -119,6 +120,7 @@ if TYPE_CHECKING:
     from .files.write import write
     from .formulations.base import Evaluation
     from .formulations.kernels import register_kernel
+    from .formulations.preparation import Preparation
     from .formulations.registry import register
     from .formulations.trees import AxisTree, KernelTree, MarginTree, ObliqueTree, Tree
     from .noise import flip_labels

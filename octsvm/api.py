@@ -13,7 +13,6 @@ import pyomo.environ as pyo
 from .data import prepare, read_labels, read_weights, require_same_rows
 from .errors import InvalidData, InvalidParameter
 from .formulations.base import Data, Evaluation, Formulation, ModelInfo
-from .formulations.read_matrix import read_matrix
 from .formulations.registry import formulation as find_formulation
 from .formulations.trees import Tree
 from .options import FIT, SolveOptions, advice_on, declarations, takes_options
@@ -295,7 +294,7 @@ def evaluate(
         raise InvalidParameter(
             f"depth={depth} was given, and the tree has depth {tree.depth}. Leave depth out."
         )
-    matrix, _ = read_matrix(X, tree.feature_names)
+    matrix = tree.features_of(X)
     require_same_rows(X=X, y=y, weights=weights)
     classes, index = read_labels(y, len(matrix))
     known = {c: k for k, c in enumerate(tree.classes)}

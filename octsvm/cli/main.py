@@ -13,6 +13,7 @@ from .doctor import doctor
 from .fit import fit
 from .options import Commands
 from .plan import plan
+from .plot import plot
 from .predict import predict
 from .race import race
 from .read import read
@@ -49,6 +50,7 @@ def main() -> None:
       octsvm fit breast_cancer --depth 1 --time-limit 30
       octsvm fit measurements.csv --label species --formulation oct --out tree.json
       octsvm show tree.json
+      octsvm plot tree.json --out tree.svg
       octsvm predict tree.json new.csv --out predictions.csv
       octsvm size --n 200 --p 10 --depth 2
       octsvm solvers
@@ -59,5 +61,5 @@ def main() -> None:
     """
 
 
-for command in (fit, predict, show, write, read, size, solvers, plan, race, table2, doctor, completion):
+for command in (fit, predict, show, plot, write, read, size, solvers, plan, race, table2, doctor, completion):
     main.add_command(command)

@@ -20,11 +20,11 @@ from sklearn.utils.validation import check_is_fitted
 from .. import api
 from ..data import label_list, read_labels, read_weights, require_same_rows
 from ..errors import InvalidData, InvalidParameter, NoValues, TreeNotAdmitted
+from ..exports._decision_paths import decision_paths, weights_at_nodes
 from ..formulations.base import BoolArray, FloatArray, IntArray, table_digest
 from ..formulations.registry import formulation as find_formulation
 from ..options import ESTIMATOR, declarations, parameters, with_options
 from ..relabelling import relabelling_report
-from ._decision_paths import decision_paths, levels
 from ._rows import condense, for_given_rows
 from ._tables import read_rows, read_training
 
@@ -124,7 +124,7 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
         self.classes_ = classes
         self.result_, self.tree_ = result, result.tree
         self.bound_, self.gap_ = result.bound, result.gap
-        self.node_weights_ = self._weights_at_nodes(matrix, position, weights)
+        self.node_weights_ = weights_at_nodes(self.tree_, matrix, position, weights, len(self.classes_))
         self.relabelled_ = relabelling_report(result, matrix, labels)
         self.__dict__.pop("estimators_", None)  # of a fit to more classes
         return self
@@ -208,13 +208,6 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
             )
         factor = compute_class_weight(asked, classes=classes, y=classes[position])
         return read_weights(weights * factor[position], len(position))
-
-    def _weights_at_nodes(self, X: FloatArray, position: IntArray, weights: FloatArray) -> FloatArray:
-        total = np.zeros((2 ** levels(self.tree_), len(self.classes_)))
-        path = decision_paths(self.tree_, X)
-        for level in range(path.shape[1]):
-            np.add.at(total, (path[:, level], position), weights)
-        return total[1:]
 
     @staticmethod
     def _tree_index(tree: Any, classes: NDArray[Any]) -> IntArray:

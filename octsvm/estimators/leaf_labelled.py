@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from ..exports._decision_paths import decision_paths
 from ..formulations.base import FloatArray
 from ..formulations.heap import upwards
 from ._base import TreeClassifier
-from ._decision_paths import decision_paths
 
 
 class LeafLabelledClassifier(TreeClassifier):

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InvalidData, InvalidParameter
+from ..exports._decision_paths import decision_paths, leaf_scores
 from ..formulations.base import FloatArray, IntArray
 from ._base import OURS, TreeClassifier
-from ._decision_paths import decision_paths, leaf_scores
 from ._many_classes import decisions, fit_all
 from ._tables import read_rows
 

@@ -26,6 +26,7 @@ from ..heuristics.score_relaxation import Plane, Relaxed, ScoreRelaxation
 
 WORTH = 0.02  # of the widths of unsettled intervals: a round of reduction that takes less is the last one
 ROUNDS = 20  # of reduction, at most
+ROOT_SHARE = 0.15  # of the seconds, for reduction before the first branching
 STEPS = 4  # of moving one end of an interval
 STEP_WORTH = 0.02  # of an interval's width
 LOOKAHEAD = 8  # places in a row that a node tries without a better one to branch at, and without settling one
@@ -125,6 +126,7 @@ class Reduction:
         improve: bool = True,
     ) -> None:
         self.costs, self.incumbent, self.gap, self.stop = costs, incumbent, gap, stop
+        self.seconds_left = seconds_left
         self.improve = improve
         self.relaxation = ScoreRelaxation(costs, seconds_left, incumbent.cost)
         self._group, self._at = costs.places
@@ -183,17 +185,22 @@ class Reduction:
 
     # -- reduction ------------------------------------------------------------------------------------------
 
-    def thoroughly(self, box: Intervals) -> Iterator[tuple[float, Intervals]]:
-        """Reduce by all means while a round pays: a bound and the intervals after each."""
+    def thoroughly(self, box: Intervals, seconds: float = np.inf) -> Iterator[tuple[float, Intervals]]:
+        """Reduce by all means while a round pays, for so many seconds: a bound and the intervals after each."""
+        until = self.seconds_left() - seconds
+
+        def late() -> bool:
+            return self.stop() or self.seconds_left() <= until
+
         for _ in range(ROUNDS):
             before = self.width(box)
             found, box = self.relax(box)
             yield found.bound.value, box
             if not box.empty:
-                box, _ = self.probe(box, found)
-            box = self.squeeze(box)
+                box, _ = self.probe(box, found, late=late)
+            box = self.squeeze(box, late)
             yield found.bound.value, box
-            if box.empty or self.stop() or self.width(box) >= (1 - WORTH) * before:
+            if box.empty or late() or self.width(box) >= (1 - WORTH) * before:
                 return
 
     def _by_depth(self, box: Intervals, found: Relaxed) -> list[Place]:
@@ -203,7 +210,11 @@ class Reduction:
         return sorted(self.unsettled(box), key=lambda place: -paid[place.g])
 
     def probe(
-        self, box: Intervals, found: Relaxed, lookahead: float = np.inf
+        self,
+        box: Intervals,
+        found: Relaxed,
+        lookahead: float = np.inf,
+        late: Callable[[], bool] | None = None,
     ) -> tuple[Intervals, dict[Place, tuple[float, float]]]:
         """Try both sides of unsettled places: what neither admits is out.
 
@@ -214,7 +225,7 @@ class Reduction:
         best, idle, sides = -np.inf, 0, None
         for place in self._by_depth(box, found):
             g, at = place
-            if idle >= lookahead or self.stop():
+            if idle >= lookahead or (late or self.stop)():
                 break
             if not box.low[g] < at < box.high[g]:
                 continue
@@ -234,11 +245,11 @@ class Reduction:
                 break
         return box, tried
 
-    def squeeze(self, box: Intervals) -> Intervals:
+    def squeeze(self, box: Intervals, late: Callable[[], bool]) -> Intervals:
         """Move the ends of unsettled intervals inwards."""
         for g in dict.fromkeys(place.g for place in self.unsettled(box)):
             for at_low in (True, False):
-                if self.stop() or box.empty:
+                if late() or box.empty:
                     return box
                 box = self._squeezed(box, g, at_low)
         return box
@@ -302,7 +313,8 @@ class BranchAndReduce:
 
     def run(self) -> Iterator[None]:
         """Look at one node after another, until none is left or the reduction's ``stop`` says so."""
-        for value, box in self.reduction.thoroughly(self._open[0].box):
+        seconds = self.reduction.seconds_left()
+        for value, box in self.reduction.thoroughly(self._open[0].box, seconds * ROOT_SHARE):
             root = self._open[0]
             self._open[0] = root._replace(bound=max(root.bound, value), box=box)
             self.root = box

@@ -118,7 +118,7 @@ NAMED: dict[str, tuple[bytes, str]] = {
     "empty gzip": (gzip.compress(b""), "empty"),
     "columns of one name": (sheets(all=FRAME.set_axis(["a", "a ", "c"], axis=1)), "two columns are called 'a'"),
     "dates": (sheets(all=FRAME.assign(width=pd.date_range("2026-01-01", periods=6))), "'width' holds dates"),
-    "missing value": (sheets(all=FRAME.assign(width=[1, 2, None, 4, 5, 6])), "line 4: Column 'width' has a missing value"),
+    "missing value": (sheets(all=FRAME.assign(width=[1, 2, None, 4, 5, 6])), "line 4: column 'width' has a missing value"),
 }  # fmt: skip
 
 

@@ -30,6 +30,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import octsvm
 from octsvm import MOCTSVMClassifier, OCTClassifier, OCTHClassifier, OCTSVMClassifier, RESVMClassifier
+from octsvm.exports._decision_paths import weights_at_nodes
 from octsvm.formulations.registry import formulation
 from octsvm.options import ESTIMATOR, declarations
 
@@ -268,8 +269,9 @@ def by_hand(cls: Any, tree: Any, X: Any, y: Any) -> Any:
     """A fitted classifier around a tree that was made elsewhere."""
     model = small(cls, **SHORT).fit(X, y)
     model.tree_ = tree
-    model.node_weights_ = model._weights_at_nodes(
-        np.asarray(X, float), np.searchsorted(model.classes_, y), np.ones(len(y))
+    position = np.searchsorted(model.classes_, y)
+    model.node_weights_ = weights_at_nodes(
+        tree, np.asarray(X, float), position, np.ones(len(y)), len(model.classes_)
     )
     return model
 
