@@ -1012,6 +1012,7 @@ def test_a_closed_stream_is_no_fault_once_the_file_is_written(
 
 
 @pytest.mark.parametrize("command", [["show"], ["show", "--json"], ["solvers"], ["--help"]])
+@pytest.mark.quick_cases("command1", "command2")
 def test_a_closed_stdout_drops_what_is_printed(command: list[str], tree: Path) -> None:
     words = [*command, str(tree)] if command[0] == "show" else command
     line = " ".join([sys.executable, "-m", "octsvm.cli", *words, ">&-"])

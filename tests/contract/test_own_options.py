@@ -61,6 +61,7 @@ def test_a_value_of_the_wrong_type_is_refused_by_name(entry: Entry) -> None:
 
 
 @every_entry
+@pytest.mark.quick_cases("highs")
 def test_it_is_refused_before_a_start_is_looked_for_and_where_nothing_would_be_solved(
     entry: Entry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -122,6 +123,7 @@ def test_a_value_that_reads_as_the_right_one_is_taken(entry: Entry) -> None:
     ],
     ids=str,
 )
+@pytest.mark.quick_cases("scip-*", "cbc-*")
 def test_what_an_engine_says_of_a_value_is_no_breakdown(engine: str, options: dict[str, Any]) -> None:
     if solvers.installed(engine) is None:
         pytest.skip(f"{engine} is not installed")
