@@ -172,7 +172,7 @@ def test_the_trace_counts_from_the_call() -> None:
     result = octsvm.fit("octsvm", X, y, depth=1, time_limit=2, callback=lambda p: seen.append(p.seconds))
     assert [t.seconds for t in result.trace] == sorted(t.seconds for t in result.trace)
     assert seen == sorted(seen)
-    assert result.trace[-1].seconds <= result.seconds <= 4
+    assert result.trace[-1].seconds <= result.seconds
 
 
 # -- names and values that people bring along ----------------------------------------------------------------------

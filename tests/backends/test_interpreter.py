@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 from places import ROOT
+from waiting import PATIENCE
 
 from octsvm import solvers
-
-SECONDS = 120.0
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="descriptors and programs of POSIX")
 
@@ -24,7 +23,7 @@ def run(code: str, *args: str) -> subprocess.CompletedProcess[str]:
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=SECONDS,
+        timeout=PATIENCE,
     )
 
 

@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
 import warnings
 from pathlib import Path
 from typing import Any
@@ -27,6 +26,7 @@ from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from waiting import PATIENCE, wait_until
 
 import octsvm
 from octsvm import MOCTSVMClassifier, OCTClassifier, OCTHClassifier, OCTSVMClassifier, RESVMClassifier
@@ -251,6 +251,7 @@ def test_predictions_agree_with_each_other(cls: Any) -> None:
 
 
 @pytest.mark.parametrize("cls", LEAFY)
+@pytest.mark.quick_cases("OCTClassifier")
 def test_probabilities_are_the_shares_of_the_training_weight(cls: Any) -> None:
     iris = load_iris()
     weights = np.random.default_rng(0).integers(1, 4, 150).astype(float)
@@ -553,17 +554,14 @@ def test_a_grid_search_in_two_processes() -> None:
         env=os.environ | {"PYTHONPATH": str(root)},
     )
     try:
-        out, err = process.communicate(timeout=240)
+        out, err = process.communicate(timeout=PATIENCE)
         assert process.returncode == 0, err
         assert err == ""
         longest, *scores = (float(word) for word in out.split())  # and nothing else was printed
         assert len(scores) == 2
         assert longest <= 1.0 + 2.0  # the limit, and what checking the last answer takes
         # joblib's tracker of resources sees only now that its parent is gone.
-        deadline = time.monotonic() + 10
-        while (left := in_session(process.pid)) and time.monotonic() < deadline:
-            time.sleep(0.05)
-        assert left == []
+        assert wait_until(lambda: in_session(process.pid) == [])
     finally:
         for pid in in_session(process.pid):
             os.kill(pid, signal.SIGKILL)

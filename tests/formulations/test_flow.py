@@ -134,6 +134,7 @@ def without_bounds(m: pyo.ConcreteModel) -> pyo.ConcreteModel:
     return m
 
 
+@pytest.mark.slow
 def test_the_flow_alone_has_the_same_optimum() -> None:
     for X, y, weights, params in tables(12, seed=5, most=9):
         m = without_bounds(octsvm.build("oct", X, y, weights=weights, variant="flow", **params))

@@ -212,6 +212,7 @@ def four(table: tuple[np.ndarray, np.ndarray]) -> list[Any]:
 
 @pytest.mark.parametrize("kind", list(FORM))
 @pytest.mark.parametrize("seed", range(3))
+@pytest.mark.quick_cases("0-*")
 def test_picture_text_graphviz_predict_and_the_model_agree(kind: str, seed: int) -> None:
     fitted, X = tree(kind, seed), grid()
     model = fitted_around(fitted, X)
@@ -301,6 +302,7 @@ def test_cutting_polygons() -> None:
 
 @pytest.mark.parametrize("fitted", large_trees(), ids=lambda t: t.kind)
 @pytest.mark.parametrize("dpi", [60, 100, 220])
+@pytest.mark.quick_cases("100-*")
 def test_a_large_tree_can_be_read(fitted: Any, dpi: int) -> None:
     X, y = rows_for(fitted)
     require_readable(octsvm.plot_tree(fitted, X, y), dpi)
