@@ -78,6 +78,7 @@ def in_copy(folder: Path, *args: str) -> str:
     return run.stdout
 
 
+@pytest.mark.slow
 def test_a_new_option_is_found_everywhere(copy_with_an_option: Path) -> None:
     in_copy(copy_with_an_option, "-c", SEEN)
     shown = " ".join(in_copy(copy_with_an_option, "-m", "octsvm.cli", "fit", "--help").split())

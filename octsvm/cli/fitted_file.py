@@ -26,7 +26,7 @@ class FitRecord(BaseModel):
 
     Attributes
     ----------
-    table, label, separator, decimal, against_rest
+    table, label, separator, decimal, against_rest, seed
         As they were given, or found.
     test_rows : list of int
         Rows of the table that were held out, from 0.
@@ -45,6 +45,7 @@ class FitRecord(BaseModel):
     separator: str
     decimal: str
     against_rest: str | None
+    seed: int = 0
     test_rows: list[Row]
     flipped_rows: list[Row]
     flipped_labels: list[Label]
@@ -70,6 +71,7 @@ def as_json(result: Result, data: CsvTable, rows: Partition, weights: Any, optio
         separator=options["separator"],
         decimal=options["decimal"],
         against_rest=options["against_rest"],
+        seed=options["seed"],
         test_rows=rows.test.tolist(),
         flipped_rows=rows.flipped.tolist(),
         flipped_labels=rows.y[rows.y != rows.clean].tolist(),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -74,17 +75,28 @@ def drawn(tree: Tree, record: FitRecord | None, ending: str, *, dark: bool, **ho
         matplotlib is not installed.
     """
     from ..plots import plot_tree
-    from ..plots._style import BEHIND, DARK, LIGHT, matplotlib
     from .fitted_file import classifier_of
 
-    with matplotlib("").rc_context(
-        {"svg.hashsalt": "octsvm", "text.usetex": False, "text.parse_math": False}
-    ):
-        shown = tree if record is None else classifier_of(tree, record)
-        figure: Any = plot_tree(shown, dark=dark, **how).figure
+    shown = tree if record is None else classifier_of(tree, record)
+    return as_file(lambda: plot_tree(shown, dark=dark, **how), ending, dark)
+
+
+def as_file(draw: Callable[[], Any], ending: str, dark: bool) -> bytes:
+    """The figure of the axes that ``draw`` makes, in the format ``ending``: the same bytes each time.
+
+    Raises
+    ------
+    MissingPackage
+        matplotlib is not installed.
+    """
+    from ..plots._style import BEHIND, DARK, LIGHT, matplotlib
+
+    looks = {"svg.hashsalt": "octsvm", "text.usetex": False, "text.parse_math": False}
+    with matplotlib("").rc_context(looks):
         buffer = io.BytesIO()
-        plain = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(ending)
-        figure.savefig(
-            buffer, format=ending, dpi=150, metadata=plain, facecolor=BEHIND[DARK if dark else LIGHT]
+        plain = {"svg": {"Date": None, "Creator": None}, "pdf": {"CreationDate": None}}.get(ending)
+        ground = BEHIND[DARK if dark else LIGHT]
+        draw().figure.savefig(
+            buffer, format=ending, dpi=150, metadata=plain, facecolor=ground, bbox_inches="tight"
         )
     return buffer.getvalue()

@@ -67,7 +67,7 @@ def predict(tree: str, table: str, **options: Any) -> int:
     predictions, shares = _predicted(fitted, record, data, options["proba"], tree)
     accuracy = None if data.y is None else share_right(data, predictions, fitted.classes)
     if out is not None or not as_json:
-        frame = _kept(data, table, form, options["keep"])
+        frame = kept_columns(data, table, form, options["keep"])
         columns = {"prediction": predictions}
         if shares is not None:
             columns |= {f"probability of {c}": shares[:, k] for k, c in enumerate(fitted.classes)}
@@ -169,7 +169,7 @@ def share_right(data: CsvTable, predictions: Sequence[Any], classes: Sequence[An
     return sum(p == k for p, k in zip(predictions, known, strict=True)) / len(known)
 
 
-def _kept(data: CsvTable, table: str, form: Mapping[str, str], names: Sequence[str]) -> pd.DataFrame:
+def kept_columns(data: CsvTable, table: str, form: Mapping[str, str], names: Sequence[str]) -> pd.DataFrame:
     """The columns to keep, as they are written in the file."""
     from . import csv_tables as tables
 

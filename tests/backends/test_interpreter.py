@@ -54,6 +54,7 @@ def test_a_thread_that_solves_does_not_outlive_the_interpreter(seconds: str) -> 
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.slow
 def test_who_starts_to_solve_then_is_ended_without_a_word() -> None:
     after = """
 highs._end_all()
@@ -86,7 +87,7 @@ VALUES = ["None", "", "/bin/false", "/usr/bin/blender"]  # none, and programs th
 
 @pytest.mark.parametrize("value", VALUES, ids=["none", "empty", "foreign", "missing"])
 @pytest.mark.parametrize("solver", ["scip", "cbc", "bonmin", "highs"])
-@pytest.mark.quick_cases("scip-foreign", "highs-none", "cbc-empty")
+@pytest.mark.quick_cases("scip-foreign", "highs-none")
 def test_the_interpreter_of_the_installation_is_found(solver: str, value: str) -> None:
     require(solver)
     done = run(EMBEDDED, solver, value, "")
@@ -95,7 +96,7 @@ def test_the_interpreter_of_the_installation_is_found(solver: str, value: str) -
 
 @pytest.mark.parametrize("value", VALUES[1:3], ids=["empty", "foreign"])
 @pytest.mark.parametrize("solver", ["scip", "cbc", "highs"])
-@pytest.mark.quick_cases("scip-foreign", "cbc-empty")
+@pytest.mark.quick_cases("scip-foreign")
 def test_without_an_interpreter_programs_run_and_packages_say_what_is_lacking(
     solver: str, value: str
 ) -> None:
@@ -110,6 +111,7 @@ def test_without_an_interpreter_programs_run_and_packages_say_what_is_lacking(
         assert done.stdout == "optimal\n"
 
 
+@pytest.mark.slow
 def test_the_interpreter_that_multiprocessing_was_told_is_used() -> None:
     require("scip")
     named = f"import multiprocessing; multiprocessing.set_executable({sys.executable!r})\n"
@@ -137,7 +139,7 @@ os._exit(0)
 
 @pytest.mark.parametrize("closed", ["0,1,2", "0", "1,2"])
 @pytest.mark.parametrize("solver", ["cbc", "scip", "highs"])
-@pytest.mark.quick_cases("scip-0,1,2", "cbc-1,2", "highs-0")
+@pytest.mark.quick_cases("scip-0,1,2", "cbc-1,2")
 def test_an_engine_needs_no_standard_streams(solver: str, closed: str, tmp_path: Path) -> None:
     require(solver)
     out = tmp_path / "out"

@@ -72,7 +72,7 @@ print("written", flush=True)
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL], ids=str)
 @pytest.mark.parametrize("ending", ["lp", "nl"])
-@pytest.mark.quick_cases("lp-9", "nl-15")
+@pytest.mark.quick_cases("lp-9")
 def test_nothing_is_left_of_a_model_file_whose_writing_a_signal_ends(
     ending: str, how: signal.Signals, tmp_path: Path
 ) -> None:

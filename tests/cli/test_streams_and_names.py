@@ -55,6 +55,7 @@ def test_messages_that_nobody_gets_change_no_exit_code(stream: str, table: Path)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+@pytest.mark.slow
 def test_a_tree_is_written_where_every_stream_is_full(table: Path) -> None:
     out = table.with_name("tree.json")
     done = shell(f"octsvm fit {table} {' '.join(FIT)} --out {out} >/dev/full 2>/dev/full")

@@ -320,6 +320,7 @@ def reader(fifo: Path) -> int:
         "write pipe.csv --out new.lp",
     ],
 )
+@pytest.mark.quick_cases("fit*")
 def test_interrupted_while_it_reads(folder: Path, line: str) -> None:
     os.mkfifo("pipe.csv")
     before = contents(folder)

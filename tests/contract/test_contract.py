@@ -286,7 +286,7 @@ def test_a_start_is_used_and_the_engine_says_so(entry: Entry, norm: str) -> None
 
 
 @point(7)
-@pytest.mark.quick_cases("highs", "bonmin-stand-in")
+@pytest.mark.quick_cases("highs", "cbc")
 def test_a_start_that_leaves_a_variable_open_and_one_that_the_model_forbids(entry: Entry) -> None:
     tree = solve("highs", engines.tree_model(1, 6, 1)).tree
     model = engines.tree_model(1, 6, 1)
@@ -565,7 +565,7 @@ def test_options_by_the_solvers_own_names_win_over_ours(entry: Entry) -> None:
 
 
 @every_entry
-@pytest.mark.quick_cases("highs", "bonmin-stand-in")
+@pytest.mark.quick_cases("highs", "cbc")
 def test_a_limit_of_nodes_is_honoured_or_refused(entry: Entry) -> None:
     model = engines.tree_model(0, 20, 3, c1=1.0, c2=1.0, c3=0.1)
     if not entry.spec.takes("node_limit"):
@@ -594,6 +594,7 @@ def test_points_are_seen_while_the_engine_runs(name: str) -> None:
 
 @pytest.mark.parametrize("algorithm", ["B-Hyb", "B-QG", "b-ecp"])
 @pytest.mark.quick_cases("B-Hyb")
+@pytest.mark.slow
 def test_what_bonmins_linear_algorithms_call_optimal_is_not_taken_for_it(algorithm: str) -> None:
     names = [n for n in ("bonmin", "bonmin_casadi") if solvers.get(n).version is not None]
     if not names:

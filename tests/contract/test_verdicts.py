@@ -64,6 +64,7 @@ def test_a_row_that_only_dearer_trees_keep_is_not_infeasible(
 
 @every_entry
 @pytest.mark.parametrize("norm", ["l1", "l2"])
+@pytest.mark.quick_cases("l1-highs", "l1-gurobi")
 def test_nor_is_it_with_a_variable_without_bounds_in_the_objective(entry: Entry, norm: str) -> None:
     """Engines that have one word for infeasible and unbounded say that word then."""
     model = build("re_svm", norm=norm)

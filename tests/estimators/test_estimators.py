@@ -34,6 +34,8 @@ from octsvm.exports._decision_paths import weights_at_nodes
 from octsvm.formulations.registry import formulation
 from octsvm.options import ESTIMATOR, declarations
 
+# Most fits here end at a limit, and what they say of it is not what is looked at.
+pytestmark = pytest.mark.filterwarnings("ignore:A limit ended this fit")
 ALL = [OCTClassifier, OCTHClassifier, RESVMClassifier, OCTSVMClassifier, MOCTSVMClassifier]
 MARGIN = [RESVMClassifier, OCTSVMClassifier]
 LEAFY = [OCTClassifier, OCTHClassifier, MOCTSVMClassifier]
@@ -230,6 +232,7 @@ def test_labels_of_any_kind_come_back(cls: Any, labels: tuple[Any, Any]) -> None
 
 
 @pytest.mark.parametrize("cls", ALL)
+@pytest.mark.quick_cases("OCTClassifier", "OCTSVMClassifier")
 def test_predictions_agree_with_each_other(cls: Any) -> None:
     X, y = table(40, seed=4)
     model = small(cls, **SHORT).fit(X, y)
@@ -482,6 +485,7 @@ def test_silent_unless_verbose(cls: Any, capfd: pytest.CaptureFixture[str]) -> N
 
 
 @pytest.mark.parametrize("cls", ALL)
+@pytest.mark.quick_cases("OCTClassifier", "OCTSVMClassifier")
 def test_clone_pickle_joblib(cls: Any, tmp_path: Path) -> None:
     X, y = table(30)
     model = small(cls, class_weight={"blue": 2.0, "red": 1.0}, **SHORT).fit(X, y)
@@ -506,6 +510,7 @@ def test_pickles_with_the_former_path_of_a_class_are_read(cls: Any) -> None:
     assert (copy.predict(X) == model.predict(X)).all()
 
 
+@pytest.mark.slow
 def test_fitting_twice_is_fitting_once() -> None:
     X, y = table(30)
     for cls in ALL:
@@ -551,7 +556,7 @@ def test_a_grid_search_in_two_processes() -> None:
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        env=os.environ | {"PYTHONPATH": str(root)},
+        env=os.environ | {"PYTHONPATH": str(root), "PYTHONWARNINGS": "ignore:A limit ended this fit"},
     )
     try:
         out, err = process.communicate(timeout=PATIENCE)
@@ -622,6 +627,7 @@ def test_html(cls: Any) -> None:
 
 @pytest.mark.parametrize("wrap", [OneVsRestClassifier, OneVsOneClassifier])
 @pytest.mark.parametrize("cls", MARGIN)
+@pytest.mark.quick_cases("OCTSVM*OneVsRest*")
 def test_more_classes_through_scikit_learn(cls: Any, wrap: Any) -> None:
     iris = load_iris()
     X, y = iris.data[::3], iris.target_names[iris.target[::3]]
@@ -651,6 +657,7 @@ def test_many_classes_are_decided_as_scikit_learn_does(cls: Any, kind: str, wrap
     np.testing.assert_allclose(shares.sum(axis=1), 1.0)
 
 
+@pytest.mark.slow
 def test_many_classes_know_weights_and_names() -> None:
     iris = load_iris(as_frame=True)
     X, y = iris.data[::5], iris.target[::5]

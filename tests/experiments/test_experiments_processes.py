@@ -84,6 +84,7 @@ def my_method(data: Any, settings: Any, spec: Any, seed: int, skip: Any) -> Iter
             yield k, Fit(lambda X: np.sign(X[:, 0] - X[:, 1]).astype(int), 0.0)
 
 
+@pytest.mark.slow
 def test_a_method_of_ones_own_runs_in_workers_too(tmp_path: Path) -> None:
     method = {"title": "Mine", "kind": f"{__name__}:my_method", "grid": {"a": [0.0, 1.0]}}
     store = tmp_path / "cells.sqlite"

@@ -226,6 +226,7 @@ def test_two_runs_share_a_store(start: Any, tmp_path: Path, undisturbed: pd.Data
 
 
 @posix
+@pytest.mark.slow
 def test_half_a_log_of_changes_is_survived(start: Any, tmp_path: Path, undisturbed: pd.DataFrame) -> None:
     store, rng = tmp_path / "cells.sqlite", random.Random(3)
     pid = start(store)
@@ -443,6 +444,7 @@ def test_a_line_a_minute_where_there_is_no_terminal(
     assert caplog.messages == [str(now)]
 
 
+@pytest.mark.slow
 def test_a_bar_on_a_terminal() -> None:
     import io
 

@@ -261,6 +261,7 @@ SOLUTIONS = {
 }
 
 
+@pytest.mark.slow
 def test_a_solution_that_announces_more_than_it_has(tmp_path: Path) -> None:
     paths = files(tmp_path, SOLUTIONS, ".sol")
     all_refused([(path, "solution_formats.read(path)") for path in paths], "InvalidSolutionFile")

@@ -114,6 +114,7 @@ def test_the_bounds_are_the_same_on_every_call() -> None:
 
 @pytest.mark.parametrize("work", [0, oct.WORK])
 @pytest.mark.parametrize("strategy", ["exact", "balanced"])
+@pytest.mark.quick_cases("exact-*")
 def test_the_optimum_is_that_of_enumeration(work: int, strategy: str, monkeypatch: Any) -> None:
     monkeypatch.setattr(oct, "WORK", work)
     for X, y, weights, params in tables(12, seed=4, most=9):

@@ -73,6 +73,7 @@ def test_the_same_steps_give_the_same_start() -> None:
 
 
 @pytest.mark.parametrize("formulation", instances.FORMULATIONS)
+@pytest.mark.quick_cases("oct", "octsvm")
 def test_both_strategies_prove_the_same_optimum(formulation: str) -> None:
     for instance in instances.tiny(formulation, 6, seed=29):
         values = [
