@@ -21,6 +21,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from places import ROOT
+from waiting import PATIENCE
 
 from benchmarks.cases import SETS
 from benchmarks.studies import real_data, relabelling
@@ -174,7 +175,7 @@ def test_the_commands_run(page: Path, tmp_path: Path, made_up: Path, monkeypatch
             cwd=tmp_path,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=PATIENCE,
             env=os.environ | {"PYTHONPATH": str(ROOT)},
         )
         assert done.returncode == 0, done.stderr
