@@ -334,7 +334,7 @@ def test_one_class_is_a_warning(tmp_path: Path) -> None:
         ("a;b;c\n1;2;x\n", ["single column", "';'", "--separator"]),
         ("a,a,c\n1,2,x\n3,4,y\n", ["line 1", "two columns are called 'a'"]),
         ("a,b,c\n1,2,x\n3,?,y\n4,5,y\n", ["line 3", "'b'", "'?'", "among numbers", "missing value"]),
-        ("a,b,c\n1,red,x\n3,blue,y\n", ["line 2", "'b'", "'red'", "get_dummies"]),
+        ("a,b,c\n1,red,x\n3,blue,y\n", ["line 2", "'b'", "'red'", "--encode b"]),
         ("a,b,c\n1,2,x\n\n3,,y\n", ["line 4", "'b'", "missing"]),
         ("a,b,c\n1,2,x\n3,inf,y\n", ["line 3", "'b'", "infinite"]),
         ("a,b,c\n1,2,x\n3,4,\n", ["line 3", "label", "missing"]),

@@ -63,6 +63,21 @@ def test_a_row_that_only_dearer_trees_keep_is_not_infeasible(
 
 
 @every_entry
+@pytest.mark.parametrize("norm", ["l1", "l2"])
+@pytest.mark.quick_cases("l1-highs", "l1-gurobi")
+def test_nor_is_it_with_a_variable_without_bounds_in_the_objective(entry: Entry, norm: str) -> None:
+    """Engines that have one word for infeasible and unbounded say that word then."""
+    model = build("re_svm", norm=norm)
+    model.t = pyo.Var()
+    model.above = pyo.Constraint(expr=model.t >= 1 - 0.3 * model.relabelling.xi[0, 1])
+    model.mine = pyo.Constraint(expr=model.split.omega[1, 0] >= 20)
+    model.objective.set_value(model.cost + 0.2 * model.t)
+    result = solve(entry, model, time_limit=20)
+    assert (result.status, result.stop) == ("no_tree", "numeric")
+    assert math.isfinite(result.bound)
+
+
+@every_entry
 @ON_FORMULATIONS
 @pytest.mark.quick_cases("*-highs", "oct-*")
 def test_a_term_without_end_is_unbounded(entry: Entry, formulation: str) -> None:

@@ -28,7 +28,7 @@ from matplotlib.patches import FancyBboxPatch, Polygon
 
 import octsvm
 from octsvm import OCTClassifier, OCTHClassifier, OCTSVMClassifier, RESVMClassifier
-from octsvm.estimators._decision_paths import decision_paths
+from octsvm.exports._decision_paths import decision_paths
 from octsvm.exports.graphviz import COLOURS
 from octsvm.formulations.base import Scaling
 from octsvm.formulations.trees import Relabelled
