@@ -152,7 +152,9 @@ def made_up(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if any(b.language == "bash" for b in fenced(p))], ids=lambda p: p.stem)
+@pytest.mark.parametrize(
+    "page", [p for p in PAGES if any(b.language == "bash" for b in fenced(p))], ids=lambda p: p.stem
+)
 @pytest.mark.slow_cases("table2", "cli", "strategies", "real-data", "limits")
 def test_the_commands_run(page: Path, tmp_path: Path, made_up: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
