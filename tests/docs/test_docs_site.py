@@ -89,6 +89,18 @@ def test_code_and_output_in_fences_stay_as_they_are(site: Path) -> None:
     assert "octsvm.fit(name, X, y, ...)" in shown["architecture.html"]
 
 
+def test_examples_that_go_on_from_each_other_can_be_had_in_one_file(site: Path) -> None:
+    for page in sorted((ROOT / "docs").glob("*.md")):
+        code = re.findall(
+            r"^```python\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+        )
+        file = site / "code" / f"{page.stem}.py"
+        assert file.is_file() == (len(code) > 1), page.name
+        if file.is_file():
+            assert file.read_text(encoding="utf-8") == "\n".join(code)
+            assert f'href="code/{page.stem}.py"' in pages(site)[f"{page.stem}.html"]
+
+
 def test_search_works_in_pages_that_are_opened_as_files(site: Path) -> None:
     index = (site / "search" / "search_index.js").read_text(encoding="utf-8")
     assert index.startswith("var __index = {")
