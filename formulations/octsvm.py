@@ -422,3 +422,7 @@ class OCTSVM(Formulation):
     require = staticmethod(require_strict)
     assigned_path = staticmethod(assigned_path)
     top_level = staticmethod(top_level)
+
+    def unit_cost(self, data: Data, params: OCTSVMParams) -> float:
+        """Of :func:`~.margin_trees.noise_cost`."""
+        return margin_trees.noise_cost(model_rows(data, params), params.norm)

@@ -142,7 +142,7 @@ def read_matrix(X: Any, expected: Sequence[str] | None = None) -> tuple[NDArray[
     else:
         matrix = np.empty(array.shape)
         for j, name in enumerate(names):
-            matrix[:, j] = _read_column(array[:, j], name, frame=False)
+            matrix[:, j] = read_column(array[:, j], name, frame=False)
     _require_finite(matrix, names)
     return matrix, names
 
@@ -155,7 +155,7 @@ def _read_frame(X: Frame, expected: Sequence[str] | None) -> tuple[NDArray[np.fl
         raise InvalidData(f"X is empty: it has {X.rows} rows and {len(names)} columns.")
     matrix = np.empty((X.rows, len(names)))
     for position, j in enumerate(order):
-        matrix[:, position] = _read_column(X.column(j), given[j], frame=True, key=X.keys[j])
+        matrix[:, position] = read_column(X.column(j), given[j], frame=True, key=X.keys[j])
     _require_finite(matrix, [given[j] for j in order])
     return matrix, names
 
@@ -192,7 +192,8 @@ def _order_of(given: list[str], expected: Sequence[str] | None) -> list[int]:
     return [given.index(c) for c in expected]
 
 
-def _read_column(column: Any, name: str, *, frame: bool, key: Any = None) -> NDArray[np.float64]:
+def read_column(column: Any, name: str, *, frame: bool, key: Any = None) -> NDArray[np.float64]:
+    """The numbers (n,) of a column; what cannot be one is refused, with the line of Python that mends it."""
     dtype = getattr(column, "dtype", None)
     kind = getattr(dtype, "kind", "O")
     if kind in "biuf" and dtype is not None:
@@ -208,7 +209,7 @@ def _read_column(column: Any, name: str, *, frame: bool, key: Any = None) -> NDA
     out = np.empty(len(column))
     for i, value in enumerate(np.asarray(column, dtype=object)):
         if isinstance(value, (str, bytes)):
-            texts = [str(v) for v in np.asarray(column, dtype=object) if not _is_missing(v)]
+            texts = [str(v) for v in np.asarray(column, dtype=object) if not is_missing(v)]
             raise InvalidData(
                 f"Column {name!r} holds text (row {i}: {value!r}), and features must be numbers. "
                 + _cure(
@@ -249,7 +250,8 @@ def _cure(texts: list[str], frame: bool, name: str, convert: str, key: Any) -> s
     )
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
+    """Whether ``value`` stands for a missing one, whichever library it comes from."""
     return (
         value is None
         or type(value).__name__ in ("NAType", "NaTType")

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from .base import FloatArray, Scaling
 from .errors import InvalidData
 from .params import MAX_DEPTH
+from .preparation import Preparation
 from .read_file import read_text_bytes
 from .read_matrix import MadeUpNames, UndecidedNames
 
@@ -35,6 +36,7 @@ class _Saved(BaseModel):
     feature_names: list[str]
     named_features: bool | None = None  # files of earlier versions do not say
     scaling: _SavedScaling
+    preparation: dict[str, Any] | None = None
 
     @field_validator("classes", "feature_names")
     @classmethod
@@ -135,6 +137,7 @@ def to_dict(tree: Any) -> dict[str, Any]:
         "feature_names": list(tree.feature_names),
         **_origin(tree.feature_names),
         "scaling": {"low": tree.scaling.low.tolist(), "span": tree.scaling.span.tolist()},
+        **({} if tree.preparation is None else {"preparation": tree.preparation.to_dict()}),
     } | {name: plain(getattr(tree, name)) for name in _own_fields(tree.kind)}
 
 
@@ -166,6 +169,8 @@ def from_dict(data: Any) -> tuple[str, dict[str, Any]]:
         "feature_names": _names(saved.feature_names, saved.named_features),
         "scaling": Scaling(np.array(saved.scaling.low), np.array(saved.scaling.span)),
     }
+    if saved.preparation is not None:
+        values["preparation"] = Preparation.from_dict(saved.preparation)
     for name in _own_fields(kind):
         try:
             p = len(saved.feature_names)

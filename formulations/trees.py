@@ -20,6 +20,7 @@ from .base import BoolArray, FloatArray, IntArray, Scaling
 from .errors import InvalidData, TreeNotAdmitted
 from .heap import children, parent, rightmost
 from .kernels import Kernel, KernelMap
+from .preparation import Preparation
 from .read_matrix import read_matrix
 from .replace_file import replace_text
 
@@ -36,7 +37,7 @@ class Relabelled(NamedTuple):
 
 def _dot(X: FloatArray, w: FloatArray) -> FloatArray:
     # Summed row by row, so that a row's score does not depend on the rows it comes with (a BLAS product's does).
-    return np.add.reduce(X * w, axis=1)
+    return np.add.reduce(X * w, axis=1) if w.any() else np.zeros(len(X))
 
 
 def printable(name: str) -> str:
@@ -71,12 +72,16 @@ class Tree:
         Made up (x1, x2, ...) where the training table had none: then every table is taken by position.
     scaling : Scaling
         Learned on the training rows.
+    preparation : Preparation or None
+        How the features are made of a table's columns. Where there is one, tables with those columns are taken as they
+        are; tables without names, and such with the features themselves, are taken as features.
     """
 
     depth: int
     classes: tuple[Any, ...]
     feature_names: tuple[str, ...]
     scaling: Scaling
+    preparation: Preparation | None = field(default=None, kw_only=True)
 
     kind: ClassVar[str] = ""
     routes_on_scaled: ClassVar[bool] = True
@@ -111,8 +116,30 @@ class Tree:
         """Class index (m,) for rows with the given path of nodes (m, D + 1)."""
         raise NotImplementedError
 
+    def prepared_by(self, preparation: Preparation | None) -> Self:
+        """The same tree for tables as ``preparation`` takes them; its features are those that the tree was fitted to.
+
+        Raises
+        ------
+        InvalidData
+            It makes other features.
+        """
+        return replace(self, preparation=preparation)
+
+    def features_of(self, X: Any) -> FloatArray:
+        """The features (m, p) of the rows of ``X`` in original units: its columns, or what ``preparation`` makes of them.
+
+        Raises
+        ------
+        InvalidData
+            If X does not have the training table's columns, or holds values that are not finite numbers.
+        """
+        if self.preparation is not None and self.preparation.takes(X):
+            X = self.preparation.matrix(X)
+        return read_matrix(X, self.feature_names)[0]
+
     def _matrix(self, X: Any) -> FloatArray:
-        matrix, _ = read_matrix(X, self.feature_names)
+        matrix = self.features_of(X)
         return self.scaling.transform(matrix) if self.routes_on_scaled else matrix
 
     def _route(self, M: FloatArray) -> IntArray:
@@ -226,6 +253,11 @@ class Tree:
             or self.scaling.span.shape != (p,)
         ):
             raise InvalidData("The tree's arrays do not fit together: depth, classes, names or scaling.")
+        if self.preparation is not None and self.preparation.feature_names != tuple(self.feature_names):
+            raise InvalidData(
+                f"The preparation makes {len(self.preparation.feature_names)} features of a table, and they are not the "
+                f"{len(self.feature_names)} of the tree. Fit the tree to what the preparation makes of the training rows."
+            )
 
 
 class _LeafLabelledTree(Tree):
@@ -300,8 +332,17 @@ class AxisTree(_LeafLabelledTree):
                 )
         return W, b
 
+    def in_words(self, j: int, below: float) -> tuple[str, str] | None:
+        """What holds on both sides of ``below`` where feature ``j`` stands for a category or a date; None for numbers."""
+        words = None if self.preparation is None else self.preparation.worded(j, below)
+        return None if words is None else (printable(words[0]), printable(words[1]))
+
     def _condition(self, t: int, units: Units, most: int) -> tuple[str, str]:
-        name = printable(self.feature_names[self.feature[t - 1]])
+        j = int(self.feature[t - 1])
+        words = self.in_words(j, float(self.threshold[t - 1]))
+        if words is not None:
+            return words
+        name = printable(self.feature_names[j])
         value = self.weights(units)[1][t - 1]
         return f"{name} < {value:.12g}", f"{name} >= {value:.12g}"
 

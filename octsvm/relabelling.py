@@ -11,7 +11,6 @@ from .data import label_list, read_labels, require_same_rows
 from .errors import InvalidData, InvalidParameter
 from .exports import tree_of
 from .formulations.base import BoolArray, FloatArray, table_digest
-from .formulations.read_matrix import read_matrix
 from .formulations.trees import MarginTree, Relabelled, Tree, label_array
 from .result import Result
 
@@ -80,7 +79,7 @@ def relabelling_report(fitted: Any, X: Any, y: Any) -> pd.DataFrame:
     import pandas as pd
 
     tree = tree_of(fitted)
-    matrix, _ = read_matrix(X, tree.feature_names)
+    matrix = tree.features_of(X)
     require_same_rows(X=X, y=y)
     classes, index_y = read_labels(y, len(matrix))
     records = tree.relabelled if isinstance(tree, MarginTree) else ()

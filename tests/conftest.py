@@ -1,7 +1,8 @@
-"""What all tests share: the --slow option, and the folder of shared cases and data next to the checkout."""
+"""What all tests share: which of them are slow, and the folder of shared cases and data next to the checkout."""
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
@@ -9,16 +10,27 @@ from places import ROOT, SHARED
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--slow", action="store_true", help="also run the tests that take minutes")
+    parser.addoption("--slow", action="store_true", help="also run the slow tests: all there is")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if config.getoption("--slow"):
-        return
-    skip = pytest.mark.skip(reason="takes minutes; run with --slow")
+    """Mark the slow cases of a test as slow, and skip what is slow unless all is asked for."""
+    skip = pytest.mark.skip(reason="slow: run with --slow")
     for item in items:
-        if "slow" in item.keywords:
+        if is_slow_case(item):
+            item.add_marker("slow")
+        if "slow" in item.keywords and not config.getoption("--slow"):
             item.add_marker(skip)
+
+
+def is_slow_case(item: pytest.Item) -> bool:
+    """Whether ``slow_cases`` of its test names this case, or ``quick_cases`` names others only."""
+
+    def named(mark: pytest.Mark) -> bool:
+        return any(fnmatchcase(item.callspec.id, pattern) for pattern in mark.args)  # type: ignore[attr-defined]
+
+    slow, quick = item.get_closest_marker("slow_cases"), item.get_closest_marker("quick_cases")
+    return (slow is not None and named(slow)) or (quick is not None and not named(quick))
 
 
 @pytest.fixture(scope="session")

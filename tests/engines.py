@@ -67,6 +67,21 @@ def entries() -> list[Entry]:
 
 
 ENTRIES = entries()
+# One for each way to talk to an engine: in this process, in a child, as a program, as a program of AMPL's. With these the
+# tests of all engines are run always, with the others where slow tests are.
+QUICK = ("highs", "scip", "cbc", "bonmin-stand-in")
+
+
+def every(entries: list[Entry]) -> pytest.MarkDecorator:
+    """Run a test with each of these entries, as ``entry``."""
+    return pytest.mark.parametrize(
+        "entry",
+        [pytest.param(e, id=str(e), marks=() if str(e) in QUICK else pytest.mark.slow) for e in entries],
+    )
+
+
+every_entry = every(ENTRIES)
+every_engine_here = every([e for e in ENTRIES if not e.absent and not e.stand_in])
 
 
 def make_stand_ins(folder: Path) -> Path:

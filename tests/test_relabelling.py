@@ -47,6 +47,7 @@ def test_the_report_on_flipped_labels() -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
+@pytest.mark.quick_cases("0")
 def test_every_record_is_cheaper_than_the_error_it_replaces(seed: int) -> None:
     rng = np.random.default_rng(seed)
     X = rng.random((25, 3))
@@ -129,6 +130,7 @@ def test_flips_that_are_neither_mask_nor_positions(flipped: Any, words: str) -> 
         octsvm.relabelling_scores(pd.DataFrame({"row": [0]}), flipped)
 
 
+@pytest.mark.slow
 def test_rows_at_odds_with_every_tree_of_a_grid() -> None:
     X, y, noisy = table()
     frame = pd.DataFrame(X, index=np.arange(100, 130))

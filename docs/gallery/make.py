@@ -1,9 +1,9 @@
-"""Makes the gallery's pictures: runs the examples of docs/gallery.md, on white and for a dark background.
+"""Makes the pictures of README.md and docs/gallery.md: runs their examples, on a light and on a dark background.
 
-    python docs/gallery/make.py
+    python docs/gallery/make.py [NAME.svg ...]
 
 Each picture carries the fingerprint of the example that made it; a test compares them, so that no picture is left behind
-when its example changes.
+when its example changes. With names, a page's examples are run up to the last of them, and only those pictures replaced.
 """
 
 from __future__ import annotations
@@ -11,23 +11,23 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-PAGE = HERE.parent / "gallery.md"
+PAGES = (HERE.parents[1] / "README.md", HERE.parent / "gallery.md")
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SAVED = re.compile(r"savefig\(\"([\w-]+\.svg)\"\)")
 
 
-def examples() -> list[tuple[str, str, str]]:
-    """Name of the picture, code, and fingerprint of each example: of its own code and all before it."""
+def examples(page: Path) -> list[tuple[str, str, str]]:
+    """Name of the picture, code, and fingerprint of each example of a page: of its own code and all before it."""
     out, before = [], hashlib.sha256()
-    for code in BLOCK.findall(PAGE.read_text(encoding="utf-8")):
+    for code in BLOCK.findall(page.read_text(encoding="utf-8")):
         before.update(code.encode())
-        (name,) = SAVED.findall(code)
-        out.append((name, code, before.hexdigest()[:16]))
+        out += [(name, code, before.hexdigest()[:16]) for name in SAVED.findall(code)]
     return out
 
 
@@ -37,39 +37,55 @@ def fingerprint(picture: Path) -> str | None:
     return found[1] if found else None
 
 
-def main() -> None:
-    """Run the examples and put their pictures next to this file."""
-    import matplotlib
-    import matplotlib.pyplot as plt
+def run(page: Path, ending: str, wanted: set[str]) -> None:
+    """Run the examples of a page and put the pictures that are ``wanted`` next to this file."""
     from matplotlib.figure import Figure
 
-    matplotlib.use("Agg")
+    marks = {name: mark for name, _, mark in examples(page)}
     save = Figure.savefig
-    marks = {name: mark for name, _, mark in examples()}
-    looks = {
-        "": {"savefig.facecolor": "white"},  # opaque, for readers of the plain files with a dark background
-        "-dark": {"savefig.transparent": True},
-    }
+
+    def saved(self: Figure, name: str) -> None:
+        if not wanted or name in wanted:
+            said = {"Date": None, "Creator": None, "Description": f"example {marks[name]}"}
+            save(self, HERE / name.replace(".svg", f"{ending}.svg"), bbox_inches="tight", metadata=said)
+
+    Figure.savefig = saved  # type: ignore[assignment, method-assign]
+    try:
+        space: dict[str, Any] = {"__name__": "__main__"}
+        left = set(marks) & wanted if wanted else set(marks)
+        for name, code, _ in examples(page):
+            if left:
+                print(name, ending or "-light", flush=True)
+                exec(compile(code, name, "exec"), space)
+                left.discard(name)
+    finally:
+        Figure.savefig = save  # type: ignore[method-assign]
+
+
+def main() -> None:
+    """Run the examples of all pages."""
+    import matplotlib
+    import matplotlib.pyplot as plt
+
+    from octsvm.plots._style import BEHIND, DARK, LIGHT
+
+    matplotlib.use("Agg")
+    wanted = set(sys.argv[1:])
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
-        for ending, look in looks.items():
-            space: dict[str, Any] = {"__name__": "__main__"}
-            with plt.style.context("dark_background" if ending else "default"), plt.rc_context(look):
-                plt.rcParams.update({"svg.hashsalt": "octsvm", "font.size": 9.0})
-
-                def saved(self: Figure, name: str, ending: str = ending) -> None:
-                    target = HERE / name.replace(".svg", f"{ending}.svg")
-                    said = {"Date": None, "Creator": None, "Description": f"example {marks[name]}"}
-                    save(self, target, bbox_inches="tight", metadata=said)
-
-                Figure.savefig = saved  # type: ignore[assignment]
-                try:
-                    for name, code, _ in examples():
-                        print(name, ending or "-light", flush=True)
-                        exec(compile(code, name, "exec"), space)
-                finally:
-                    Figure.savefig = save  # type: ignore[method-assign]
-                    plt.close("all")
+        for ending, style, name in (("", LIGHT, "default"), ("-dark", DARK, "dark_background")):
+            look = {
+                "figure.facecolor": BEHIND[style],
+                "savefig.facecolor": "auto",
+                "axes.facecolor": BEHIND[style],
+                "svg.hashsalt": "octsvm",
+                "font.size": 9.0,
+            }
+            with plt.style.context(name), plt.rc_context(look):
+                for page in PAGES:
+                    if not wanted or wanted & {picture for picture, _, _ in examples(page)}:
+                        run(page, ending, wanted)
+                plt.close("all")
     print(sum(p.stat().st_size for p in HERE.glob("*.svg")) // 1024, "KiB")
 
 

@@ -6,8 +6,8 @@ import contextlib
 import difflib
 import os
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +16,12 @@ from . import table_remarks
 from .built_in_tables import BUILT_IN, built_in
 from .table_columns import of_frame, of_text, single_column
 from .table_files import Content, read_content
+from .table_preparation import named
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from ..formulations.preparation import Preparation
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +45,8 @@ class CsvTable:
         The labels as they stand in the file, whatever type ``y`` has for all of them.
     by_default : bool
         The label is the last column because no other one was asked for.
+    preparation : Preparation or None
+        What made ``X`` of the table's columns.
     """
 
     name: str
@@ -52,6 +57,7 @@ class CsvTable:
     remarks: tuple[str, ...] = ()
     cells: Sequence[str] | None = None
     by_default: bool = False
+    preparation: Preparation | None = None
 
     def labels_like(self, classes: Sequence[Any]) -> list[Any]:
         """The labels in the types of a tree's ``classes``, whatever else the file holds: "1" is 1 for numbers."""
@@ -62,8 +68,10 @@ class CsvTable:
             else [_like(c, v, classes) for c, v in zip(self.cells, known, strict=True)]
         )
 
-    def check(self) -> None:
+    def check(self, asked: Mapping[str, Any] | None = None) -> None:
         """Refuse features and labels that no model can use, before they are split up.
+
+        ``asked`` is what a preparation is to be learned with: it makes numbers of text, and fills missing values.
 
         Raises
         ------
@@ -73,13 +81,20 @@ class CsvTable:
         from ..data import read_labels
         from ..formulations.read_matrix import read_matrix
 
+        encode, dates, impute = ((asked or {}).get(what, ()) for what in ("encode", "dates", "impute"))
         if self.y is not None and self.label is not None and self.by_default:
             advice = table_remarks.other_label(self.X, self.y, self.label)
             if advice:
                 raise InvalidData(f"{self.name}: {advice}")
-        self.check_cells(list(self.X.columns))
+        for name in encode:
+            names = table_remarks.on_names([str(v) for v in self.X[name].dropna()], name)
+            if names:
+                raise InvalidData(f"{self.name}: {names}")
+        self.check_cells([c for c in self.X.columns if c not in encode and c not in dates])
+        self.check_gaps([c for c in self.X.columns if c not in impute and "" not in impute])
         try:
-            read_matrix(self.X)
+            if not asked:
+                read_matrix(self.X)
             if self.y is not None:
                 read_labels(self.y, len(self.X))
         except InvalidData as error:
@@ -93,10 +108,23 @@ class CsvTable:
         InvalidData
             Naming the cell, and what to do.
         """
+        self._refuse(table_remarks.on_cells, columns, needed)
+
+    def check_gaps(self, columns: Sequence[str], *, needed: bool = False) -> None:
+        """Refuse the first of ``columns`` that lacks a value; ``needed``, where a tree has them.
+
+        Raises
+        ------
+        InvalidData
+            Naming the cell, and what to do.
+        """
+        self._refuse(table_remarks.on_missing, columns, needed)
+
+    def _refuse(
+        self, look: Callable[..., table_remarks.Refusal | None], columns: Sequence[str], needed: bool
+    ) -> None:
         for name in columns:
-            found = (
-                table_remarks.on_cells(self.X[name], name, needed=needed) if name in self.X.columns else None
-            )
+            found = look(self.X[name], name, needed=needed) if name in self.X.columns else None
             if found is not None:
                 line = "" if found.row is None or self.lines is None else f", line {self.lines[found.row]}"
                 raise InvalidData(f"{self.name}{line}: {found.message}")
@@ -115,7 +143,10 @@ def load(
     label: str | None = None,
     separator: str = ",",
     decimal: str = ".",
+    features: Sequence[str] = (),
     drop: Sequence[str] = (),
+    as_text: Sequence[str] = (),
+    missing: Sequence[str] = (),
     seed: int = 0,
 ) -> CsvTable:
     """The table called ``name``: one of :data:`BUILT_IN`, or a file (:func:`read_table`).
@@ -128,8 +159,14 @@ def load(
         One character, for CSV files.
     decimal : str
         The decimal sign of a CSV file, '.' or ','.
+    features : sequence of str
+        Columns that are used; all by default.
     drop : sequence of str
         Columns that are left out.
+    as_text : sequence of str
+        Columns that are left as they are written, also where they hold numbers.
+    missing : sequence of str
+        Texts that stand for a missing value.
     seed : int
         For "toy".
 
@@ -139,14 +176,23 @@ def load(
         Naming the file and, where there is one, the line.
     """
     if name not in BUILT_IN:
-        return read_table(name, label=label, separator=separator, decimal=decimal, drop=drop)
+        return read_table(
+            name,
+            label=label,
+            separator=separator,
+            decimal=decimal,
+            features=features,
+            drop=drop,
+            as_text=as_text,
+            missing=missing,
+        )
     if label is not None and label != "class":
         raise InvalidData(
             f"{name}: there is no label column {label!r}: built-in data have their labels in 'class'. Leave it out."
         )
     X, y = built_in(name, seed)
-    _require_dropped(name, [*X.columns, "class"], drop, "class")
-    return CsvTable(name, X.drop(columns=list(drop)), y, "class")
+    kept = _kept(name, [*X.columns, "class"], features, drop, "class")
+    return CsvTable(name, X[[c for c in kept if c != "class"]], y, "class")
 
 
 def read_table(
@@ -156,11 +202,15 @@ def read_table(
     separator: str = ",",
     decimal: str = ".",
     labelled: bool = True,
+    features: Sequence[str] = (),
     drop: Sequence[str] = (),
+    as_text: Sequence[str] = (),
+    missing: Sequence[str] = (),
 ) -> CsvTable:
     """Read a table from a file: CSV with a header line, or a format that pandas reads.
 
-    ``labelled=False`` takes every column as a feature, but for ``label`` and those to ``drop``. The separator and the decimal sign are those of CSV.
+    ``labelled=False`` takes every column as a feature, but for ``label`` and those to ``drop``. The separator and the decimal
+    sign are those of CSV; the rest is as for :func:`load`.
 
     Raises
     ------
@@ -179,40 +229,52 @@ def read_table(
     name = str(path)
     content = _content(name)
     read = (
-        of_frame(name, content)
+        of_frame(name, content, as_text, missing)
         if content.frame is not None
-        else of_text(name, content.text, separator, decimal)
+        else of_text(name, content.text, separator, decimal, as_text, missing)
     )
     header = list(read.frame.columns)
     _require_columns(name, header, label, separator, labelled)
     if not len(read.frame):
         raise InvalidData(f"{name}: the table has a header line and no rows. Add rows below line 1.")
-    _require_dropped(name, header, drop, label)
-    kept = [c for c in header if c not in drop]
+    kept = _kept(name, header, features, drop, label)
     remarks = (*content.remarks, *(f"{name}, {r}" for r in table_remarks.on_header(kept)))
     if not labelled and label is None:
         return CsvTable(name, read.frame[kept], None, None, read.lines, remarks)
     chosen = kept[-1] if label is None else label
-    features = read.frame[[c for c in kept if c != chosen]]
-    remarks += tuple(f"{name}: {r}" for r in table_remarks.on_identifiers(features))
+    X = read.frame[[c for c in kept if c != chosen]]
+    remarks += tuple(f"{name}: {r}" for r in table_remarks.on_identifiers(X))
     y, written = read.labels(header.index(chosen))
-    return CsvTable(name, features, y, chosen, read.lines, remarks, written, by_default=label is None)
+    return CsvTable(name, X, y, chosen, read.lines, remarks, written, by_default=label is None)
 
 
-def _require_dropped(name: str, header: list[str], drop: Sequence[str], label: str | None) -> None:
-    """Refuse to leave out what is not there, the label, or everything."""
-    for column in drop:
-        if column not in header:
-            raise InvalidData(
-                f"{name}, line 1: there is no column {column!r} to drop.{_nearest(column, header)} Its columns are: "
-                f"{_some(header)}."
-            )
-        if column == label:
-            raise InvalidData(
-                f"{name}: {column!r} is the label, and --drop leaves it out. Leave one of them out."
-            )
-    if drop and len(set(header) - set(drop)) < 2:
-        raise InvalidData(f"{name}: --drop leaves no feature. Its columns are: {_some(header)}.")
+def _kept(
+    name: str, header: list[str], features: Sequence[str], drop: Sequence[str], label: str | None
+) -> list[str]:
+    """The columns that are left; refuse to leave out what is not there, the label, or everything."""
+    used = named(name, header, features, "use as a feature")
+    gone = named(name, header, drop, "drop")
+    last = [c for c in header if c not in gone][-1:]
+    chosen = label if label is not None else next(iter(last), None)
+    if label in gone:
+        raise InvalidData(f"{name}: {label!r} is the label, and --drop leaves it out. Leave one of them out.")
+    if label is None and chosen in used:
+        raise InvalidData(
+            f"{name}: {chosen!r} is the last column, so it is taken as the label, and --features names it. Name the column of "
+            f"the labels (--label)."
+        )
+    if label is not None and label in used:
+        raise InvalidData(
+            f"{name}: {label!r} is the label and cannot be a feature. Take it out of --features."
+        )
+    both = next((c for c in gone if c in used), None)
+    if both is not None:
+        raise InvalidData(
+            f"{name}: --features names {both!r}, and --drop leaves it out. Leave one of them out."
+        )
+    if gone and len(set(header) - set(gone)) < 2:
+        raise InvalidData(f"{name}: --drop leaves no feature. Its columns are: {table_remarks.some(header)}.")
+    return [c for c in header if c not in gone and (not used or c in used or c == chosen)]
 
 
 def _require_columns(name: str, header: list[str], label: str | None, separator: str, labelled: bool) -> None:
@@ -220,8 +282,8 @@ def _require_columns(name: str, header: list[str], label: str | None, separator:
         raise single_column(name, header, separator)
     if label is not None and label not in header:
         raise InvalidData(
-            f"{name}, line 1: there is no label column {label!r}.{_nearest(label, header)} Its columns are: "
-            f"{_some(header)}."
+            f"{name}, line 1: there is no label column {label!r}.{table_remarks.nearest(label, header)} Its columns are: "
+            f"{table_remarks.some(header)}."
         )
 
 
@@ -258,16 +320,6 @@ def _content(name: str) -> Content:
         raise InvalidData(f"{name}: the file cannot be read: {reason}.") from None
 
 
-def _nearest(name: str, names: Sequence[str]) -> str:
-    by_lower = {c.lower(): c for c in names}
-    close = difflib.get_close_matches(name.lower(), list(by_lower), n=1, cutoff=0.5)
-    return f" Did you mean {by_lower[close[0]]!r}?" if close else ""
-
-
-def _some(names: Sequence[str], most: int = 12) -> str:
-    return ", ".join(repr(c) for c in names[:most]) + (", ..." if len(names) > most else "")
-
-
 def _beside(path: Path) -> list[str]:
     try:
         return [str(path.with_name(n)) for n in os.listdir(path.parent) if n.endswith(".csv")]
@@ -298,8 +350,8 @@ def against_rest(table: CsvTable, chosen: str) -> CsvTable:
     if chosen not in texts:
         known = sorted(set(texts))
         raise InvalidData(
-            f"{table.name}: no row has the label {chosen!r}.{_nearest(chosen, known)} Its labels are: {_some(known)}."
+            f"{table.name}: no row has the label {chosen!r}.{table_remarks.nearest(chosen, known)} Its labels are: {table_remarks.some(known)}."
         )
     rest = f"not {chosen}"
     y = np.array([chosen if v == chosen else rest for v in texts], dtype=object)
-    return CsvTable(table.name, table.X, y, table.label, table.lines, table.remarks)
+    return replace(table, y=y, cells=None, by_default=False)

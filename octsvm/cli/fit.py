@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,6 +13,7 @@ from ..options import FIT
 from . import options as shared
 from .options import NO_TREE, OK, UNVERIFIED, say
 from .progress import SolveProgress
+from .table_preparation import prepared, row_weights
 
 if TYPE_CHECKING:
     from ..formulations.trees import Tree
@@ -67,11 +68,12 @@ def fit(table: str, **options: Any) -> int:
         if options[wanted] is not None:
             shared.require_writable(options[wanted])
     with shared.noted_interrupts() as asked:
-        data = shared.load(table, options)
+        data = shared.load(table, options, prepare=False)
         share = options["test_size"]
         if share is None:
             share = HELD_OUT if table in BUILT_IN else 0.0
-        return _fit(data, _partition(data, share, options), options, asked)
+        rows = _partition(data, share, options)
+        return _fit(prepared(data, options, rows.train), rows, options, asked)
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,9 +126,12 @@ def _split(data: CsvTable, share: float, seed: int) -> tuple[Any, Any]:
     return np.sort(train), np.sort(test)
 
 
-def _fit(data: CsvTable, rows: Partition, options: Mapping[str, Any], asked: list[bool]) -> int:
+def _fit(
+    data: CsvTable, rows: Partition, options: Mapping[str, Any], asked: list[type[KeyboardInterrupt]]
+) -> int:
     shown = SolveProgress(quiet=options["quiet"])
-    arguments = _arguments(options)
+    weights = row_weights(rows.y, options["class_weight"])
+    arguments = _arguments(options) | {"weights": weights}
     shown.line(
         f"{options['formulation']} on {data.name}: {len(rows.train)} rows to train on, {len(rows.test)} to test on, "
         f"{data.X.shape[1]} features" + (f", {len(rows.flipped)} labels flipped" if options["flip"] else "")
@@ -137,11 +142,13 @@ def _fit(data: CsvTable, rows: Partition, options: Mapping[str, Any], asked: lis
         return bool(asked)
 
     if asked:
-        raise KeyboardInterrupt
+        raise asked[-1]
     with shared.spoken_warnings(), shared.clean_stdout(), shown:
-        result = _solved(data, rows, arguments | {"callback": watch})
+        result = with_preparation(_solved(data, rows, arguments | {"callback": watch}), data)
     if result.tree is not None and options["out"] is not None:
-        shared.write_text(options["out"], result.tree.to_json() + "\n")
+        from . import fitted_file
+
+        shared.write_text(options["out"], fitted_file.as_json(result, data, rows, weights, options))
     report = report_of(data, result, rows)
     if options["as_json"]:
         click.echo(json.dumps(result.to_dict() | report, indent=1, allow_nan=False))
@@ -172,6 +179,13 @@ def _solved(data: CsvTable, rows: Partition, arguments: dict[str, Any]) -> Resul
             raise
         found: Result = error.result
         return found
+
+
+def with_preparation(result: Result, data: CsvTable) -> Result:
+    """The result whose tree takes the table's columns as they are in the file."""
+    if result.tree is None or data.preparation is None:
+        return result
+    return replace(result, tree=result.tree.prepared_by(data.preparation))
 
 
 def verdict(result: Result) -> int:

@@ -27,8 +27,15 @@ class Read(NamedTuple):
     labels: Callable[[int], tuple[Any, list[str]]]
 
 
-def of_text(name: str, text: str, separator: str, decimal: str) -> Read:
-    """The table in CSV ``text``.
+def of_text(
+    name: str,
+    text: str,
+    separator: str,
+    decimal: str,
+    as_text: Sequence[str] = (),
+    missing: Sequence[str] = (),
+) -> Read:
+    """The table in CSV ``text``; columns ``as_text`` are left as they are written, and ``missing`` texts are missing values.
 
     Raises
     ------
@@ -41,13 +48,19 @@ def of_text(name: str, text: str, separator: str, decimal: str) -> Read:
     if not lines:  # said behind what is wrong with the header
         return Read(pd.DataFrame(columns=header), lines, lambda place: ([], []))
     # Labels are read as pandas reads them; a text such as "NA" counts as missing there.
-    frame = pd.read_csv(io.StringIO(text), sep=separator, decimal=decimal, index_col=False, low_memory=False)
+    form: dict[str, Any] = {"sep": separator, "index_col": False, "na_values": list(missing)}
+    frame = pd.read_csv(io.StringIO(text), decimal=decimal, low_memory=False, **form)
     frame.columns = pd.Index(header)
 
+    def column_as_text(place: int) -> pd.Series:
+        return pd.read_csv(io.StringIO(text), usecols=[place], dtype=str, **form).iloc[:, 0]
+
+    for column in as_text:
+        if column in header:
+            frame[column] = column_as_text(header.index(column))
+
     def labels(place: int) -> tuple[Any, list[str]]:
-        cells = pd.read_csv(
-            io.StringIO(text), sep=separator, usecols=[place], dtype=str, index_col=False
-        ).iloc[:, 0]
+        cells = column_as_text(place)
         written = [c.strip() for c in cells.fillna("").tolist()]
         if decimal != ".":
             written = [c.replace(decimal, ".") for c in written]
@@ -56,8 +69,8 @@ def of_text(name: str, text: str, separator: str, decimal: str) -> Read:
     return Read(frame, lines, labels)
 
 
-def of_frame(name: str, content: Content) -> Read:
-    """The table in the frame of ``content``; rows are numbered as in its sheet, where it has one.
+def of_frame(name: str, content: Content, as_text: Sequence[str] = (), missing: Sequence[str] = ()) -> Read:
+    """The table in the frame of ``content``; rows are numbered as in its sheet, where it has one. The rest as for CSV.
 
     Raises
     ------
@@ -71,6 +84,8 @@ def of_frame(name: str, content: Content) -> Read:
     header = [str(c).strip() for c in frame.columns]
     _require_distinct(name, header)
     frame.columns = pd.Index(header)
+    if missing:
+        frame = frame.mask(frame.isin(list(missing)))
 
     from ..formulations.trees import label_array
 
@@ -87,7 +102,7 @@ def of_frame(name: str, content: Content) -> Read:
         return label_array(values), written
 
     features = frame.copy()
-    for name_of in header:
+    for name_of in (c for c in header if c not in as_text):
         features[name_of] = _as_numbers(frame[name_of])
     return Read(features, range(2, len(frame) + 2) if content.in_rows else None, labels)
 

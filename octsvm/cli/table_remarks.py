@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 import shlex
 from collections.abc import Sequence
@@ -78,7 +79,7 @@ def on_cells(column: pd.Series, name: str, *, needed: bool = False) -> Refusal |
     values = column.tolist()
     leave_out = "" if needed else f", or leave it out: --drop {quoted(name)}"
     if column.dtype.kind in "mM":
-        return Refusal(_dates(name, "") + leave_out + ".")
+        return Refusal(_dates(name, "", needed) + leave_out + ".")
     held = [i for i, missing in enumerate(column.isna().tolist()) if not missing]
     odd = [i for i in held if not _is_number(values[i])]
     if not odd:
@@ -86,35 +87,75 @@ def on_cells(column: pd.Series, name: str, *, needed: bool = False) -> Refusal |
     row, texts = odd[0], [str(values[i]) for i in held]
     shown, form = _shown(values[row]), form_of(texts)
     if form is not None and form.what.startswith("dates"):
-        return Refusal(_dates(name, f", such as {shown}") + leave_out + ".", row)
+        return Refusal(_dates(name, f", such as {shown}", needed) + leave_out + ".", row)
     if form is not None:
         return Refusal(f"column {name!r} holds {form.what}, such as {shown}. {form.plain}", row)
     if len(odd) <= len(values) / 2:
         form = form_of(str(values[i]) for i in odd)
-        hint = "Correct the cell or remove the row; if it stands for a missing value, fill in a number."
+        hint = "Correct the cell or remove the row; "
+        hint += (
+            "if it stands for a missing value, fill in a number."
+            if needed
+            else f"if it stands for a missing value: --missing {quoted(str(values[row]))} --impute median."
+        )
         if form is not None:
             hint = f"They look like {form.what}. {form.plain}"
         return Refusal(f"column {name!r} holds {shown} among numbers ({len(odd)} such cells). {hint}", row)
     return Refusal(_text(name, texts, needed, leave_out), row)
 
 
-def _text(name: str, texts: list[str], needed: bool, leave_out: str) -> str:
-    known = list(dict.fromkeys(texts))
-    if len(texts) >= 10 and len(known) == len(texts) and not needed:
-        return (
-            f"column {name!r} holds another text in every row, such as {_shown(known[0])}, as names and identifiers do. "
-            f"Leave it out: --drop {quoted(name)}."
-        )
-    some = ", ".join(map(_shown, known[:3])) + (", ..." if len(known) > 3 else "")
-    label = f" If it is the label: --label {quoted(name)}." if len(known) <= FEW and not needed else ""
+def on_missing(column: pd.Series, name: str, *, needed: bool = False) -> Refusal | None:
+    """What to do about a column's missing values; None where it has none. ``needed`` as for :func:`on_cells`."""
+    gaps = column.isna().to_numpy()
+    if not gaps.any():
+        return None
+    cure = (
+        "The tree keeps nothing to fill it with: fit one with --impute, or write a number."
+        if needed
+        else f"Fill it: --impute median (or mean, most_frequent), for this column alone --impute {quoted(name)}=median. Or leave the "
+        f"column out: --drop {quoted(name)}."
+    )
+    count = int(gaps.sum())
+    held = f"{count} missing values" if count > 1 else "a missing value"
+    return Refusal(f"column {name!r} has {held}. {cure}", int(gaps.argmax()))
+
+
+def holds_categories(column: pd.Series) -> bool:
+    """Whether a feature holds text that stands neither for numbers, nor dates, nor missing values among numbers."""
+    if column.dtype.kind in "biufmM":
+        return False
+    held = [v for v, gap in zip(column.tolist(), column.isna(), strict=True) if not gap]
+    odd = sum(not _is_number(v) for v in held)
+    return odd > len(column) / 2 and form_of(map(str, held)) is None
+
+
+def on_names(texts: Sequence[str], name: str) -> str:
+    """What to do about a column that holds another text in every row; "" for others."""
+    if len(texts) < 10 or len(set(texts)) < len(texts):
+        return ""
     return (
-        f"column {name!r} holds text ({some}), and features must be numbers.{label} As a feature, write a column of 0 and 1 "
-        f"for each value (pandas.get_dummies does){leave_out}."
+        f"column {name!r} holds another text in every row, such as {_shown(texts[0])}, as names and identifiers do. "
+        f"Leave it out: --drop {quoted(name)}."
     )
 
 
-def _dates(name: str, such_as: str) -> str:
-    return f"column {name!r} holds dates or times{such_as}. Turn them into numbers first, e.g. days since a fixed date"
+def _text(name: str, texts: list[str], needed: bool, leave_out: str) -> str:
+    if not needed and (named := on_names(texts, name)):
+        return named
+    known = list(dict.fromkeys(texts))
+    some = ", ".join(map(_shown, known[:3])) + (", ..." if len(known) > 3 else "")
+    label = f" If it is the label: --label {quoted(name)}." if len(known) <= FEW and not needed else ""
+    encode = (
+        "write a number for each"
+        if needed
+        else f"as a feature of 0 and 1 for each of them: --encode {quoted(name)}"
+    )
+    return f"column {name!r} holds text ({some}), and features must be numbers.{label} {encode[0].upper()}{encode[1:]}{leave_out}."
+
+
+def _dates(name: str, such_as: str, needed: bool) -> str:
+    cure = "Turn them into numbers first" if needed else f"As days since 1970-01-01: --dates {quoted(name)}"
+    return f"column {name!r} holds dates or times{such_as}. {cure}"
 
 
 def other_label(frame: pd.DataFrame, y: Any, label: str) -> str:
@@ -147,6 +188,18 @@ def _is_number(value: Any) -> bool:
 def _shown(value: Any, most: int = 40) -> str:
     text = repr(value)
     return text if len(text) <= most else f"{text[:most]}..."
+
+
+def nearest(name: str, names: Sequence[str]) -> str:
+    """The question whether another one of ``names`` was meant; "" where none is near."""
+    by_lower = {c.lower(): c for c in names}
+    close = difflib.get_close_matches(name.lower(), list(by_lower), n=1, cutoff=0.5)
+    return f" Did you mean {by_lower[close[0]]!r}?" if close else ""
+
+
+def some(names: Sequence[str], most: int = 12) -> str:
+    """``names`` for a message, the first of them where there are many."""
+    return ", ".join(repr(c) for c in names[:most]) + (", ..." if len(names) > most else "")
 
 
 def quoted(name: str) -> str:

@@ -117,6 +117,9 @@ def condition(tree: Tree, split: Split, digits: int | None, most: int | None) ->
         left = tree.score_text(split.node)
     elif isinstance(tree, AxisTree):
         left = name(int(used[0]))
+        words = tree.in_words(int(used[0]), float(tree.threshold[split.node - 1]))
+        if words is not None:
+            return words
     else:
         order = used[np.argsort(-np.abs(split.weights[used]), kind="stable")]
         shown = order if most is None else order[:most]

@@ -31,7 +31,7 @@ def export_dict(fitted: Any, *, units: Literal["original", "scaled"] | None = No
     dict
         ``kind``, ``units``, ``classes``, ``features``, ``scaling`` (by feature; scaled units only), and ``root``: a
         split with ``node``, ``weights`` (by feature, zeros left out), ``below``, ``left``, ``right``, or a leaf with
-        ``node`` and ``class``. A tree with a kernel has ``kernel`` and ``support`` (samples in scaled units) besides, and its
+        ``node`` and ``class``. Where features are made of a table's columns, ``preparation`` says how. A tree with a kernel has ``kernel`` and ``support`` (samples in scaled units) besides, and its
         splits have ``alpha`` in place of ``weights``: the coefficient of each support sample's kernel value. From a classifier, nodes also have ``training_weight`` by class.
 
     Raises
@@ -69,6 +69,8 @@ def export_dict(fitted: Any, *, units: Literal["original", "scaled"] | None = No
         "classes": plain_labels(tree.classes),
         "features": list(names),
     }
+    if tree.preparation is not None:
+        out["preparation"] = tree.preparation.to_dict()
     root = visit(outline(tree, str(units)))
     if units == "scaled":
         out["scaling"] = {

@@ -24,9 +24,9 @@ class ShownAxes(Axes):
         return buffer.getvalue()
 
 
-def new_axes(size: tuple[float, float], *, whole: bool = False) -> Axes:
-    """Axes in a transparent figure; ``whole`` makes them fill it."""
-    figure = Figure(figsize=size, layout=None if whole else "constrained", facecolor="none")
+def new_axes(size: tuple[float, float], behind: str, *, whole: bool = False) -> Axes:
+    """Axes in a figure whose background is ``behind``; ``whole`` makes them fill it."""
+    figure = Figure(figsize=size, layout=None if whole else "constrained", facecolor=behind)
     FigureCanvasAgg(figure)
     ax: Axes
     if whole:

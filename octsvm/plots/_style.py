@@ -44,7 +44,10 @@ class Style:
 
 LIGHT = Style("#1A1A1A", "#F1F3F5", "#6B7280")
 DARK = Style("#ECEFF4", "#2E333D", "#9AA1AD")
-BEHIND = {LIGHT: "#FFFFFF", DARK: "#1E2129"}  # what a transparent picture most likely lies on
+BEHIND = {
+    LIGHT: "#FFFFFF",
+    DARK: "#1E2129",
+}  # a figure of our own is opaque: a viewer may show anything behind it
 
 
 def matplotlib(part: str) -> Any:
@@ -140,8 +143,8 @@ def elided_apart(names: Any, most: int) -> list[str]:
     ]
 
 
-def axes_for(ax: Any, size: tuple[float, float], **options: Any) -> Axes:
-    """``ax``, or axes in a figure of their own of ``size`` inches that pyplot knows nothing of.
+def axes_for(ax: Any, size: tuple[float, float], style: Style, **options: Any) -> Axes:
+    """``ax``, or axes in an opaque figure of their own of ``size`` inches that pyplot knows nothing of.
 
     Raises
     ------
@@ -159,7 +162,7 @@ def axes_for(ax: Any, size: tuple[float, float], **options: Any) -> Axes:
         return ax
     from . import _canvas
 
-    return _canvas.new_axes(size, **options)
+    return _canvas.new_axes(size, BEHIND[style], **options)
 
 
 def frame(ax: Axes, style: Style) -> None:

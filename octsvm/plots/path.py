@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 CURVES = (
     ("relabelled", "labels given up", "o", "-"),
     ("found", "of them flipped", "^", ":"),
-    ("against", "rows predicted otherwise", "s", "--"),
+    ("against", "rows predicted as another class", "s", "--"),
 )
 
 
@@ -61,7 +61,7 @@ def plot_relabelling_path(
         )
     path = path.sort_values("c2", kind="stable")
     style = style_of(ax, dark)
-    axes = axes_for(ax, (6.0, 3.6))
+    axes = axes_for(ax, (6.0, 3.6), style)
     costs = path["c2"].to_numpy(dtype=float)
     proved = (path["status"] == "optimal").to_numpy()
     line = matplotlib("lines").Line2D
@@ -86,7 +86,7 @@ def plot_relabelling_path(
     axes.set_ylabel("rows")
     if (~proved).any():
         handles.append(line([], [], color=style.line, marker="o", markerfacecolor="none", linestyle="none"))
-        labels.append("open marks: not proved optimal")
+        labels.append("open marks: proof missing")
     frame(axes, style)
     legend(axes, handles, labels, style, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
     return axes

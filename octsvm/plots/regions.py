@@ -37,7 +37,7 @@ FINE = 161  # points of a grid across and up, where a kernel's scores are drawn
 SIZE = 34.0  # of a row's mark, in square points
 LINE = "split"
 MARGINS = "margin: score -1 and 1"
-WRONG = "predicted otherwise"
+WRONG = "predicted as another class"
 GIVEN_UP = "label given up"
 
 
@@ -56,7 +56,7 @@ def plot_regions(
 
     Regions have the colours of the classes. A split is drawn where rows can reach it, the root's line thickest; the
     splits of RE-SVM and OCTSVM have their margins, the band of scores between -1 and 1, around them. Rows have
-    the colour and the shape of the label they were given. A cross marks those that the tree predicts otherwise, a ring
+    the colour and the shape of the label they were given. A cross marks those that the tree puts into another class, a ring
     those whose label was given up at some node.
 
     With more than two features the picture is a slice: the others are held at their medians, which the horizontal
@@ -102,7 +102,7 @@ def plot_regions(
     held = _held(tree, matrix, at)
     given_up = _given_up(tree, len(matrix))
     style = style_of(ax, dark)
-    axes = axes_for(ax, (6.4 if show_legend else 4.6, 4.2))
+    axes = axes_for(ax, (6.4 if show_legend else 4.6, 4.2), style)
     low, high = _view(matrix[:, [across, up]])
     axes.set_xlim(low[0], high[0])
     axes.set_ylim(low[1], high[1])
@@ -116,8 +116,8 @@ def plot_regions(
     plane = matrix[:, [across, up]]
     _draw_rows(axes, plane, index, len(classes), style)
     for marked, what, marker, size in (
-        (predicted != index, WRONG, "x", 1.5),
-        (given_up, GIVEN_UP, "o", 2.3),
+        (predicted != index, WRONG, "x", 2.0),
+        (given_up, GIVEN_UP, "o", 2.7),
     ):
         if marked.any():
             side = size * float(np.sqrt(SIZE))
@@ -152,12 +152,12 @@ def _draw_rows(axes: Axes, plane: FloatArray, index: IntArray, n_classes: int, s
 
 
 def _mark_rows(axes: Axes, plane: FloatArray, style: Style, side: float, *, marker: str, gid: str) -> None:
-    """Draw crosses or rings over the rows at ``plane (m, 2)``."""
+    """Draw crosses or rings around the rows at ``plane (m, 2)``, whose own marks stay in sight."""
     fill: dict[str, Any] = {"facecolors": style.ink if marker == "x" else "none"}
     if marker == "o":
         fill["edgecolors"] = style.ink
     axes.scatter(
-        plane[:, 0], plane[:, 1], s=side**2, marker=marker, linewidths=1.6, zorder=4, gid=gid, **fill
+        plane[:, 0], plane[:, 1], s=side**2, marker=marker, linewidths=1.6, zorder=2.8, gid=gid, **fill
     )
 
 

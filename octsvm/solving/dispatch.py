@@ -479,6 +479,8 @@ class _Call:
         )
         if rounds.best is not None:
             self._load(attempt.program, rounds.best)
+        if outcome.stop == "inf_or_unbd":
+            outcome.stop = "unbounded" if rounds.best is not None else without_optimum(attempt.program)
         if form is None or info is None:
             outcome.notes.append(
                 "the model belongs to no formulation: values are loaded, and nothing was checked outside the solver"
@@ -487,7 +489,7 @@ class _Call:
                 outcome.best = Candidate(
                     None, Evaluation(rounds.objective, {}, {}), rounds.objective, "answer"
                 )
-        elif attempt.stop == "infeasible":
+        elif outcome.stop == "infeasible":
             self._without_tree(outcome, attempt, form, info)
         else:
             self._choose(outcome, attempt, form, info)
@@ -553,8 +555,6 @@ class _Call:
         note = rebuild_note(form, info, self.terms)
         unseen = REDUCED_COST / attempt.program.cost_scale(attempt.rounds.size)
         outcome.limit_bound(checks.is_own(self.model), note, self.terms, _bent(attempt.plan, info), unseen)
-        if outcome.stop == "inf_or_unbd":
-            outcome.stop = "unbounded" if outcome.best is not None else without_optimum(attempt.program)
         if outcome.stop in ("unbounded", "inf_or_unbd"):
             outcome.notes.append(
                 f"the objective {checks.active_objective(self.model).name!r} has no least value: give bounds to the "

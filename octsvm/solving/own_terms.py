@@ -161,8 +161,13 @@ class _Ranges:
         # An error that costs nothing may be as large as one likes, at any cost of the tree.
         score = role is None or (role.sample is not None and (low < 0 or id(var) not in self._priced))
         if score or not self._known:
-            return (low if low >= 0 else -math.inf), math.inf, True
+            return (low if _is_nonnegative(var) else -math.inf), math.inf, True
         return low * self._growth, high * self._growth, True
+
+
+def _is_nonnegative(var: Any) -> bool:
+    """Whether bounds say so at any cost of the tree; both are 0 where big-M is built from a tree that costs nothing."""
+    return var.lb is not None and var.lb >= 0 != var.ub
 
 
 def _narrowed(known: Range, low: float, high: float, grows: bool) -> Range:
@@ -252,8 +257,7 @@ def infeasible_at_any_cost(model: pyo.ConcreteModel) -> bool:
     if not rows:
         return False
     bounds = [
-        ((0.0 if v.lb is not None and v.lb >= 0 else None), None) if costly(v) else v.bounds
-        for v in columns.values()
+        ((0.0 if _is_nonnegative(v) else None), None) if costly(v) else v.bounds for v in columns.values()
     ]
     program = _program(rows, list(columns.values()), bounds)
     if program is None:

@@ -212,6 +212,7 @@ def test_a_callback_ends_the_job(server: Server, model: Any) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="sends a signal")
+@pytest.mark.slow
 def test_ctrl_c_ends_the_job(server: Server, tmp_path: Path) -> None:
     server.waits = None
     command = [

@@ -43,6 +43,7 @@ def wait_until_empty(folder: Path) -> bool:
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL, signal.SIGHUP], ids=str)
 @pytest.mark.parametrize("solver", ["cbc", "scip", "bonmin"])
+@pytest.mark.quick_cases("cbc-15")
 def test_nothing_is_left_of_a_solve_that_a_signal_ends(
     solver: str, how: signal.Signals, tmp_path: Path
 ) -> None:

@@ -43,6 +43,7 @@ def lines(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     return [json.loads(text) for text in out.read_text(encoding="utf-8").splitlines()]
 
 
+@pytest.mark.slow
 def test_each_case_and_phase_is_measured_once(lines: list[dict[str, Any]]) -> None:
     found = [(line["case"], line["phase"]) for line in lines]
     assert found == [(name, phase) for name, case in CASES.items() for phase in case.phases]
@@ -269,6 +270,7 @@ def test_the_tables_of_the_proofs_are_fixed_by_their_index() -> None:
     assert hasattr(octsvm.build("octsvm", *PROOFS[23].table(), depth=1), "mixes")
 
 
+@pytest.mark.slow
 def test_proofs_of_re_svm_are_measured_and_compared(tmp_path: Path) -> None:
     out = tmp_path / "re_svm.jsonl"
     for who, solver in (("ours", ""), ("highs", "highs")):

@@ -263,7 +263,8 @@ def test_interrupt_outside_the_solve(table: Path, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends a signal")
-def test_interrupt_of_a_solve_keeps_the_best_tree(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", ["SIGINT", "SIGTERM"])
+def test_interrupt_of_a_solve_keeps_the_best_tree(number: str, tmp_path: Path) -> None:
     out = tmp_path / "tree.json"
     hard = ("-f", "oct", "--depth", 3, "--variant", "rank")
     child = process("fit", "wine", *hard, "--time-limit", 60, "--json", "--out", out)
@@ -272,13 +273,30 @@ def test_interrupt_of_a_solve_keeps_the_best_tree(tmp_path: Path) -> None:
         if "incumbent" in line:
             break
     time.sleep(0.5)
-    child.send_signal(signal.SIGINT)
+    child.send_signal(getattr(signal, number))
     stdout, stderr = child.communicate(timeout=20)
     assert child.returncode == 0, stderr
     assert "Traceback" not in stderr
     found = json.loads(stdout)
     assert found["stop"] == "interrupted"
     assert octsvm.Tree.from_json(out).to_dict() == found["tree"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends a signal")
+@pytest.mark.parametrize(("number", "code"), [("SIGINT", cli.INTERRUPTED), ("SIGTERM", 143)])
+def test_the_signal_that_ended_a_command_is_its_exit_code(
+    number: str, code: int, table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = signal.getsignal(signal.SIGTERM)
+
+    def ended(*args: Any, **options: Any) -> None:
+        signal.raise_signal(getattr(signal, number))
+
+    monkeypatch.setattr(octsvm, "fit", ended)
+    assert run("fit", table, *QUICK, "--quiet").exit_code == code
+    monkeypatch.setattr(octsvm, "race", ended)
+    assert run("race", table, "-f", "oct", "--depth", 1).exit_code == code
+    assert signal.getsignal(signal.SIGTERM) is before
 
 
 def test_progress_on_a_terminal_rewrites_one_line(table: Path) -> None:
@@ -334,7 +352,7 @@ def test_one_class_is_a_warning(tmp_path: Path) -> None:
         ("a;b;c\n1;2;x\n", ["single column", "';'", "--separator"]),
         ("a,a,c\n1,2,x\n3,4,y\n", ["line 1", "two columns are called 'a'"]),
         ("a,b,c\n1,2,x\n3,?,y\n4,5,y\n", ["line 3", "'b'", "'?'", "among numbers", "missing value"]),
-        ("a,b,c\n1,red,x\n3,blue,y\n", ["line 2", "'b'", "'red'", "get_dummies"]),
+        ("a,b,c\n1,red,x\n3,blue,y\n", ["line 2", "'b'", "'red'", "--encode b"]),
         ("a,b,c\n1,2,x\n\n3,,y\n", ["line 4", "'b'", "missing"]),
         ("a,b,c\n1,2,x\n3,inf,y\n", ["line 3", "'b'", "infinite"]),
         ("a,b,c\n1,2,x\n3,4,\n", ["line 3", "label", "missing"]),
@@ -783,6 +801,7 @@ def test_files_complete(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     [(True, {}, True), (True, {"NO_COLOR": "1"}, False), (True, {"TERM": "dumb"}, False), (False, {}, False)],
 )
 @pytest.mark.parametrize("args", [["show", "tree.json"], ["show", "nowhere.json"]])
+@pytest.mark.quick_cases("args0-True-environment0-True", "args1-True-environment2-False")
 def test_colours_on_a_terminal_only(
     tree: Path, args: list[str], terminal: bool, environment: dict[str, str], coloured: bool
 ) -> None:
@@ -815,6 +834,7 @@ def test_colours_on_a_terminal_only(
         ("incumbent", 1.0, None, "--against-rest class_1 --depth 1"),
     ],
 )
+@pytest.mark.slow
 def test_ctrl_c_at_any_moment(
     sign: str, after: float, again: float | None, model: str, tmp_path: Path
 ) -> None:
@@ -844,6 +864,7 @@ def test_ctrl_c_at_any_moment(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends a signal")
+@pytest.mark.slow
 def test_ctrl_c_that_a_library_swallowed_still_ends_the_solve(tmp_path: Path) -> None:
     code = """
 import signal, sys
@@ -994,6 +1015,7 @@ def test_what_a_label_is_does_not_depend_on_what_else_a_file_holds(
 
 @pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-", "| true"])
 @pytest.mark.parametrize("shown", ["", "--json"])
+@pytest.mark.quick_cases("->&-", "--json-| true")
 def test_a_closed_stream_is_no_fault_once_the_file_is_written(
     table: Path, tree: Path, closed: str, shown: str, tmp_path: Path
 ) -> None:

@@ -118,7 +118,7 @@ NAMED: dict[str, tuple[bytes, str]] = {
     "empty gzip": (gzip.compress(b""), "empty"),
     "columns of one name": (sheets(all=FRAME.set_axis(["a", "a ", "c"], axis=1)), "two columns are called 'a'"),
     "dates": (sheets(all=FRAME.assign(width=pd.date_range("2026-01-01", periods=6))), "'width' holds dates"),
-    "missing value": (sheets(all=FRAME.assign(width=[1, 2, None, 4, 5, 6])), "line 4: Column 'width' has a missing value"),
+    "missing value": (sheets(all=FRAME.assign(width=[1, 2, None, 4, 5, 6])), "line 4: column 'width' has a missing value"),
 }  # fmt: skip
 
 
@@ -133,6 +133,7 @@ def test_other_files_are_named_for_what_they_are(kind: str, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("content", [b"1", b"\0"], ids=["text", "zero bytes"])
+@pytest.mark.slow_cases("zero bytes")
 def test_a_file_that_unpacks_to_far_more_is_refused_at_once(content: bytes, tmp_path: Path) -> None:
     many = content * (200 << 20)
     for name, raw in (("a.gz", gzip.compress(many)), ("a.zip", zipped(a=many.decode()))):

@@ -253,6 +253,7 @@ def clean(stderr: str) -> bool:
 
 @POSIX
 @pytest.mark.parametrize("line", ["show tree.json --json", "predict tree.json table.csv", "size --n 9 --p 2"])
+@pytest.mark.quick_cases("size*")
 def test_stdout_that_cannot_be_written(folder: Path, line: str) -> None:
     if not HAS_FULL:
         pytest.skip("needs /dev/full")
@@ -281,6 +282,7 @@ def test_reader_that_leaves(folder: Path) -> None:
 @pytest.mark.parametrize(
     "line", ["write table.csv -f oct --out model.nl", "write table.csv -f oct --out model.lp"]
 )
+@pytest.mark.slow
 def test_disk_that_fills_up_while_a_model_is_written(folder: Path, line: str) -> None:
     import resource
 

@@ -26,6 +26,7 @@ SLICE = [
 
 
 @pytest.mark.parametrize("engine", list(ENGINES))
+@pytest.mark.quick_cases("highs")
 def test_no_engine_claims_what_is_wrong(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(agreement_engines, "MODELS", SLICE)
     monkeypatch.setattr(agreement_engines, "engines", lambda chosen=None: {engine: ENGINES[engine]})
@@ -47,6 +48,7 @@ def test_no_engine_claims_what_is_wrong(engine: str, monkeypatch: pytest.MonkeyP
         ("bonmin", {"bonmin.allowable_fraction_gap": 0.9}),
     ],
 )
+@pytest.mark.quick_cases("cbc*")
 def test_a_gap_of_the_callers_own_is_no_proof(engine: str, options: dict[str, float]) -> None:
     if solvers.installed(engine) is None:
         pytest.skip(f"{engine} is not installed")

@@ -28,7 +28,7 @@ import engines
 import oracles
 import pyomo.environ as pyo
 import pytest
-from engines import ENTRIES, Entry, solve
+from engines import ENTRIES, Entry, every_entry, solve
 from places import ROOT
 
 import octsvm
@@ -53,7 +53,7 @@ def point(*numbers: int) -> Callable[[Any], Any]:
     """Run a test for every entry of the table, as these points of the contract."""
     for number in numbers:
         POINTS[number] = ENTRIES
-    return pytest.mark.parametrize("entry", ENTRIES, ids=str)
+    return every_entry
 
 
 def test_no_entry_of_the_table_is_left_out() -> None:
@@ -157,6 +157,7 @@ def agree(entry: Entry, formulation: str, seeds: range) -> None:
 
 
 @point(1, 18)
+@pytest.mark.quick_cases("highs", "scip")
 def test_small_models_have_the_optimum_of_brute_force(entry: Entry) -> None:
     agree(entry, "octsvm", range(8))
     agree(entry, "re_svm", range(2))
@@ -170,6 +171,7 @@ def test_more_small_models_have_the_optimum_of_brute_force(entry: Entry) -> None
 
 
 @point(2)
+@pytest.mark.quick_cases("highs")
 def test_a_limit_of_two_seconds_holds(entry: Entry) -> None:
     model = hard()
     octsvm.plan(model, entry.name)  # asks the engine for its licence, once
@@ -286,6 +288,7 @@ def test_a_start_is_used_and_the_engine_says_so(entry: Entry, norm: str) -> None
 
 
 @point(7)
+@pytest.mark.quick_cases("highs", "bonmin-stand-in")
 def test_a_start_that_leaves_a_variable_open_and_one_that_the_model_forbids(entry: Entry) -> None:
     tree = solve("highs", engines.tree_model(1, 6, 1)).tree
     model = engines.tree_model(1, 6, 1)
@@ -302,6 +305,7 @@ def test_a_start_that_leaves_a_variable_open_and_one_that_the_model_forbids(entr
 
 
 @point(8)
+@pytest.mark.quick_cases("cbc")
 def test_nothing_worse_than_the_start_comes_back(entry: Entry) -> None:
     X, y = engines.data(0, 36, 4)
     params = costs_of(0, {"c1": 1.0, "c2": 1.0, "c3": 0.1})
@@ -358,6 +362,7 @@ INTERRUPTED = textwrap.dedent("""
 
 
 @point(11)
+@pytest.mark.quick_cases("highs")
 def test_a_callback_and_ctrl_c_end_it_with_the_incumbent(entry: Entry) -> None:
     child = subprocess.Popen(
         [sys.executable, "-c", INTERRUPTED, entry.name],
@@ -394,6 +399,7 @@ def test_a_callback_and_ctrl_c_end_it_with_the_incumbent(entry: Entry) -> None:
 
 
 @point(12)
+@pytest.mark.quick_cases("highs", "cbc")
 def test_two_solves_in_one_process_with_other_threads(entry: Entry) -> None:
     model, optimum = small("octsvm", 7)
     for threads in (1, 2):
@@ -513,6 +519,7 @@ def test_a_licence_that_is_too_small_is_known_before_the_solve(entry: Entry) -> 
 
 
 @point(16)
+@pytest.mark.quick_cases("highs", "scip")
 def test_auto_goes_on_to_the_next_engine(
     entry: Entry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -548,7 +555,8 @@ def test_an_unused_variable_keeps_its_value(entry: Entry) -> None:
 # ---------------------------------------------------------------------------------------------- more than the contract
 
 
-@pytest.mark.parametrize("entry", ENTRIES, ids=str)
+@every_entry
+@pytest.mark.quick_cases("highs", "cbc")
 def test_options_by_the_solvers_own_names_win_over_ours(entry: Entry) -> None:
     own = entry.spec.native("time_limit")
     if own is None:
@@ -565,7 +573,8 @@ def test_options_by_the_solvers_own_names_win_over_ours(entry: Entry) -> None:
         )
 
 
-@pytest.mark.parametrize("entry", ENTRIES, ids=str)
+@every_entry
+@pytest.mark.quick_cases("highs", "bonmin-stand-in")
 def test_a_limit_of_nodes_is_honoured_or_refused(entry: Entry) -> None:
     model = engines.tree_model(0, 20, 3, c1=1.0, c2=1.0, c3=0.1)
     if not entry.spec.takes("node_limit"):

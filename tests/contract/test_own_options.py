@@ -8,7 +8,7 @@ from typing import Any
 import engines
 import numpy as np
 import pytest
-from engines import ENTRIES, Entry, solve
+from engines import Entry, every_entry, solve
 
 import octsvm
 from octsvm import solvers
@@ -43,7 +43,8 @@ def refused(entry: Entry, name: str, value: Any) -> None:
     assert time.monotonic() - began < 8
 
 
-@pytest.mark.parametrize("entry", ENTRIES, ids=str)
+@every_entry
+@pytest.mark.quick_cases("highs", "cbc")
 def test_a_value_of_the_wrong_type_is_refused_by_name(entry: Entry) -> None:
     number, whole, word = NAMES[entry.name]
     refused(entry, number, "abc")
@@ -59,7 +60,7 @@ def test_a_value_of_the_wrong_type_is_refused_by_name(entry: Entry) -> None:
         refused(entry, word, 3 if entry.name in TEXTS else "nosuch")
 
 
-@pytest.mark.parametrize("entry", ENTRIES, ids=str)
+@every_entry
 def test_it_is_refused_before_a_start_is_looked_for_and_where_nothing_would_be_solved(
     entry: Entry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -81,7 +82,8 @@ def test_it_is_refused_before_a_start_is_looked_for_and_where_nothing_would_be_s
         solve(entry, octsvm.build("re_svm", X, y, c1=0.0, c2=0.0), options=options)
 
 
-@pytest.mark.parametrize("entry", ENTRIES, ids=str)
+@every_entry
+@pytest.mark.quick_cases("highs", "cbc")
 def test_a_value_that_reads_as_the_right_one_is_taken(entry: Entry) -> None:
     number, whole, _ = NAMES[entry.name]
     model = engines.tree_model(1, 5, 1)

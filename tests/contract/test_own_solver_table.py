@@ -85,6 +85,7 @@ def same_optimum(name: str, formulation: str, params: dict[str, Any], seed: int)
 @pytest.mark.skipif(importlib.util.find_spec("highsbox") is None, reason="highsbox is not installed")
 @pytest.mark.parametrize(("formulation", "params"), MODELS, ids=lambda v: v if isinstance(v, str) else "")
 @pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.slow_cases("2-octsvm-")
 def test_a_program_that_reads_a_file_is_one_entry(
     formulation: str, params: dict[str, Any], seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -21,12 +21,10 @@ from typing import Any
 import engines
 import numpy as np
 import pytest
-from engines import ENTRIES, Entry, solve
+from engines import Entry, every_entry, solve
 from places import ROOT
 
 import octsvm
-
-every_entry = pytest.mark.parametrize("entry", ENTRIES, ids=str)
 
 
 def hard() -> Any:
@@ -35,6 +33,7 @@ def hard() -> Any:
 
 
 @every_entry
+@pytest.mark.quick_cases("highs")
 def test_the_callback_comes_on_the_callers_thread(entry: Entry) -> None:
     told: list[octsvm.Progress] = []
     threads: set[int] = set()
@@ -69,6 +68,7 @@ def test_the_callback_comes_on_the_callers_thread(entry: Entry) -> None:
 
 
 @every_entry
+@pytest.mark.quick_cases("highs", "cbc")
 def test_an_exception_of_the_callback_reaches_the_caller_at_once(entry: Entry) -> None:
     class MineError(Exception):
         pass
@@ -106,6 +106,7 @@ class _Full(io.StringIO):
 @pytest.mark.parametrize(
     "stream", [_Full(), io.TextIOWrapper(io.BytesIO(), "ascii"), None], ids=["fails", "ascii", "none"]
 )
+@pytest.mark.quick_cases("fails-highs", "none-*")
 def test_a_stream_that_fails_costs_nothing(
     entry: Entry, stream: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -210,6 +211,7 @@ def german(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 @every_entry
+@pytest.mark.quick_cases("highs")
 def test_a_decimal_comma(entry: Entry, answer: tuple[Any, float], german: dict[str, str]) -> None:
     env = german | {"PATH": os.environ["PATH"]}
     own = {"highs": {"mip_rel_gap": "0.00001"}, "scip": {"limits/gap": "0.00001"}}.get(entry.name, {})

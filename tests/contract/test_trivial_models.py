@@ -10,7 +10,7 @@ import engines
 import numpy as np
 import pyomo.environ as pyo
 import pytest
-from engines import ENTRIES, Entry, solve
+from engines import Entry, every_entry, solve
 
 import octsvm
 from octsvm.problem_class import classify
@@ -120,7 +120,8 @@ def a_square_that_is_fixed(m: pyo.ConcreteModel) -> float:
     return 1
 
 
-@pytest.mark.parametrize("entry", ENTRIES, ids=str)
+@every_entry
+@pytest.mark.quick_cases("highs")
 def test_next_to_nothing_has_its_optimum(entry: Entry) -> None:
     solved = 0
     for name, make in MODELS.items():
@@ -150,7 +151,8 @@ FITS: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize("entry", ENTRIES, ids=str)
+@every_entry
+@pytest.mark.quick_cases("highs")
 def test_tables_that_leave_nothing_to_decide(entry: Entry) -> None:
     for name, params in FITS:
         for X in ([[0.0]] * 4, np.zeros((4, 2))):

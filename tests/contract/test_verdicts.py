@@ -9,13 +9,12 @@ import engines
 import numpy as np
 import pyomo.environ as pyo
 import pytest
-from engines import ENTRIES, Entry, solve
+from engines import Entry, every_entry, solve
 
 import octsvm
 
 FORMULATIONS = ("oct", "oct_h", "re_svm", "octsvm")
 X, Y = engines.data(3, 6, 2)
-ON_ENGINES = pytest.mark.parametrize("entry", ENTRIES, ids=str)
 ON_FORMULATIONS = pytest.mark.parametrize("formulation", FORMULATIONS)
 
 
@@ -30,8 +29,9 @@ def choices(model: pyo.ConcreteModel) -> list[Any]:
     return [v for v in model.component_data_objects(pyo.Var) if v.is_binary() and not v.fixed][-2:]
 
 
-@ON_ENGINES
+@every_entry
 @ON_FORMULATIONS
+@pytest.mark.quick_cases("*-highs", "octsvm-*")
 def test_rows_that_contradict_each_other_are_infeasible(entry: Entry, formulation: str) -> None:
     model = build(formulation)
     one, other = choices(model)
@@ -42,8 +42,9 @@ def test_rows_that_contradict_each_other_are_infeasible(entry: Entry, formulatio
     assert any("mine is violated by" in note for note in result.notes)
 
 
-@ON_ENGINES
+@every_entry
 @pytest.mark.parametrize(("formulation", "norm"), [("re_svm", "l1"), ("re_svm", "l2"), ("octsvm", "l1")])
+@pytest.mark.quick_cases("*-highs", "re_svm-l1-*")
 def test_a_row_that_only_dearer_trees_keep_is_not_infeasible(
     entry: Entry, formulation: str, norm: str
 ) -> None:
@@ -61,8 +62,24 @@ def test_a_row_that_only_dearer_trees_keep_is_not_infeasible(
     assert second.status == "optimal"
 
 
-@ON_ENGINES
+@every_entry
+@pytest.mark.parametrize("norm", ["l1", "l2"])
+@pytest.mark.quick_cases("l1-highs", "l1-gurobi")
+def test_nor_is_it_with_a_variable_without_bounds_in_the_objective(entry: Entry, norm: str) -> None:
+    """Engines that have one word for infeasible and unbounded say that word then."""
+    model = build("re_svm", norm=norm)
+    model.t = pyo.Var()
+    model.above = pyo.Constraint(expr=model.t >= 1 - 0.3 * model.relabelling.xi[0, 1])
+    model.mine = pyo.Constraint(expr=model.split.omega[1, 0] >= 20)
+    model.objective.set_value(model.cost + 0.2 * model.t)
+    result = solve(entry, model, time_limit=20)
+    assert (result.status, result.stop) == ("no_tree", "numeric")
+    assert math.isfinite(result.bound)
+
+
+@every_entry
 @ON_FORMULATIONS
+@pytest.mark.quick_cases("*-highs", "oct-*")
 def test_a_term_without_end_is_unbounded(entry: Entry, formulation: str) -> None:
     model = build(formulation)
     model.k = pyo.Var(bounds=(0, None))
@@ -77,9 +94,10 @@ def test_a_term_without_end_is_unbounded(entry: Entry, formulation: str) -> None
         assert result.stop in ("time_limit", "numeric")
 
 
-@ON_ENGINES
+@every_entry
 @ON_FORMULATIONS
 @pytest.mark.parametrize("known", [True, False])
+@pytest.mark.quick_cases("True-*-highs", "False-octsvm-highs", "*octsvm-cbc")
 def test_a_limit_of_a_millisecond_proves_nothing(entry: Entry, formulation: str, known: bool) -> None:
     model = build(formulation, **({"variant": "rank"} if formulation == "oct" else {}))
     if not known:
@@ -95,9 +113,10 @@ def test_a_limit_of_a_millisecond_proves_nothing(entry: Entry, formulation: str,
     assert 0 <= result.bound < math.inf
 
 
-@ON_ENGINES
+@every_entry
 @ON_FORMULATIONS
 @pytest.mark.parametrize("known", [True, False])
+@pytest.mark.quick_cases("True-*-highs", "False-octsvm-highs", "*octsvm-cbc")
 def test_a_callback_that_stops_at_once_proves_nothing(entry: Entry, formulation: str, known: bool) -> None:
     rows = engines.data(1, 16, 3)
     params = {} if formulation == "re_svm" else {"depth": 1}
@@ -122,8 +141,9 @@ def exclude_constant_trees(model: pyo.ConcreteModel) -> None:
         model.mine = pyo.Constraint(expr=split[1] >= 1)
 
 
-@ON_ENGINES
+@every_entry
 @pytest.mark.parametrize("norm", ["l1", "l2"])
+@pytest.mark.quick_cases("*-highs")
 def test_nothing_is_optimal_or_infeasible_where_integrality_bends_by_a_margin(
     entry: Entry, norm: str
 ) -> None:
@@ -142,7 +162,7 @@ def test_nothing_is_optimal_or_infeasible_where_integrality_bends_by_a_margin(
             assert result.bound <= best * (1 + 1e-6)
 
 
-@ON_ENGINES
+@every_entry
 @pytest.mark.parametrize("shape", ["convex", "hollow"])
 def test_rows_that_are_not_convex_are_proved_by_global_engines_only(entry: Entry, shape: str) -> None:
     if entry.stand_in or "MIQCP" not in entry.spec.classes:

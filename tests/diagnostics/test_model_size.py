@@ -46,6 +46,7 @@ def table(n: int, p: int, k: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize(("formulation", "shape", "params"), MODELS)
+@pytest.mark.slow_cases("moctsvm-shape118-params118")
 def test_counts_are_those_of_the_built_model(
     formulation: str, shape: tuple[int, int, int, int], params: dict[str, Any]
 ) -> None:

@@ -50,6 +50,7 @@ def table(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("formulation", "params"), [("oct", {"depth": 1, "alpha": 0.1}), ("re_svm", {"c1": 5.0, "c2": 9.0})]
 )
+@pytest.mark.slow
 def test_all_that_are_installed_agree(formulation: str, params: dict[str, Any]) -> None:
     X, y = data()
     frame = octsvm.race(formulation, X, y, time_limit=60, **params)
@@ -246,6 +247,7 @@ def test_a_program_that_lies_is_found_out(
 
 
 @pytest.mark.skipif(os.name == "nt", reason="sends a signal")
+@pytest.mark.slow
 def test_ctrl_c_shows_what_there_is(tmp_path: Path) -> None:
     out = tmp_path / "results.csv"
     child = subprocess.Popen(

@@ -11,6 +11,7 @@ import io
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -79,6 +80,7 @@ def test_all_pages_are_there() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
+@pytest.mark.slow_cases("gallery", "estimators", "solvers", "wrong-labels")
 def test_the_examples_run_and_print_what_is_shown(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -146,8 +148,11 @@ def made_up(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("page", [p for p in PAGES if commands(p)], ids=lambda p: p.stem)
+@pytest.mark.slow_cases("table2", "cli", "strategies", "real-data", "limits")
 def test_the_commands_run(page: Path, tmp_path: Path, made_up: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    for table in (DOCS / "examples").glob("*.csv"):
+        shutil.copy(table, tmp_path)
     for line, mark in commands(page):
         if mark == "online":
             continue
@@ -181,6 +186,15 @@ def test_every_command_is_on_the_page_about_them() -> None:
 
     text = (DOCS / "cli.md").read_text(encoding="utf-8")
     assert set(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)) == set(cli.main.commands)
+
+
+def test_exit_codes_are_those_of_the_code() -> None:
+    from octsvm import cli
+
+    table = (DOCS / "cli.md").read_text(encoding="utf-8").split("| exit code | meaning |")[1]
+    codes = [cli.OK, cli.UNEXPECTED, cli.WRONG_INPUT, cli.NO_TREE, cli.UNVERIFIED, cli.DISAGREEMENT]
+    codes.append(cli.INTERRUPTED)
+    assert [int(c) for c in re.findall(r"^\| (\d+) \|", table, re.MULTILINE)] == codes
 
 
 def anchors(page: Path) -> set[str]:

@@ -18,6 +18,7 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.mark.parametrize("name", SETS)
 @pytest.mark.parametrize("formulation", real_data.MODELS)
+@pytest.mark.quick_cases("*-heart")
 def test_quarter_samples(name: str, formulation: str) -> None:
     asked = real_data.STUDY.asked(data=FOLDER, limit=LIMIT)
     cell = real_data.measure({"set": name, "formulation": formulation}, asked)

@@ -30,9 +30,12 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import octsvm
 from octsvm import MOCTSVMClassifier, OCTClassifier, OCTHClassifier, OCTSVMClassifier, RESVMClassifier
+from octsvm.exports._decision_paths import weights_at_nodes
 from octsvm.formulations.registry import formulation
 from octsvm.options import ESTIMATOR, declarations
 
+# Most fits here end at a limit, and what they say of it is not what is looked at.
+pytestmark = pytest.mark.filterwarnings("ignore:A limit ended this fit")
 ALL = [OCTClassifier, OCTHClassifier, RESVMClassifier, OCTSVMClassifier, MOCTSVMClassifier]
 MARGIN = [RESVMClassifier, OCTSVMClassifier]
 LEAFY = [OCTClassifier, OCTHClassifier, MOCTSVMClassifier]
@@ -55,6 +58,7 @@ CHECKED = [
 
 
 @parametrize_with_checks(CHECKED)
+@pytest.mark.quick_cases("OCTClassifier*", "OCTSVMClassifier(gap*")
 def test_scikit_learns_checks(estimator: Any, check: Any) -> None:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "y holds one class only")
@@ -267,8 +271,9 @@ def by_hand(cls: Any, tree: Any, X: Any, y: Any) -> Any:
     """A fitted classifier around a tree that was made elsewhere."""
     model = small(cls, **SHORT).fit(X, y)
     model.tree_ = tree
-    model.node_weights_ = model._weights_at_nodes(
-        np.asarray(X, float), np.searchsorted(model.classes_, y), np.ones(len(y))
+    position = np.searchsorted(model.classes_, y)
+    model.node_weights_ = weights_at_nodes(
+        tree, np.asarray(X, float), position, np.ones(len(y)), len(model.classes_)
     )
     return model
 
@@ -538,6 +543,7 @@ print(max(search.cv_results_["mean_fit_time"]), *found[0][0])
 
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="counts processes in /proc")
+@pytest.mark.slow
 def test_a_grid_search_in_two_processes() -> None:
     root = ROOT
     process = subprocess.Popen(
@@ -546,7 +552,7 @@ def test_a_grid_search_in_two_processes() -> None:
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        env=os.environ | {"PYTHONPATH": str(root)},
+        env=os.environ | {"PYTHONPATH": str(root), "PYTHONWARNINGS": "ignore:A limit ended this fit"},
     )
     try:
         out, err = process.communicate(timeout=240)
@@ -634,6 +640,7 @@ def test_more_classes_through_scikit_learn(cls: Any, wrap: Any) -> None:
 @pytest.mark.parametrize(("kind", "wrap"), [("ovr", OneVsRestClassifier), ("ovo", OneVsOneClassifier)])
 @pytest.mark.parametrize("cls", MARGIN)
 @pytest.mark.parametrize("kernel", [None, "rbf"])
+@pytest.mark.quick_cases("None-OCTSVM*")
 def test_many_classes_are_decided_as_scikit_learn_does(cls: Any, kind: str, wrap: Any, kernel: Any) -> None:
     iris = load_iris()
     X, y = iris.data[::5], iris.target_names[iris.target[::5]]

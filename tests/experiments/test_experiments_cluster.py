@@ -16,6 +16,7 @@ import octsvm
 from octsvm.experiments import read_cells, run
 
 
+@pytest.mark.slow
 def test_a_cluster_loses_a_worker(tmp_path: Path) -> None:
     distributed = pytest.importorskip("distributed")
     store, undisturbed = tmp_path / "cells.sqlite", small_runs.undisturbed(tmp_path / "undisturbed.sqlite")

@@ -49,6 +49,7 @@ def family(session: int) -> list[int]:
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="reads /proc")
+@pytest.mark.slow
 def test_worker_processes_stop_and_go_on(tmp_path: Path) -> None:
     store, undisturbed = tmp_path / "cells.sqlite", small_runs.undisturbed(tmp_path / "undisturbed.sqlite")
     with program(store, 2) as child:  # the run is killed, its workers are not: they follow

@@ -136,6 +136,7 @@ BOMBS: dict[str, Callable[[], Iterable[bytes]]] = {
 }
 
 
+@pytest.mark.slow
 def test_an_export_that_unpacks_to_anything_but_cells(tmp_path: Path) -> None:
     cases = []
     for name, content in BOMBS.items():

@@ -155,6 +155,7 @@ def test_five_solvers_are_here() -> None:
 
 
 @pytest.mark.parametrize(("engine", "case", "ending", "compact"), JOBS, ids=lambda v: str(v).strip("."))
+@pytest.mark.slow_cases("scip*-oct-*")
 def test_written_here_solved_there_and_loaded(
     engine: str, case: str, ending: str, compact: bool, solved: Any, optima: dict[str, float]
 ) -> None:

@@ -241,6 +241,7 @@ MARGIN_MODELS = [
 
 @pytest.mark.parametrize("norm", ["l2", "l1"])
 @pytest.mark.parametrize(("formulation", "variant"), MARGIN_MODELS)
+@pytest.mark.slow_cases("octsvm-*")
 def test_random_margin_trees(formulation: str, variant: dict, norm: str) -> None:
     entered = refused = 0
     for seed in range(60):

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from engines import ENTRIES, Entry
+from engines import Entry, every_engine_here
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.svm import SVC
 
@@ -64,8 +64,9 @@ def named() -> Iterator[str]:
 # -- the same model -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("entry", [e for e in ENTRIES if not e.absent and not e.stand_in], ids=str)
+@every_engine_here
 @pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.quick_cases("*highs")
 def test_the_linear_kernel_is_no_kernel(entry: Entry, name: str) -> None:
     for seed in range(3):
         X, y = table(seed, n=6 if name == "octsvm" else 8)
@@ -79,6 +80,7 @@ def test_the_linear_kernel_is_no_kernel(entry: Entry, name: str) -> None:
 
 @pytest.mark.parametrize("name", SETTINGS)
 @pytest.mark.parametrize("seed", range(10))
+@pytest.mark.quick_cases("0-*", "1-*")
 def test_the_tree_of_a_linear_kernel_predicts_as_the_one_without(name: str, seed: int) -> None:
     X, y = table(seed, n=9)
     plain = octsvm.fit(name, X, y, gap=1e-7, **SETTINGS[name])
@@ -95,6 +97,7 @@ def test_the_tree_of_a_linear_kernel_predicts_as_the_one_without(name: str, seed
 
 @pytest.mark.parametrize("name", SETTINGS)
 @pytest.mark.parametrize("seed", range(4))
+@pytest.mark.quick_cases("0-*")
 def test_the_quadratic_kernel_is_the_model_on_monomials(name: str, seed: int) -> None:
     X, y = table(seed)
     X = 0.7 * X  # so that √2 x lies in [0, 1]
@@ -123,6 +126,7 @@ def svc(S: Any, y: Any, C: float, weights: Any = None, **kernel: Any) -> tuple[f
 
 
 @pytest.mark.parametrize("seed", range(50))
+@pytest.mark.quick_cases("?")
 def test_where_labels_are_dear_it_is_the_svc_of_that_kernel(seed: int) -> None:
     rng = np.random.default_rng(seed)
     n, C = int(rng.integers(8, 30)), float(10 ** rng.uniform(-1, 1.5))

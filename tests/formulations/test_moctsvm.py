@@ -54,6 +54,7 @@ def scaled_up(tree: ObliqueTree, X: np.ndarray, factor: float) -> ObliqueTree:
 
 @pytest.mark.parametrize("variant", ["compact", "levels"])
 @pytest.mark.parametrize("norm", ["l2", "l1"])
+@pytest.mark.quick_cases("l2-compact")
 def test_random_trees_enter_the_model_and_come_back(variant: str, norm: str) -> None:
     entered = 0
     for seed in range(30):
@@ -92,6 +93,7 @@ def test_a_node_that_does_not_split_sends_all_right_at_no_cost() -> None:
         assert (octsvm.extract(model).nodes(X)[:, -1] == 2 ** (depth + 1) - 1).all()
 
 
+@pytest.mark.slow
 def test_weights_count_as_repeated_samples() -> None:
     rng = np.random.default_rng(3)
     X, y = rng.random((6, 2)), np.array([0, 1, 2, 0, 1, 2])
@@ -146,6 +148,7 @@ def test_what_the_model_does_not_admit() -> None:
         octsvm.embed(model, octsvm.fit("oct", X, y, depth=1).tree)
 
 
+@pytest.mark.slow
 def test_a_known_tree_tightens_the_model_and_any_bound_is_taken() -> None:
     rng = np.random.default_rng(5)
     X = rng.random((12, 2))
@@ -175,6 +178,7 @@ def test_a_saved_tree_is_the_tree() -> None:
     assert again.objective == pytest.approx(result.objective, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_mirrored_trees_of_equal_cost_do_not_end_the_outer_approximation() -> None:
     """Turning a split around costs nothing: round after round meets another tree of the same cost, until all have tangents."""
     instance = instances.tiny("moctsvm", 9, 0)[8]

@@ -23,6 +23,7 @@ def compared(formulation: str, count: int, seed: int) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("formulation", instances.FORMULATIONS)
+@pytest.mark.slow
 def test_default_and_paper_variants_reach_the_enumerated_optimum(formulation: str) -> None:
     lines = compared(formulation, SLICE[formulation], seed=7)
     refused = sum("refused" in line for line in lines)

@@ -27,6 +27,7 @@ FREE = {"alpha": 0.0, "n_min": 1}
     ],
     ids=lambda value: getattr(value, "__name__", str(value)),
 )
+@pytest.mark.quick_cases("load_iris*", "load_wine-3*")
 def test_proved(load: Callable, depth: int, errors: int) -> None:
     X, y = load(return_X_y=True)
     result = octsvm.fit("oct", X, y, depth=depth, time_limit=400, **FREE)
@@ -39,6 +40,7 @@ def test_proved(load: Callable, depth: int, errors: int) -> None:
 @pytest.mark.parametrize(
     ("load", "name", "errors"), [(load_wine, "wine", 6), (load_breast_cancer, "breast_cancer", 22)]
 )
+@pytest.mark.slow
 def test_depth_two_as_a_start(load: Callable, name: str, errors: int) -> None:
     X, y = load(return_X_y=True)
     tree = octsvm.Tree.from_json(FIXTURES / f"{name}_depth_2.json")

@@ -95,6 +95,7 @@ def test_built_in(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [n for n in registry.NAMES if n != "octsvm"])  # the package is called so too
+@pytest.mark.quick_cases("oct")
 def test_a_name_stands_in_its_own_file_and_in_its_classifier_only(name: str) -> None:
     places = set()
     for file in (f for folder in ("octsvm", "formulations") for f in sorted((ROOT / folder).rglob("*.py"))):

@@ -142,6 +142,7 @@ def test_what_cannot_be_written_leaves_the_old_file_and_nothing_else(
         replace_text(tmp_path / "missing" / "tree.json", "new")
 
 
+@pytest.mark.slow
 def test_a_report_that_is_written_again_keeps_the_modes_of_its_files(tmp_path: Path) -> None:
     from octsvm.experiments.report import write_report
     from octsvm.experiments.store import read_cells

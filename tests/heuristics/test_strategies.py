@@ -33,6 +33,7 @@ def noisy(n: int = 30, p: int = 3, seed: int = 0) -> tuple[Any, Any]:
 
 
 @pytest.mark.parametrize("formulation", instances.FORMULATIONS)
+@pytest.mark.quick_cases("oct", "re_svm")
 def test_it_reaches_the_optimum_of_most_tiny_instances_and_is_never_below(formulation: str) -> None:
     tried = reached = 0
     for instance in instances.tiny(formulation, 16, seed=41):
@@ -55,6 +56,7 @@ def test_it_reaches_the_optimum_of_most_tiny_instances_and_is_never_below(formul
 
 
 @pytest.mark.parametrize("formulation", instances.FORMULATIONS)
+@pytest.mark.quick_cases("re_svm")
 def test_it_is_never_worse_than_the_constant_tree_or_the_start(formulation: str) -> None:
     X, y = noisy()
     params = {"alpha": 0.5} if formulation in ("oct", "oct_h") else {"c1": 3.0, "c2": 2.0}
@@ -88,6 +90,7 @@ def test_the_same_seed_and_work_limit_give_the_same_tree(formulation: str) -> No
 
 @pytest.mark.parametrize("norm", ["l2", "l1"])
 @pytest.mark.parametrize("formulation", ["re_svm", "octsvm"])
+@pytest.mark.quick_cases("re_svm*")
 def test_norms_and_weights_are_those_of_the_objective(formulation: str, norm: str) -> None:
     X, y = noisy()
     weights = np.random.default_rng(1).random(len(X)) + 0.2
@@ -204,6 +207,7 @@ def test_a_callback_stops_it_and_sees_the_incumbent_fall() -> None:
 
 
 @pytest.mark.parametrize("formulation", ["oct", "octsvm"])
+@pytest.mark.slow
 def test_large_tables_get_a_checked_tree_without_a_model(
     formulation: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -410,6 +410,7 @@ def _in_a_process(name: str) -> tuple[str, float]:
     return result.status, result.objective
 
 
+@pytest.mark.slow
 def test_two_solves_at_once_in_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([os.environ["PYTHONPATH"], str(TESTS)]))
     names = [n for n in ("highs", "scip", "cbc", "gurobi") if solvers.installed(n)]
@@ -421,6 +422,7 @@ def test_two_solves_at_once_in_processes(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.skipif(sys.platform != "linux", reason="how children are ended with their parent is Linux' own")
 @pytest.mark.parametrize("name", ["scip", "cbc", "glpk", "program", "faulty"])
+@pytest.mark.quick_cases("cbc")
 def test_a_parent_that_is_killed_leaves_no_process(name: str, clean: str, tmp_path: Path) -> None:
     if solvers.installed(name) is None:
         pytest.skip(f"{name} is not installed")

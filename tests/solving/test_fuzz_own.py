@@ -20,6 +20,7 @@ ENGINES = [name for name in own_fuzz.ENGINES if solvers.installed(name) is not N
 
 
 @pytest.mark.parametrize("first", range(FIRST, FIRST + INSTANCES, CHUNK))
+@pytest.mark.quick_cases("0", "500")
 def test_models_with_parts_of_ones_own(first: int) -> None:
     assert own_fuzz.run(range(first, first + CHUNK), ENGINES) == []
 

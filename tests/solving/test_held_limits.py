@@ -60,6 +60,7 @@ def loaded() -> None:
         ("re_svm", 4000, 60, {}),
     ],
 )
+@pytest.mark.quick_cases("oct-150-*")
 def test_where_the_limit_leaves_no_time_no_model_is_built(
     name: str, n: int, p: int, params: dict[str, Any], strategy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -33,6 +33,7 @@ def hard(n: int = 60, p: int = 5, seed: int = 0) -> tuple[np.ndarray, np.ndarray
 
 
 @pytest.mark.parametrize("formulation", ["oct", "oct_h", "re_svm", "octsvm"])
+@pytest.mark.quick_cases("octsvm")
 def test_time_limit_holds_and_a_tree_comes_back(formulation: str) -> None:
     X, y = hard(120, 8)
     params = {"oct": {"depth": 3, "alpha": 0.1}, "oct_h": {"depth": 3, "alpha": 0.1}, "octsvm": HARD}.get(
@@ -63,6 +64,7 @@ def test_a_tiny_limit_gives_the_fallback() -> None:
 
 
 @pytest.mark.parametrize("limit", [5, {"nodes": 40}, {"rounds": 1, "nodes": 30}])
+@pytest.mark.quick_cases("limit2")
 def test_work_limit_repeats_exactly(limit: object) -> None:
     X, y = hard(40)
     one, two = (octsvm.fit("octsvm", X, y, work_limit=limit, time_limit=300, **HARD) for _ in range(2))
@@ -127,6 +129,9 @@ def test_ctrl_c_returns_the_incumbent() -> None:
         for s in ("balanced", "exact", "heuristic")
     ]
     + [("heuristics.load", "balanced"), ("heuristics.load", "heuristic")],
+)
+@pytest.mark.quick_cases(
+    "strategies.build_from-balanced", "heuristics.load-heuristic", "strategies.solve_with-exact"
 )
 def test_ctrl_c_before_anything_is_solved(place: str, strategy: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from octsvm import heuristics

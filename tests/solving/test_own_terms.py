@@ -119,6 +119,26 @@ def test_a_credit_for_errors_where_the_known_tree_costs_nothing(engine: str) -> 
 
 
 @ON_ENGINES
+@pytest.mark.parametrize("kind", ["row", "term"])
+@pytest.mark.parametrize("norm", ["l1", "l2"])
+def test_weights_that_are_zero_in_the_tree_that_is_known(engine: str, kind: str, norm: str) -> None:
+    """Big-M from a tree that costs nothing bounds ω by 0 from both sides, which says nothing of its sign in dearer trees."""
+    results = []
+    for bound in (None, 400.0):
+        model = re_svm(weights=[1.0, 0.0, 1.0, 0.0], upper_bound=bound, norm=norm)
+        omega = model.split.omega[1, 0]
+        if kind == "row":
+            model.row = pyo.Constraint(expr=10 * omega <= -0.5)
+        else:
+            model.objective.set_value(model.cost + 10 * omega)
+        results.append(octsvm.solve(model, solver=engine))
+    assert results[0].status in ("no_tree", "fallback")
+    assert results[0].stop == "numeric"
+    assert results[0].bound <= results[1].objective
+    assert results[1].objective < (0 if kind == "term" else 0.06)
+
+
+@ON_ENGINES
 def test_a_credit_for_an_error_that_costs_nothing_is_not_bounded_by_the_own_cost(engine: str) -> None:
     results = []
     for bound in (None, 300.0):

@@ -39,6 +39,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("name", ["oct", "oct_h", "re_svm", "octsvm"])
+@pytest.mark.slow
 def test_every_phase_is_told_in_order_on_the_callers_thread(name: str, at_once: None) -> None:
     seen: list[octsvm.Progress] = []
     threads = set()
@@ -60,6 +61,7 @@ def test_every_phase_is_told_in_order_on_the_callers_thread(name: str, at_once: 
 @pytest.mark.parametrize("phase", PHASES)
 @pytest.mark.parametrize("strategy", ["balanced", "exact", "heuristic"])
 @pytest.mark.parametrize("name", ["oct", "octsvm"])
+@pytest.mark.quick_cases("octsvm-balanced-*", "*-solving")
 def test_a_callback_ends_any_phase(
     name: str, strategy: str, phase: str, at_once: None, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -1,0 +1,213 @@
+"""A practitioner's messy table on the command line: from text, dates and gaps to a tree that reads the same file again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner, Result
+
+from octsvm import Tree, cli
+
+N = 24
+HEAD = "customer;signed up;income;region;smoker;visits;risk"
+FORM = ["--separator", ";", "--decimal", ","]
+COLUMNS = [
+    "--drop",
+    "customer",
+    "--dates",
+    "signed up",
+    "--encode",
+    "all",
+    "--missing",
+    "?",
+    "--impute",
+    "median",
+]
+FIT = ["-f", "oct", "--depth", "1", "--alpha", "0.1", "-q"]
+
+
+def run(*line: str) -> Result:
+    return CliRunner().invoke(cli.main, list(line))
+
+
+def rows(regions: Sequence[str] = ("north", "south", "west")) -> list[list[str]]:
+    """The label says whether the region is the first."""
+    out = []
+    for i in range(N):
+        region = regions[i % len(regions)]
+        income = "" if i == 4 else f"{i % 7},{i % 10}"
+        visits = "?" if i in (3, 8) else str(i * 5 % 8)
+        smoker = "" if i == 7 else ("yes" if i % 2 else "no")
+        out.append(
+            [
+                f"K-{i}",
+                f"{i % 28 + 1}.12.2025",
+                income,
+                region,
+                smoker,
+                visits,
+                "high" if i % 3 == 0 else "low",
+            ]
+        )
+    return out
+
+
+def messy(place: Path, name: str = "messy.csv", **changes: Any) -> str:
+    path = place / name
+    path.write_text("\n".join([HEAD, *(";".join(r) for r in rows(**changes))]) + "\n")
+    return str(path)
+
+
+def test_from_a_messy_file_to_predictions_without_python(tmp_path: Path) -> None:
+    table, tree = messy(tmp_path), str(tmp_path / "tree.json")
+    found = run("fit", table, *FORM, *COLUMNS, *FIT, "--out", tree)
+    assert found.exit_code == 0, found.output
+    assert "region is not 'north': class 'low'" in found.output
+    kept = json.loads(Path(tree).read_text())["preparation"]
+    assert kept["missing"] == ["?"]
+    assert {c["name"]: c.get("rule") for c in kept["columns"]} == {
+        "signed up": "median", "income": "median", "region": "most_frequent", "smoker": "most_frequent", "visits": "median",
+    }  # fmt: skip
+    again = run("predict", tree, table, *FORM, "--label", "risk", "--json")
+    assert json.loads(again.stdout)["accuracy"] == 1.0
+    assert run("show", tree).output.count("region is not 'north'") == 1
+
+
+def test_a_category_that_training_did_not_show(tmp_path: Path) -> None:
+    table, tree = messy(tmp_path), str(tmp_path / "tree.json")
+    run("fit", table, *FORM, *COLUMNS, *FIT, "--out", tree)
+    new = messy(tmp_path, "new.csv", regions=("east", "south", "west"))
+    found = run("predict", tree, new, *FORM)
+    assert found.exit_code == 0
+    assert "Warning: Column 'region' holds 'east'" in found.stderr
+    assert "(8 rows)" in found.stderr
+    assert set(found.stdout.split()) == {"prediction", "low"}
+
+
+def test_a_gap_in_prediction_that_the_tree_has_nothing_for(tmp_path: Path) -> None:
+    for name, cell in (("t.csv", "3"), ("new.csv", "")):
+        text = "a,kind\n" + "".join(f"{i if i else cell},{'xy'[i % 2]}\n" for i in range(12))
+        (tmp_path / name).write_text(text)
+    assert run("fit", str(tmp_path / "t.csv"), *FIT, "--out", str(tmp_path / "tree.json")).exit_code == 0
+    found = run("predict", str(tmp_path / "tree.json"), str(tmp_path / "new.csv"))
+    assert found.exit_code == cli.WRONG_INPUT
+    assert "line 2: column 'a' has a missing value. The tree keeps nothing to fill it with" in found.output
+
+
+def test_what_fills_gaps_is_learned_on_the_training_rows_alone(tmp_path: Path) -> None:
+    tree = tmp_path / "tree.json"
+    values = np.arange(40.0)
+    pd.DataFrame(
+        {"a": [*values, *[None] * 4], "b": [*values[::-1], *range(4)], "kind": ["x", "y"] * 22}
+    ).to_csv(tmp_path / "t.csv", index=False)
+    found = run(
+        "fit",
+        str(tmp_path / "t.csv"),
+        "--impute",
+        "mean",
+        "--test-size",
+        "0.5",
+        "--json",
+        "--out",
+        str(tree),
+        *FIT,
+    )
+    assert found.exit_code == 0, found.output
+    kept = Tree.from_json(tree).preparation
+    assert kept is not None
+    assert kept.columns[0].fill != values.mean()
+    assert json.loads(found.stdout)["test_rows"] == 22
+
+
+@pytest.mark.parametrize(
+    ("left_out", "says"),
+    [
+        ("--drop", "--drop customer"),
+        ("--dates", "--dates 'signed up'"),
+        ("--encode", "--encode region"),
+        ("--missing", "--missing '?' --impute median"),
+        ("--impute", "--impute median"),
+    ],
+)
+def test_every_stumble_says_the_way_out(left_out: str, says: str, tmp_path: Path) -> None:
+    at = COLUMNS.index(left_out)
+    line = COLUMNS[:at] + COLUMNS[at + 2 :]
+    found = run("fit", messy(tmp_path), *FORM, *line, *FIT)
+    assert found.exit_code == cli.WRONG_INPUT
+    assert says in found.output
+    assert len(found.output.splitlines()) == 1
+
+
+WRONG = {
+    "gap without a rule": ([*COLUMNS[:-2], "--impute", "visits=median", "--impute", "region=category"], "line 6: column 'income' has a missing value"),
+    "no such feature": (["--features", "incone"], "Did you mean 'income'?"),
+    "label as feature": (["--label", "risk", "--features", "risk"], "cannot be a feature"),
+    "used and dropped": (["--features", "income", "--drop", "income"], "Leave one of them out"),
+    "rule": (["--impute", "medain"], "medain"),
+    "rule of a column": (["--impute", "income=medain"], "one of median, mean"),
+    "two rules": (["--impute", "median", "--impute", "mean"], "one rule for all columns"),
+    "weights": ([*COLUMNS, "--class-weight", "hihg=2"], "there are 'high', 'low'"),
+    "no weight": ([*COLUMNS, "--class-weight", "high=much"], "no number"),
+    "two weights": ([*COLUMNS, "--class-weight", "balanced", "--class-weight", "high=2"], "leave the others out"),
+    "form of dates": ([*COLUMNS, "--dates", "signed up=%m/%d/%Y"], "no date written as %m/%d/%Y"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", WRONG)
+def test_wrong_input_is_one_line(kind: str, tmp_path: Path) -> None:
+    more, says = WRONG[kind]
+    found = run("fit", messy(tmp_path), *FORM, *more, *FIT)
+    assert found.exit_code == cli.WRONG_INPUT, found.output
+    assert says in found.output
+    assert len(found.output.splitlines()) == 1
+
+
+def test_features_are_those_that_are_named(tmp_path: Path) -> None:
+    for given in (["--features", "visits,income"], ["--features", "visits", "--features", "income"]):
+        line = [*given, "--missing", "?", "--impute", "visits=median", "--impute", "income=mean"]
+        found = run("fit", messy(tmp_path), *FORM, *line, *FIT, "--json")
+        assert found.exit_code == 0, found.output
+        assert json.loads(found.stdout)["tree"]["feature_names"] == ["income", "visits"]
+
+
+def test_codes_of_categories_keep_their_zeros(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text(
+        "code,b,kind\n" + "".join(f"0{i % 3},{i},{'xy'[i % 3 == 1]}\n" for i in range(12))
+    )
+    found = run("fit", str(tmp_path / "t.csv"), "--encode", "code", *FIT)
+    assert "code is not '01': class 'x'" in found.output, found.output
+
+
+def test_class_weights_decide_which_errors_cost_more(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("a,kind\n" + "".join(f"1,{'xxxy'[i % 4]}\n2,x\n" for i in range(12)))
+    line = ["fit", str(tmp_path / "t.csv"), *FIT, "--json"]
+    counts = []
+    for weight in ([], ["--class-weight", "y=9"], ["--class-weight", "balanced"]):
+        found = json.loads(run(*line, *weight).stdout)
+        counts.append((found["counts"]["wrong_rows"], len(set(found["tree"]["label"]))))
+    assert counts == [(3, 1), (9, 2), (9, 2)]
+
+
+def test_a_model_that_was_written_is_read_with_the_same_columns_and_weights(tmp_path: Path) -> None:
+    table = messy(tmp_path)
+    same = [*FORM, *COLUMNS, "--class-weight", "balanced", "-f", "oct", "--depth", "1", "--alpha", "0.1"]
+    assert run("write", table, "--out", str(tmp_path / "m.mps"), *same).exit_code == 0
+    import highspy
+
+    solver = highspy.Highs()
+    solver.setOptionValue("output_flag", False)
+    solver.readModel(str(tmp_path / "m.mps"))
+    solver.run()
+    solver.writeSolution(str(tmp_path / "m.sol"), 0)
+    found = run("read", table, str(tmp_path / "m.sol"), *same, "--out", str(tmp_path / "t.json"))
+    assert found.exit_code == 0, found.output
+    assert "region is not 'north'" in found.output
+    assert Tree.from_json(tmp_path / "t.json").preparation is not None
+    for command in ("size", "plan"):
+        assert run(command, table, *same).exit_code == 0
