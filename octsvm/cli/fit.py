@@ -126,7 +126,9 @@ def _split(data: CsvTable, share: float, seed: int) -> tuple[Any, Any]:
     return np.sort(train), np.sort(test)
 
 
-def _fit(data: CsvTable, rows: Partition, options: Mapping[str, Any], asked: list[bool]) -> int:
+def _fit(
+    data: CsvTable, rows: Partition, options: Mapping[str, Any], asked: list[type[KeyboardInterrupt]]
+) -> int:
     shown = SolveProgress(quiet=options["quiet"])
     weights = row_weights(rows.y, options["class_weight"])
     arguments = _arguments(options) | {"weights": weights}
@@ -140,7 +142,7 @@ def _fit(data: CsvTable, rows: Partition, options: Mapping[str, Any], asked: lis
         return bool(asked)
 
     if asked:
-        raise KeyboardInterrupt
+        raise asked[-1]
     with shared.spoken_warnings(), shared.clean_stdout(), shown:
         result = with_preparation(_solved(data, rows, arguments | {"callback": watch}), data)
     if result.tree is not None and options["out"] is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,16 +16,17 @@ from pyomo.core.expr.visitor import identify_variables
 from ..backends import solution_formats
 from ..backends.scratch import Scratch
 from ..backends.solution_formats import SolutionFile
-from ..errors import CertificateMismatch, InvalidParameter, InvalidSolutionFile, OctsvmError
+from ..errors import CertificateMismatch, InvalidParameter, InvalidSolutionFile, OctsvmError, TimeLimitReached
 from ..formulations.base import FEASIBILITY, Formulation, ModelInfo
 from ..formulations.registry import formulation as find_formulation
-from ..options import Clock, OnMismatch, default_of
+from ..options import READ, Clock, OnMismatch, default_of, limited, require_known, takes_options
 from ..result import Result
 from ..solving import certificate as checks
 from ..solving.certificate import Certificate
 from ..solving.outcome import Contest, Outcome, rebuild_note
 from ..solving.own_terms import least_terms
 from ..solving.polish import polish_tree
+from ..solving.steps_ahead import MANY_VARIABLES
 from . import column_map, write
 from .column_map import ColumnMap
 from .labels import Names
@@ -37,6 +38,7 @@ INTEGRAL = 1e-3  # farther from a whole number than that, a point is none of the
 CLAIMS_AGREE = 1e-4  # what six printed digits leave of an objective
 
 
+@takes_options(READ)
 def read_solution(
     model: pyo.ConcreteModel,
     path: str | Path,
@@ -46,6 +48,7 @@ def read_solution(
     on_mismatch: OnMismatch = "raise",
     bound: float | None = None,
     bound_source: str | None = None,
+    **options: Any,
 ) -> Result:
     """Take the solution file of a solver elsewhere back into the model it was written from, and check the tree in it.
 
@@ -73,6 +76,7 @@ def read_solution(
     bound_source : str, optional
         Whose bound that is, e.g. "CPLEX 22.1.1, job 4711"; kept in the result's ``bound_source`` and shown wherever its
         status is. "the caller of read_solution" where it is left out.
+    {options}
 
     Returns
     -------
@@ -91,8 +95,11 @@ def read_solution(
         The model has no objective to be minimised, or several.
     CertificateMismatch
         The answer does not hold; its ``result`` has the best tree found.
+    TimeLimitReached
+        There is no time to check the answer. The model is as before.
     """
-    clock = Clock()
+    clock = limited(options)
+    require_known(READ, options, ("kind", "sidecar", "on_mismatch", "bound", "bound_source"))
     if on_mismatch not in ("raise", "warn", "ignore"):
         raise InvalidParameter(f"on_mismatch={on_mismatch!r} should be 'raise', 'warn' or 'ignore'.")
     trusted = _trusted(bound, bound_source)
@@ -115,7 +122,8 @@ def read_solution(
     try:
         _load(model, point, name)
         notes.insert(0, _claim(model, found, name, trusted))
-        result = _checked(model, form, info, found, notes, clock.seconds, trusted)
+        _require_time(clock, len(before))
+        result = _checked(model, form, info, found, notes, clock, trusted)
     except BaseException:
         for var, value in before:
             var.set_value(value, skip_validation=True)
@@ -441,7 +449,7 @@ def _checked(
     info: ModelInfo,
     found: SolutionFile,
     notes: list[str],
-    seconds: Callable[[], float],
+    clock: Clock,
     trusted: _Trusted | None,
 ) -> Result:
     """Certify the file's answer, polish it, and choose the best tree known."""
@@ -450,9 +458,12 @@ def _checked(
     contest = Contest(model, form, info)
     contest.certified(certificate)
     mismatch = _mismatch(certificate)
-    if own and (mismatch or form.uses_upper_bound):
+    polished = own and bool(mismatch or form.uses_upper_bound)
+    if polished and clock.left() < clock.seconds():  # another model is built, as large as this one
+        notes = [*notes, "no time to polish the file's tree"]
+    elif polished:
         # Other engines stop within their tolerances, and files round; the continuous part is solved to the end here.
-        better = polish_tree(form, info, certificate.tree, POLISH_SECONDS)
+        better = polish_tree(form, info, certificate.tree, min(POLISH_SECONDS, clock.left()))
         if better is not None:
             contest.enter(better, "polished")
     contest.enter(form.constant_tree(info.data, info.params), "constant")
@@ -483,7 +494,21 @@ def _checked(
     )
     if trusted is not None:
         _trust(outcome, trusted, model, form)
-    return outcome.result(seconds())
+    return outcome.result(clock.seconds())
+
+
+def _require_time(clock: Clock, variables: int) -> None:
+    """Refuse to check an answer in less time than reading it took: every variable is set again, and every row looked at.
+
+    Raises
+    ------
+    TimeLimitReached
+    """
+    if clock.late() or (variables > MANY_VARIABLES and clock.left() < clock.seconds()):
+        raise TimeLimitReached(
+            f"time_limit={clock.limit:g} seconds leave no time to check the answer: reading it into the model of {variables} "
+            f"variables took {clock.seconds():.2g}. Give it more."
+        )
 
 
 def _mismatch(certificate: Certificate) -> str:
