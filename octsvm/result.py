@@ -160,6 +160,9 @@ class Result:
     bound_source : str
         Whose word the bound is, where it was taken on trust (:func:`octsvm.read_solution`); "" where it was proved in
         this call.
+    conflict : tuple of str
+        Only where the model is infeasible: names of rows and fixings of your own that no tree keeps together, as few as
+        were found; a note says so too.
     """
 
     formulation: str
@@ -190,6 +193,7 @@ class Result:
     versions: Mapping[str, str] = field(default_factory=dict)
     table_digest: str = ""
     bound_source: str = ""
+    conflict: tuple[str, ...] = ()
 
     def _meaning(self) -> str:
         if self.status == "optimal" and self.bound_source:
@@ -297,6 +301,7 @@ class Result:
         out["counts"] = dict(self.counts)
         out["trace"] = [list(t) for t in self.trace]
         out["notes"] = list(self.notes)
+        out["conflict"] = list(self.conflict)
         out["differing_rows"] = list(self.differing_rows)
         out["big_m"] = dict(self.big_m)
         out["engine"] = dict(self.engine)

@@ -99,7 +99,7 @@ def read_solution(
         There is no time to check the answer. The model is as before.
     """
     clock = limited(options)
-    require_known(READ, options, ("kind", "sidecar", "on_mismatch"))
+    require_known(READ, options, ("kind", "sidecar", "on_mismatch", "bound", "bound_source"))
     if on_mismatch not in ("raise", "warn", "ignore"):
         raise InvalidParameter(f"on_mismatch={on_mismatch!r} should be 'raise', 'warn' or 'ignore'.")
     trusted = _trusted(bound, bound_source)

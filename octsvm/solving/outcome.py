@@ -153,6 +153,8 @@ class Outcome:
         Further fields of the Result: solver, solver_version, engine, rounds, nodes, trace.
     bound_source : str
         Whose word the bound is, where it is taken on trust.
+    conflict : tuple of str
+        Rows and fixings of the user's own that no tree keeps together.
     """
 
     info: ModelInfo | None
@@ -168,6 +170,7 @@ class Outcome:
     notes: list[str] = field(default_factory=list)
     how: Mapping[str, Any] = field(default_factory=dict)
     bound_source: str = ""
+    conflict: tuple[str, ...] = ()
 
     def limit_bound(
         self,
@@ -260,6 +263,7 @@ class Outcome:
             differing_rows=self.differing,
             versions=versions(),
             bound_source=self.bound_source,
+            conflict=self.conflict,
             **_origin(self.info),
             **self.how,
         )
