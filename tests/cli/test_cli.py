@@ -135,12 +135,40 @@ def test_split_and_flips_are_seeded(table: Path) -> None:
 
 
 def test_flips_are_reported(table: Path) -> None:
-    result = run("fit", table, "--depth", "0", "--c1", "20", "--c2", "5", "--flip", "0.1", "--seed", "1")
+    line = ["--depth", "0", "--c1", "20", "--c2", "5", "--flip", "0.1", "--seed", "1"]
+    result = run("fit", table, *line)
     assert result.exit_code == 0
     assert "1 labels flipped" in result.stderr
     assert "1.0000 of the labels before flipping" in result.stdout
     assert "relabelled 1 row" in result.stdout
     assert "1 of the 1 flipped ones among them" in result.stdout
+    found = json.loads(run("fit", table, *line, "--json").stdout)
+    (row,) = found["flipped_rows"]
+    (record,) = found["relabelled"]
+    assert (record["row"], record["line"]) == (row, row + 2)
+    given = "high" if tables.load(str(table)).y[row] == "low" else "low"
+    assert (record["given"], record["believed"]) == (given, "high" if given == "low" else "low")
+    assert f"line {row + 2}: given {given!r}, believed " in result.stdout
+
+
+def test_every_term_is_said_in_words_and_held_out_rows_too(table: Path) -> None:
+    for name in ("oct", "oct_h", "re_svm", "octsvm", "moctsvm"):
+        depth = (
+            () if name == "re_svm" else ("--depth", "1" if name.startswith("oct_") or name == "oct" else "0")
+        )
+        if name == "moctsvm":
+            depth = ("--depth", "1")
+        line = ["fit", table, "-f", name, *depth, "--time-limit", "20", "-q"]
+        shown, found = run(*line).stdout, json.loads(run(*line, "--json").stdout)
+        for term, cost in found["terms"].items():
+            words = next(x for x in shown.splitlines() if re.match(rf"(costs)? +\S+ +{term} ", x))
+            assert f"{cost:.6g}" in words.split()[:2], words
+            assert len(words.split(term, 1)[1].split()) >= 3, words
+        assert "no rows are held out" in shown
+        assert "--test-size" in shown
+        assert "the most frequent label alone 0.5000" in shown
+        assert ("weights by effect" in shown) == ("*width" in shown or "*height" in shown)
+    assert "held out" not in run("fit", "iris", *QUICK).stdout
 
 
 def test_one_class_against_the_rest() -> None:

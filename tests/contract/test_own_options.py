@@ -152,6 +152,30 @@ def test_an_option_is_one_line(name: str) -> None:
             own_options(spec, options)
 
 
+@pytest.mark.parametrize(
+    ("name", "number", "whole"),
+    [
+        ("copt", "mipgap", "threads"),
+        ("mosek", "inttol", "seed"),
+        ("knitro", "mip_opt_gap_rel", "mip_maxnodes"),
+        ("baron", "epsr", "threads"),
+    ],
+)
+def test_values_for_solvers_that_need_a_licence_are_checked_by_the_same_rule(
+    name: str, number: str, whole: str
+) -> None:
+    spec = solvers.get(name)
+    assert own_options(spec, {number: "1e-3", whole: "2"}) == {number: 1e-3, whole: 2}
+    for options in ({number: "abc"}, {whole: 1.5}, {number.upper(): "abc"}, {whole: float("nan")}):
+        with pytest.raises(octsvm.InvalidParameter, match=spec.title):
+            own_options(spec, options)
+    # what the entry itself sets by these names is known as well
+    ours = {
+        part.split("=")[0] for a in spec.argv for part in ([a] if isinstance(a, str) else a) if "={" in part
+    }
+    assert {o for o in ours if not o.startswith("{")} <= set(spec.own)
+
+
 def test_what_proves_nothing_is_seen_in_any_spelling() -> None:
     spec = solvers.get("bonmin")
     assert spec.with_own({"bonmin.algorithm": "b-hyb"}).claim == "none"
