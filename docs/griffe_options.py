@@ -1,4 +1,4 @@
-"""The options of a solve in signatures and docstrings of the API pages, which are read from the source, not imported."""
+"""What is added to signatures and docstrings on import, for the API pages, which are read from the source, not imported."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ class SolveOptions(griffe.Extension):
     """Fills in what ``octsvm.options.takes_options`` and the classifiers add when they are imported."""
 
     def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
-        """Complete an object whose docstring has a line ``{options}``."""
-        if obj.docstring is None or "{options}" not in obj.docstring.value.split():
-            return
-        who, own = options.ESTIMATOR, set()
-        if isinstance(obj, griffe.Class):
-            signature = inspect.signature(getattr(octsvm, obj.name).__init__)
+        """Complete an object whose docstring has a line ``{options}``, or ``{parameters}`` in a classifier."""
+        words = [] if obj.docstring is None else obj.docstring.value.split()
+        if isinstance(obj, griffe.Class) and "{parameters}" in words:
+            kind = getattr(octsvm, obj.name)
+            signature = inspect.signature(kind.__init__)
             initialiser = griffe.Function("__init__", parameters=_parameters(signature.parameters.values()))
             obj.set_member("__init__", initialiser)
-        elif isinstance(obj, griffe.Function):
+            obj.docstring.value = inspect.getdoc(kind)
+        elif isinstance(obj, griffe.Function) and "{options}" in words:
             said = (str(d.value) for d in obj.decorators)
             decorator = next((d for d in said if d.startswith("takes_options(")), None)
             if decorator is None:
@@ -35,7 +35,7 @@ class SolveOptions(griffe.Extension):
             module = importlib.import_module(obj.module.path)
             signature = inspect.signature(getattr(module, obj.name))
             obj.parameters = _parameters(signature.parameters.values())
-        obj.docstring.value = options.with_options(obj.docstring.value, who, own)
+            obj.docstring.value = options.with_options(obj.docstring.value, who, own)
 
 
 def _parameters(found: Iterable[inspect.Parameter]) -> griffe.Parameters:

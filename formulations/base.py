@@ -389,6 +389,10 @@ class Formulation(ABC):
             if ":" in path and path != self.heuristic:
                 found()
 
+    def unit_cost(self, data: Data, params: Any) -> float:
+        """The c1 that a relative cost of 1 stands for on a table, whatever its rows, columns and units. Default: 1."""
+        return 1.0
+
     def size(self, params: Any, table: Any) -> Any:
         """What :meth:`build` builds on ``table`` (:class:`Data` or a ``Shape``), as a :class:`~.blocks.sizes.BlockSize`.
 
@@ -397,13 +401,14 @@ class Formulation(ABC):
         return None
 
     def path(
-        self, data: Data, checked: list[Any], wanted: list[int], steps: int | None, seed: int
+        self, data: Data, checked: list[Any], wanted: list[int], steps: int | None, seed: int, **more: Any
     ) -> Iterator[tuple[int, Any]] | None:
         """Results of :func:`octsvm.fit_path` at the ``wanted`` ones of the parameters ``checked``, that share work.
 
-        Default: those of ``grid``; None without one, and then every setting is searched by itself.
+        With a time limit ``more`` holds a ``clock``. Default: those of ``grid``; None without one, and then every setting is
+        searched by itself.
         """
-        return imported(self.grid)(self, data, checked, wanted, steps, seed) if self.grid else None
+        return imported(self.grid)(self, data, checked, wanted, steps, seed, **more) if self.grid else None
 
 
 def structure(model: pyo.ConcreteModel) -> Structure:

@@ -36,6 +36,13 @@ class Params(BaseModel):
                 raise InvalidParameter(
                     f"{name!r} is not a parameter of {formulation!r}. {hint}It takes: {', '.join(known)}."
                 )
+        if "depth" in known and given.get("depth", 0) is None:
+            default = cls.model_fields["depth"].default
+            raise InvalidParameter(
+                f"depth=None is not allowed for {formulation!r}: its model has rows and variables for every node of a full tree "
+                f"of that depth, about twice as many with each level, so it needs a number. Start with depth={default} (the "
+                f"default) and raise it while fits end with a proof; what a split costs keeps a tree from splitting further."
+            )
         plain = {
             name: value.item() if isinstance(value, np.generic) else value for name, value in given.items()
         }

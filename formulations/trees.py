@@ -37,7 +37,7 @@ class Relabelled(NamedTuple):
 
 def _dot(X: FloatArray, w: FloatArray) -> FloatArray:
     # Summed row by row, so that a row's score does not depend on the rows it comes with (a BLAS product's does).
-    return np.add.reduce(X * w, axis=1)
+    return np.add.reduce(X * w, axis=1) if w.any() else np.zeros(len(X))
 
 
 def printable(name: str) -> str:

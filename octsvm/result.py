@@ -13,11 +13,13 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from .formulations.errors import NoValues
 from .formulations.replace_file import replace_text
 from .formulations.trees import Tree
 
 if TYPE_CHECKING:
     import pandas as pd
+    from numpy.typing import NDArray
 
 STATUSES = {
     "optimal": "proved: no better tree within the gap asked for",
@@ -68,6 +70,12 @@ def relative_gap(objective: float, bound: float, size: float = 1.0) -> float:
     if difference <= 2e-9 * min(1.0, size):
         return 0.0
     return difference / max(abs(objective), difference)
+
+
+def telling(params: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters of a formulation that say something: those with a value, and a kernel's where there is one."""
+    without = () if params.get("kernel") is not None else ("gamma", "degree", "coef0")
+    return {k: v for k, v in params.items() if v is not None and k not in without}
 
 
 @dataclass(frozen=True)
@@ -184,11 +192,23 @@ class Result:
             return "the model belongs to no formulation, so nothing was checked"
         return STATUSES[self.status]
 
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Labels (m,) that the tree gives the rows of ``X (m, p)``, in original units.
+
+        Raises
+        ------
+        NoValues
+            There is no tree: the status says why.
+        InvalidData
+            X does not have the training table's columns, or holds what is no finite number.
+        """
+        if self.tree is None:
+            raise NoValues(f"There is no tree to predict with: {self.status}, {self._meaning()}.")
+        return self.tree.predict(X)
+
     def summary(self) -> str:
         """The result in a few lines."""
-        shown = {k: v for k, v in self.params.items() if v is not None}
-        if "kernel" not in shown:  # then these say nothing
-            shown = {k: v for k, v in shown.items() if k not in ("gamma", "degree", "coef0")}
+        shown = telling(self.params)
         lines = [
             f"{self.formulation} on {self.n} rows and {self.p} features, "
             + ", ".join(f"{k}={v}" for k, v in shown.items()),

@@ -10,6 +10,7 @@ import numpy as np
 
 import octsvm
 from octsvm import OCTClassifier, OCTHClassifier, OCTSVMClassifier
+from octsvm.exports._decision_paths import weights_at_nodes
 from octsvm.formulations.base import Scaling
 from octsvm.formulations.registry import formulation
 
@@ -122,7 +123,7 @@ def fitted_around(tree: Any, X: np.ndarray) -> Any:
     """A classifier that holds ``tree``."""
     model = CLASSIFIER[tree.kind]()
     model.tree_, model.classes_, model.n_features_in_ = tree, np.array(["no", "yes"]), 4
-    model.node_weights_ = model._weights_at_nodes(X, np.arange(len(X)) % 2, np.ones(len(X)))
+    model.node_weights_ = weights_at_nodes(model.tree_, X, np.arange(len(X)) % 2, np.ones(len(X)), 2)
     return model
 
 

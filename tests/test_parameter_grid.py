@@ -244,7 +244,7 @@ def test_equal_settings_have_equal_trees_and_numpy_numbers_are_numbers() -> None
         ({"settings": [{"formulation": "oct"}]}, "'formulation' is not a parameter"),
         ({"settings": [{"c1": -1.0}]}, "c1=-1.0 is not allowed"),
         ({"dept": 2}, "Did you mean 'depth'"),
-        ({"time_limit": 5}, "'time_limit' is not a parameter"),
+        ({"gap": 0.1}, "'gap' is not a parameter"),
         ({"work_limit": 0}, "work_limit=0 should be a whole number, 1 or more"),
         ({"work_limit": 2.5}, "work_limit=2.5"),
         ({"work_limit": "many"}, "work_limit='many'"),

@@ -3,7 +3,7 @@
     python docs/gallery/make.py [NAME.svg ...]
 
 Each picture carries the fingerprint of the example that made it; a test compares them, so that no picture is left behind
-when its example changes. With names, the examples are run as ever, and only those pictures are replaced.
+when its example changes. With names, a page's examples are run up to the last of them, and only those pictures replaced.
 """
 
 from __future__ import annotations
@@ -52,9 +52,12 @@ def run(page: Path, ending: str, wanted: set[str]) -> None:
     Figure.savefig = saved  # type: ignore[assignment, method-assign]
     try:
         space: dict[str, Any] = {"__name__": "__main__"}
+        left = set(marks) & wanted if wanted else set(marks)
         for name, code, _ in examples(page):
-            print(name, ending or "-light", flush=True)
-            exec(compile(code, name, "exec"), space)
+            if left:
+                print(name, ending or "-light", flush=True)
+                exec(compile(code, name, "exec"), space)
+                left.discard(name)
     finally:
         Figure.savefig = save  # type: ignore[method-assign]
 

@@ -126,9 +126,12 @@ def _split(data: CsvTable, share: float, seed: int) -> tuple[Any, Any]:
     return np.sort(train), np.sort(test)
 
 
-def _fit(data: CsvTable, rows: Partition, options: Mapping[str, Any], asked: list[bool]) -> int:
+def _fit(
+    data: CsvTable, rows: Partition, options: Mapping[str, Any], asked: list[type[KeyboardInterrupt]]
+) -> int:
     shown = SolveProgress(quiet=options["quiet"])
-    arguments = _arguments(options) | {"weights": row_weights(rows.y, options["class_weight"])}
+    weights = row_weights(rows.y, options["class_weight"])
+    arguments = _arguments(options) | {"weights": weights}
     shown.line(
         f"{options['formulation']} on {data.name}: {len(rows.train)} rows to train on, {len(rows.test)} to test on, "
         f"{data.X.shape[1]} features" + (f", {len(rows.flipped)} labels flipped" if options["flip"] else "")
@@ -139,11 +142,13 @@ def _fit(data: CsvTable, rows: Partition, options: Mapping[str, Any], asked: lis
         return bool(asked)
 
     if asked:
-        raise KeyboardInterrupt
+        raise asked[-1]
     with shared.spoken_warnings(), shared.clean_stdout(), shown:
         result = with_preparation(_solved(data, rows, arguments | {"callback": watch}), data)
     if result.tree is not None and options["out"] is not None:
-        shared.write_text(options["out"], result.tree.to_json() + "\n")
+        from . import fitted_file
+
+        shared.write_text(options["out"], fitted_file.as_json(result, data, rows, weights, options))
     report = report_of(data, result, rows)
     if options["as_json"]:
         click.echo(json.dumps(result.to_dict() | report, indent=1, allow_nan=False))

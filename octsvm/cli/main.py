@@ -13,9 +13,11 @@ from .doctor import doctor
 from .fit import fit
 from .options import Commands
 from .plan import plan
+from .plot import plot
 from .predict import predict
 from .race import race
 from .read import read
+from .report import report
 from .show import show
 from .size import size
 from .solvers import solvers
@@ -35,7 +37,9 @@ Exit codes:
     3  fit: the model has no solution, so there is no tree
     4  fit, read: a tree, but unverified: the solver's answer did not hold outside the solver
     5  race: two solvers contradict each other
-  130  interrupted (Ctrl-C)""",
+  130  interrupted (Ctrl-C)
+  143  ended by SIGTERM
+A fit that either ends shows and saves its best tree, and ends with 0.""",
 )
 @click.version_option(__version__, prog_name="octsvm")
 def main() -> None:
@@ -49,6 +53,8 @@ def main() -> None:
       octsvm fit breast_cancer --depth 1 --time-limit 30
       octsvm fit measurements.csv --label species --formulation oct --out tree.json
       octsvm show tree.json
+      octsvm plot tree.json --out tree.svg
+      octsvm report tree.json --out report.html
       octsvm predict tree.json new.csv --out predictions.csv
       octsvm size --n 200 --p 10 --depth 2
       octsvm solvers
@@ -59,5 +65,20 @@ def main() -> None:
     """
 
 
-for command in (fit, predict, show, write, read, size, solvers, plan, race, table2, doctor, completion):
+for command in (
+    fit,
+    predict,
+    show,
+    plot,
+    report,
+    write,
+    read,
+    size,
+    solvers,
+    plan,
+    race,
+    table2,
+    doctor,
+    completion,
+):
     main.add_command(command)

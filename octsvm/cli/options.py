@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import click
+from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 from .. import options as declared
@@ -27,8 +28,10 @@ if TYPE_CHECKING:
 
     from ..formulations.trees import Tree
     from .csv_tables import CsvTable
+    from .fitted_file import FitRecord
 
 OK, UNEXPECTED, WRONG_INPUT, NO_TREE, UNVERIFIED, DISAGREEMENT, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
+TERMINATED = 143
 
 FIT_EXIT_CODES = """\b
 Exit codes:
@@ -99,9 +102,9 @@ class Commands(click.Group):
             with _shown(sys.stderr):
                 error.show()
             code = error.exit_code
-        except (click.Abort, KeyboardInterrupt):
+        except (click.Abort, KeyboardInterrupt) as error:
             say("Interrupted.")
-            code = INTERRUPTED
+            code = TERMINATED if isinstance(error.__cause__ or error, Terminated) else INTERRUPTED
         except BrokenPipeError:
             code = _nobody_reads()
         except Exception as error:
@@ -263,24 +266,31 @@ def clean_stdout() -> Iterator[None]:
         os.close(kept)
 
 
-@contextlib.contextmanager
-def noted_interrupts() -> Iterator[list[bool]]:
-    """A list that is not empty once Ctrl-C was pressed: where a library swallowed the exception, it still says so."""
-    asked: list[bool] = []
+class Terminated(KeyboardInterrupt):
+    """SIGTERM came, as from ``kill``, ``timeout`` or a queue whose time is over: a run ends as after Ctrl-C."""
 
-    def note(*_: Any) -> NoReturn:
-        asked.append(True)
-        raise KeyboardInterrupt
+
+@contextlib.contextmanager
+def noted_interrupts() -> Iterator[list[type[KeyboardInterrupt]]]:
+    """A list of how often Ctrl-C was pressed or SIGTERM came: where a library swallowed the exception, it still says so."""
+    asked: list[type[KeyboardInterrupt]] = []
+    raised = {signal.SIGINT: KeyboardInterrupt, signal.SIGTERM: Terminated}
+
+    def note(number: int, _: Any) -> NoReturn:
+        asked.append(raised[signal.Signals(number)])
+        raise asked[-1]
 
     try:
-        before = signal.signal(signal.SIGINT, note)
+        before = {number: signal.signal(number, note) for number in raised}
     except ValueError:  # signals belong to the main thread, and this is another one
         yield asked
         return
     try:
         yield asked
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            if handler is not None:  # of the program that Python runs in
+                signal.signal(number, handler)
 
 
 # -- options ------------------------------------------------------------------------------------------------------
@@ -557,6 +567,19 @@ def given_options(who: str, options: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
+units_option = click.option(
+    "--units",
+    type=click.Choice(["original", "scaled"]),
+    default="original",
+    show_default=True,
+    help="Of weights and thresholds: the table's own, or [0, 1] on the training rows.",
+)
+form_options = _all(
+    [
+        click.option("--separator", default=",", show_default=True, help="What separates the columns of DATA.csv."),
+        click.option("--decimal", default=".", show_default=True, help="The decimal sign of DATA.csv: '.' or ','."),
+    ]
+)  # fmt: skip
 scale_option = click.option(
     "--no-scale", is_flag=True, help="Take the features as they are (in [0, 1], except for oct)."
 )
@@ -638,16 +661,35 @@ def advice(data: CsvTable, message: str, y: Any) -> str:
     return f"{data.name}: {message}"
 
 
+def form_of(options: Mapping[str, Any], record: FitRecord | None) -> dict[str, str]:
+    """Separator and decimal sign of a file: as given, or those of the training table where a tree's file has them."""
+    source = click.get_current_context().get_parameter_source
+    return {
+        name: options[name]
+        if record is None or source(name) is not ParameterSource.DEFAULT
+        else getattr(record, name)
+        for name in ("separator", "decimal")
+    }
+
+
 def read_tree(path: str) -> Tree:
     """A saved tree; what is wrong with the file is said with its name."""
+    return read_fitted(path)[0]
+
+
+def read_fitted(path: str) -> tuple[Tree, FitRecord | None]:
+    """A saved tree, and what its file says of the fit; what is wrong with the file is said with its name."""
     from ..errors import InvalidData
+    from ..formulations.saved_trees import parse
     from ..formulations.trees import Tree
+    from .fitted_file import record_of
 
     hint = 'Give a file that "octsvm fit --out" saved.'
     if not os.path.exists(path):
         raise InvalidData(f"{path}: there is no such file. {hint}")
     try:
-        return Tree.from_json(Path(path))
+        content = parse(Path(path))
+        return Tree.from_dict(content), record_of(content)
     except InvalidData as error:
         raise InvalidData(f"{path}: {error} {hint}") from None
 

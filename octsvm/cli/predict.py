@@ -4,26 +4,42 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from . import options as shared
 from .options import OK, say
+from .table_preparation import ALL, named
 
 if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..formulations.trees import Tree
     from .csv_tables import CsvTable
+    from .fitted_file import FitRecord
 
 
 @click.command(epilog=shared.EXIT_CODES)
 @click.argument("tree", metavar="TREE.json")
 @click.argument("table", metavar="DATA.csv")
 @click.option("--label", metavar="NAME", help="Column of known labels: the accuracy is shown as well.")
-@click.option("--separator", default=",", show_default=True, help="What separates the columns of DATA.csv.")
-@click.option("--decimal", default=".", show_default=True, help="The decimal sign of DATA.csv: '.' or ','.")
+@shared.form_options
 @click.option(
     "--against-rest", metavar="CLASS", help="As for fit: known labels other than CLASS are its rest."
+)
+@click.option(
+    "--keep",
+    multiple=True,
+    metavar=f"NAME|{ALL}",
+    help="Column of DATA.csv to write in front of the prediction, such as an identifier; once for each.",
+)
+@click.option(
+    "--proba",
+    is_flag=True,
+    help="A column for each class besides: its share of the training weight in the row's leaf; of re_svm and octsvm "
+    "1/(1 + exp(-score)), which orders the rows and is no frequency.",
 )
 @click.option("--out", metavar="PREDICTIONS.csv", help="Write the predictions there instead of to stdout.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
@@ -33,51 +49,33 @@ def predict(tree: str, table: str, **options: Any) -> int:
     Columns are picked by their names, in any order; others are ignored. The predictions are a CSV column called
     "prediction", one line a row.
 
+    Categories, dates and missing values are read as in the training table; so are the separator and the decimal sign
+    where none is given.
+
     \b
     Examples:
       octsvm predict tree.json new.csv
       octsvm predict tree.json measurements.csv --label species --out predictions.csv
+      octsvm predict tree.json new.csv --keep customer --proba --out predictions.csv
     """
-    from ..errors import InvalidData
-    from . import csv_tables as tables
-
-    out, as_json, rest = options["out"], options["as_json"], options["against_rest"]
+    out, as_json = options["out"], options["as_json"]
     if out is not None:
         shared.require_writable(out)
-    fitted = shared.read_tree(tree)
-    form = {name: options[name] for name in ("label", "separator", "decimal")}
-    known = fitted.preparation
-    columns = [] if known is None else [c for c in known.columns if c.kind != "number"]
-    data = tables.read_table(
-        table,
-        labelled=False,
-        as_text=[c.name for c in columns],
-        missing=() if known is None else known.missing,
-        **form,
-    )
-    if rest is not None and data.y is not None:
-        data = tables.against_rest(data, rest)
-    if known is None:
-        numbers = gaps = fitted.feature_names
-    else:
-        numbers = tuple(c.name for c in known.columns if c.kind == "number")
-        gaps = tuple(c.name for c in known.columns if c.fill is None)
-    data.check_cells(numbers, needed=True)
-    data.check_gaps(gaps, needed=True)
-    try:
-        with shared.spoken_warnings():
-            predictions = fitted.predict(data.X).tolist()
-    except InvalidData as error:
-        raise InvalidData(data.located(str(error))) from None
-    accuracy = None
-    if data.y is not None:
-        accuracy = _share_right(data, predictions, fitted.classes)
+    fitted, record = shared.read_fitted(tree)
+    form = shared.form_of(options, record)
+    data = read_for(fitted, table, form, options["label"], options["against_rest"])
+    predictions, shares = _predicted(fitted, record, data, options["proba"], tree)
+    accuracy = None if data.y is None else share_right(data, predictions, fitted.classes)
     if out is not None or not as_json:
-        csv_text = _as_csv(predictions)
+        frame = kept_columns(data, table, form, options["keep"])
+        columns = {"prediction": predictions}
+        if shares is not None:
+            columns |= {f"probability of {c}": shares[:, k] for k, c in enumerate(fitted.classes)}
+        text = _as_csv(data.name, frame, columns, form["separator"])
         if out is not None:
-            shared.write_text(out, csv_text)
+            shared.write_text(out, text)
         else:
-            click.echo(csv_text, nl=False)
+            click.echo(text, nl=False)
     if as_json:
         content = {
             "schema": "octsvm.predictions",
@@ -86,6 +84,8 @@ def predict(tree: str, table: str, **options: Any) -> int:
             "accuracy": accuracy,
             "predictions": predictions,
         }
+        if shares is not None:
+            content |= {"classes": list(fitted.classes), "probabilities": shares.tolist()}
         click.echo(json.dumps(content, indent=1, allow_nan=False))
     elif accuracy is not None:
         # Beside the predictions, stdout has no room for anything else.
@@ -93,7 +93,63 @@ def predict(tree: str, table: str, **options: Any) -> int:
     return OK
 
 
-def _share_right(data: CsvTable, predictions: Sequence[Any], classes: Sequence[Any]) -> float:
+def read_for(
+    fitted: Tree, table: str, form: Mapping[str, str], label: str | None, rest: str | None
+) -> CsvTable:
+    """The file ``table`` with the columns that a tree needs, and its labels where ``label`` names their column."""
+    from . import csv_tables as tables
+
+    known = fitted.preparation
+    if known is None:
+        numbers = gaps = fitted.feature_names
+    else:
+        numbers = tuple(c.name for c in known.columns if c.kind == "number")
+        gaps = tuple(c.name for c in known.columns if c.fill is None)
+    data = tables.read_table(
+        table,
+        label=label,
+        labelled=False,
+        as_text=[] if known is None else [c.name for c in known.columns if c.kind != "number"],
+        missing=() if known is None else known.missing,
+        **form,
+    )
+    if rest is not None and data.y is not None:
+        data = tables.against_rest(data, rest)
+    data.check_cells(numbers, needed=True)
+    data.check_gaps(gaps, needed=True)
+    return data
+
+
+def _predicted(
+    fitted: Tree, record: FitRecord | None, data: CsvTable, proba: bool, path: str
+) -> tuple[list[Any], Any]:
+    """The labels, and where they are asked for the probabilities (m, K)."""
+    from ..errors import InvalidData
+
+    if proba and record is None:
+        raise InvalidData(
+            f"{path}: the file holds the tree alone, and --proba needs what its training rows were. Fit it again with --out."
+        )
+    try:
+        with shared.spoken_warnings():
+            X = fitted.features_of(data.X)
+    except InvalidData as error:
+        raise InvalidData(data.located(str(error))) from None
+    if not proba or record is None:
+        return fitted.predict(X).tolist(), None
+    from .fitted_file import classifier_of
+
+    return fitted.predict(X).tolist(), classifier_of(fitted, record).predict_proba(X)
+
+
+def share_right(data: CsvTable, predictions: Sequence[Any], classes: Sequence[Any]) -> float:
+    """Share of the rows whose known label is predicted.
+
+    Raises
+    ------
+    InvalidData
+        No known label is one of the tree's ``classes``.
+    """
     from ..errors import InvalidData
 
     known = data.labels_like(classes)
@@ -113,7 +169,24 @@ def _share_right(data: CsvTable, predictions: Sequence[Any], classes: Sequence[A
     return sum(p == k for p, k in zip(predictions, known, strict=True)) / len(known)
 
 
-def _as_csv(predictions: Sequence[Any]) -> str:
-    import pandas as pd
+def kept_columns(data: CsvTable, table: str, form: Mapping[str, str], names: Sequence[str]) -> pd.DataFrame:
+    """The columns to keep, as they are written in the file."""
+    from . import csv_tables as tables
 
-    return str(pd.DataFrame({"prediction": predictions}).to_csv(index=False, lineterminator="\n"))
+    header = tables.read_table(table, labelled=False, **form).X.columns if names else data.X.columns[:0]
+    every = ALL in names and ALL not in header
+    wanted = list(header) if every else named(data.name, list(header), names, "keep")
+    return (
+        tables.read_table(table, labelled=False, as_text=wanted, **form).X[wanted] if wanted else data.X[[]]
+    )
+
+
+def _as_csv(name: str, kept: pd.DataFrame, columns: Mapping[str, Any], separator: str) -> str:
+    from ..errors import InvalidData
+
+    twice = next((c for c in columns if c in kept.columns), None)
+    if twice is not None:
+        raise InvalidData(
+            f"{name}: there is a column {twice!r} already, and --keep would write two of them. Name others."
+        )
+    return str(kept.assign(**columns).to_csv(index=False, lineterminator="\n", sep=separator))

@@ -9,6 +9,7 @@ import click
 
 from . import options as shared
 from .fit import Partition, report_of, text_of, verdict, with_preparation
+from .table_preparation import row_weights
 
 KINDS = ("asl", "cbc", "cplex", "glpk", "gurobi", "highs", "scip", "xpress")
 
@@ -57,10 +58,14 @@ def read(table: str, solution: str, **options: Any) -> int:
             model, solution, kind=options["kind"], sidecar=options["sidecar"], on_mismatch="ignore"
         )
     result = with_preparation(result, data)
+    places = np.arange(len(data.y))
+    rows = Partition(places, places[:0], data.y, data.y)
     if options["out"] is not None and result.tree is not None:
-        shared.write_text(options["out"], result.tree.to_json() + "\n")
-    rows = np.arange(len(data.y))
-    report = report_of(data, result, Partition(rows, rows[:0], data.y, data.y))
+        weights = row_weights(data.y, options["class_weight"])
+        from . import fitted_file
+
+        shared.write_text(options["out"], fitted_file.as_json(result, data, rows, weights, options))
+    report = report_of(data, result, rows)
     if options["as_json"]:
         click.echo(json.dumps(result.to_dict() | report, indent=1, allow_nan=False))
     else:

@@ -18,13 +18,7 @@ if TYPE_CHECKING:
 
 @click.command(epilog=shared.EXIT_CODES)
 @click.argument("tree", metavar="TREE.json", type=click.Path())
-@click.option(
-    "--units",
-    type=click.Choice(["original", "scaled"]),
-    default="original",
-    show_default=True,
-    help="Of weights and thresholds: the table's own, or [0, 1] on the training rows.",
-)
+@shared.units_option
 @click.option(
     "--weights",
     "most",

@@ -13,18 +13,20 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
 from .. import api
-from ..data import label_list, read_labels, read_weights, require_same_rows
+from ..data import class_weights, label_list, read_labels, read_weights, require_same_rows
 from ..errors import InvalidData, InvalidParameter, NoValues, TreeNotAdmitted
+from ..exports._decision_paths import decision_paths, weights_at_nodes
 from ..formulations.base import BoolArray, FloatArray, IntArray, table_digest
 from ..formulations.registry import formulation as find_formulation
 from ..options import ESTIMATOR, declarations, parameters, with_options
 from ..relabelling import relabelling_report
-from ._decision_paths import decision_paths, levels
+from ..result import Result
+from ._importances import feature_importances
 from ._rows import condense, for_given_rows
 from ._tables import read_rows, read_training
 
@@ -34,11 +36,52 @@ if TYPE_CHECKING:
 # Parameters of the models under the names that scikit-learn's users know.
 NAMES = {"max_depth": "depth", "min_samples_leaf": "n_min"}
 OPTIONAL = ("variant", "big_m", "mu_svm")  # None leaves the choice to the model
+# Why a solve may end without a proof, and the parameter that says so.
+LIMITS = {
+    "time_limit": "time_limit",
+    "node_limit": "work_limit",
+    "work_limit": "work_limit",
+    "solution_limit": "options",
+    "memory_limit": "options",
+}
 OURS = {"random_state": None, "warm_start": False, "verbose": False, "class_weight": None}
 
 
 class TreeClassifier(ClassifierMixin, BaseEstimator):
-    """A classifier around one formulation; see the five classes for parameters and attributes."""
+    """A classifier around one formulation. What is said here of parameters and attributes, the five classes say too.
+
+    Parameters
+    ----------
+    {options}
+    random_state : int, RandomState or None
+        Seed of the solver and the heuristic; None is 0, so that fits can be repeated.
+    warm_start : bool
+        Hand the former tree to the next fit as its start: the new one is never worse. Where it is no start, a
+        warning says why.
+    verbose : bool
+        Show the solver's log.
+    class_weight : None, "balanced" or dict
+        Weight of what the rows of each class cost: their errors, and labels given up; "balanced" gives all classes
+        the same total.
+
+    Attributes
+    ----------
+    result_ : Result
+        How it was found: status, objective, bound, notes.
+    bound_, gap_ : float
+        No tree of the model is better than the bound; the relative gap to it.
+    classes_ : ndarray of shape (K,)
+        The labels in order; with two, a positive score stands for the second one.
+    n_features_in_ : int
+        p.
+    feature_names_in_ : ndarray of shape (p,)
+        Only where X had names.
+    node_weights_ : ndarray of shape (nodes, K)
+        Training weight of each given label at each node, in heap order.
+    relabelled_ : DataFrame
+        Training rows whose label was given up, by node; see :func:`octsvm.relabelling_report`. Empty where the model
+        gives up none.
+    """
 
     formulation: ClassVar[str] = ""
     own_parameters: ClassVar[dict[str, Any]] = OURS  # neither the model's nor options of a solve
@@ -55,11 +98,17 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
             return
         if "__init__" not in vars(cls):
             cls.__init__ = _initialiser(cls)  # type: ignore[method-assign]
-        cls.__doc__ = with_options(cls.__doc__ or "", ESTIMATOR)
+        cls.__doc__ = with_options(_with_shared(cls), ESTIMATOR)
         # For classifiers that were pickled before there was the parameter.
         for name, parameter in inspect.signature(cls.__init__).parameters.items():
             if parameter.default is not inspect.Parameter.empty and name not in vars(cls):
                 setattr(cls, name, parameter.default)
+
+    def __sklearn_tags__(self) -> Any:
+        """Sparse tables are taken."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
 
     # -- fitting --------------------------------------------------------------------------------------------
 
@@ -69,7 +118,8 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n, p)
-            Finite numbers in any units; they are scaled to [0, 1] on these rows, and the scaling is kept.
+            Finite numbers in any units; they are scaled to [0, 1] on these rows, and the scaling is kept. Of a sparse
+            table the zeros are written out, up to 1 GiB.
         y : array-like of shape (n,)
             Labels: text, integers, booleans, or whatever else can be hashed and is of one kind.
         sample_weight : array-like of shape (n,), optional
@@ -87,16 +137,25 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
 
         Warns
         -----
+        ConvergenceWarning
+            Of scikit-learn's: where a limit ended the fit before its tree was proved to be the best (not with
+            ``strategy="heuristic"``, which proves nothing).
         UserWarning
             Where y holds one class only (nothing is solved), where a former tree is no start (``warm_start``), and
             where the solver's answer does not hold outside the solver: then ``result_.status`` is "unverified".
         """
+        self._fit(X, y, sample_weight)
+        self._warn_without_proof([one.result_ for one in self.__dict__.get("estimators_", [self])])
+        return self
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+        """As :meth:`fit`, without a word on limits."""
         index = tuple(X.index) if hasattr(X, "iloc") else None
         require_same_rows(X=X, y=y, sample_weight=sample_weight)
         matrix, labels, classes, position = read_training(self, X, y)
         self._require_classes(classes)
         if self._fit_many(matrix, classes, position, sample_weight):
-            return self
+            return
         form = find_formulation(self.formulation)
         try:
             params = form.Params.make(self.formulation, **self._model_parameters())
@@ -124,10 +183,26 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
         self.classes_ = classes
         self.result_, self.tree_ = result, result.tree
         self.bound_, self.gap_ = result.bound, result.gap
-        self.node_weights_ = self._weights_at_nodes(matrix, position, weights)
+        self.node_weights_ = weights_at_nodes(self.tree_, matrix, position, weights, len(self.classes_))
         self.relabelled_ = relabelling_report(result, matrix, labels)
         self.__dict__.pop("estimators_", None)  # of a fit to more classes
-        return self
+
+    def _warn_without_proof(self, results: list[Result]) -> None:
+        """Say so, once, where a limit ended a fit that was to prove its tree.
+
+        The words are the same each time, so that Python shows them once for a search over parameters.
+        """
+        stops = {r.stop for r in results if r.status in ("feasible", "fallback")} & set(LIMITS)
+        if not stops or self.strategy == "heuristic":  # type: ignore[attr-defined]
+            return
+        said = sorted({f"{name}={getattr(self, name)!r}" for name in (LIMITS[stop] for stop in stops)})
+        warnings.warn(
+            f"A limit ended this fit before there was a proof ({', '.join(said)}): the tree is the best one found, and gap_ says "
+            "how far it may be from the best there is. A higher limit, a smaller tree or fewer rows end with a proof; "
+            "strategy='heuristic' asks for none.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
 
     def _solve(self, X: Any, y: NDArray[Any], weights: FloatArray) -> Any:
         options: dict[str, Any] = {name: getattr(self, name) for name in declarations(ESTIMATOR)}
@@ -140,7 +215,7 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
         except TreeNotAdmitted as error:
             if start is None:
                 raise
-            warnings.warn(f"warm_start: the former tree is no start for this fit. {error}", stacklevel=3)
+            warnings.warn(f"warm_start: the former tree is no start for this fit. {error}", stacklevel=4)
         return api.fit(self.formulation, X, labels, on_mismatch="warn", **options)
 
     def _require_classes(self, classes: NDArray[Any]) -> None:
@@ -194,27 +269,7 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
 
     def _weights(self, sample_weight: Any, classes: NDArray[Any], position: IntArray) -> FloatArray:
         weights = self._read_weights(sample_weight, len(position))
-        asked = self.class_weight  # type: ignore[attr-defined]
-        if asked is None:
-            return weights
-        if isinstance(asked, str) and asked == "balanced":
-            # Of the weights, not of the rows: so a row of weight 2 still counts like two rows.
-            totals = np.bincount(position, weights=weights, minlength=len(classes))
-            share = np.divide(1.0, totals, out=np.zeros(len(classes)), where=totals > 0)
-            return np.asarray(weights * (share * weights.sum() / (totals > 0).sum())[position])
-        if not isinstance(asked, dict):
-            raise InvalidParameter(
-                f"class_weight={asked!r} should be None, 'balanced', or a dict from labels to weights."
-            )
-        factor = compute_class_weight(asked, classes=classes, y=classes[position])
-        return read_weights(weights * factor[position], len(position))
-
-    def _weights_at_nodes(self, X: FloatArray, position: IntArray, weights: FloatArray) -> FloatArray:
-        total = np.zeros((2 ** levels(self.tree_), len(self.classes_)))
-        path = decision_paths(self.tree_, X)
-        for level in range(path.shape[1]):
-            np.add.at(total, (path[:, level], position), weights)
-        return total[1:]
+        return class_weights(self.class_weight, weights, classes, position)  # type: ignore[attr-defined]
 
     @staticmethod
     def _tree_index(tree: Any, classes: NDArray[Any]) -> IntArray:
@@ -279,6 +334,39 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
         shape = (len(path), 2 ** path.shape[1] - 1)
         return csr_matrix((marks, (row, path[row, level] - 1)), shape=shape)
 
+    # -- the tree -------------------------------------------------------------------------------------------
+
+    def get_depth(self) -> int:
+        """Splits on the longest way from the root to a leaf; at most ``max_depth``, or one more in OCTSVM."""
+        self._require_one_tree()
+        return int(np.flatnonzero(self.tree_.splits).max(initial=-1) + 1).bit_length()
+
+    def get_n_leaves(self) -> int:
+        """Leaves of the tree as it is drawn: one more than it has splits."""
+        self._require_one_tree()
+        return int(self.tree_.splits.sum()) + 1
+
+    @property
+    def feature_importances_(self) -> FloatArray:
+        """Share (p,) of each feature in what the splits do for the given labels: 1 in all, or 0 without a useful split.
+
+        A split counts by how far it lowers the Gini impurity of its training weight, as in scikit-learn's trees. Of an
+        oblique one each feature gets a part in proportion to its absolute weight on the features scaled to [0, 1], so
+        that its unit does not matter. What a feature could have done in another tree it does not say. With several trees
+        (``multi_class``) the mean of those that split.
+
+        Raises
+        ------
+        AttributeError
+            The tree has a kernel: no feature has a weight of its own.
+        """
+        check_is_fitted(self, "classes_")
+        many = getattr(self, "estimators_", None)
+        if many is not None:
+            total: FloatArray = np.sum([one.feature_importances_ for one in many], axis=0)
+            return total / max(1.0, total.sum())  # machines that do not split have none
+        return feature_importances(self.tree_, self.node_weights_)
+
     @classmethod
     def tree_class(cls) -> type[Any]:
         """The class of the fitted ``tree_``."""
@@ -310,6 +398,17 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
         from . import _saving
 
         return _saving.read(cls, source)
+
+
+def _with_shared(cls: type[TreeClassifier]) -> str:
+    """The class's docstring, whose lines {parameters} and {attributes} stand for what its bases say there."""
+    doc = inspect.cleandoc(cls.__doc__ or "")
+    bases = [inspect.cleandoc(b.__doc__ or "") for b in cls.__mro__[1:] if issubclass(b, TreeClassifier)]
+    for name in ("Parameters", "Attributes"):
+        section = re.compile(rf"^{name}\n-+\n(.*?)(?=\n\n\S+\n-+\n|\Z)", re.DOTALL | re.MULTILINE)
+        said = [found[1] for found in map(section.search, bases) if found]
+        doc = doc.replace(f"{{{name.lower()}}}", "\n".join(said))
+    return doc
 
 
 def _initialiser(cls: type[TreeClassifier]) -> Callable[..., None]:

@@ -38,7 +38,8 @@ def fit_all(
         if isinstance(one.time_limit, (int, float)):
             one.set_params(time_limit=one.time_limit / len(todo))
         part = table.loc[rows] if hasattr(table, "loc") else table[rows]
-        fitted.append(one.fit(part, positive[rows], weights[rows]))
+        one._fit(part, positive[rows], weights[rows])
+        fitted.append(one)
     return fitted
 
 

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from ..errors import InvalidData
+from ..exports._decision_paths import levels
 from ..formulations.kernels import kernel_name
 from ..formulations.read_file import read_text_bytes
 from ..formulations.replace_file import replace_text
 from ..formulations.trees import Tree, label_array
 from ..relabelling import COLUMNS
-from ._decision_paths import levels
 
 SCHEMA = "octsvm.estimator"
 VERSION = 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -16,6 +17,8 @@ from ..formulations.base import FloatArray, IntArray
 from ..formulations.read_matrix import MadeUpNames, frame_of, read_matrix
 from ..formulations.trees import label_array
 from ._compat import validate_data
+
+MOST_CELLS = 2**27  # of a sparse table whose zeros are written out: numbers that take a GiB
 
 
 class Training(NamedTuple):
@@ -49,6 +52,7 @@ def read_training(estimator: Any, X: Any, y: Any) -> Training:
     TypeError
         From scikit-learn, for cells of an array that are neither text nor numbers.
     """
+    X = _dense(X)
     if y is None or isinstance(y, (str, bytes, int, float)):
         _checked(estimator, X, y)  # raises
     values = label_list(y)
@@ -74,9 +78,24 @@ def read_rows(estimator: Any, X: Any, *, reset: bool = False) -> FloatArray:
     TypeError
         As :func:`read_training`.
     """
+    X = _dense(X)
     by_position = not reset and not hasattr(estimator, "feature_names_in_")
     found: FloatArray = _checked(estimator, _table(X, by_position=by_position), reset=reset)
     return found
+
+
+def _dense(X: Any) -> Any:
+    """A sparse table with its zeros written out; anything else as it is."""
+    if not (hasattr(X, "nnz") and hasattr(X, "toarray")):
+        return X
+    cells = math.prod(X.shape)
+    if cells > MOST_CELLS:
+        raise InvalidData(
+            f"X is sparse with {' x '.join(map(str, X.shape))} cells. The models know no zeros that are left out, and written "
+            f"out these take {cells / 2**27:.3g} GiB, where 1 GiB is the most that is done unasked. Choose columns first (e.g. "
+            "sklearn.feature_selection.SelectKBest, sklearn.decomposition.TruncatedSVD), or pass X.toarray()."
+        )
+    return X.toarray()
 
 
 def _table(X: Any, *, by_position: bool = False) -> Any:
@@ -99,8 +118,9 @@ def _table(X: Any, *, by_position: bool = False) -> Any:
     if isinstance(X, np.ndarray) and type(X) is not np.ndarray:
         return read_matrix(X)[0]  # masks, and what scikit-learn refuses
     plain = isinstance(X, (np.ndarray, Sequence)) or hasattr(X, "__array__")
-    strange = getattr(getattr(X, "dtype", None), "kind", "") in ("m", "M", "V")
-    return X if plain and not strange and not hasattr(X, "nnz") else read_matrix(X)[0]
+    kind = getattr(getattr(X, "dtype", None), "kind", "")
+    text = kind in "US" or (kind == "O" and any(isinstance(v, (str, bytes)) for v in np.ravel(X)))
+    return X if plain and not text and kind not in ("m", "M", "V") else read_matrix(X)[0]
 
 
 def _checked(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
@@ -120,7 +140,7 @@ def _or_ours(X: Any, check: Any, *given: Any, **options: Any) -> Any:
     try:
         read_matrix(X)
     except InvalidData as ours:
-        message = f"{ours}\n{message}"
+        message = str(ours) if "convert string" in message else f"{ours}\n{message}"
     raise InvalidData(message)
 
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from ..exports._decision_paths import decision_paths
 from ..formulations.base import FloatArray
 from ..formulations.heap import upwards
 from ._base import TreeClassifier
-from ._decision_paths import decision_paths
 
 
 class LeafLabelledClassifier(TreeClassifier):
@@ -66,35 +66,13 @@ class OCTClassifier(LeafLabelledClassifier):
         Errors as counted, or divided by those of the majority class.
     variant : None, "flow", "rank" or "bd"
         None is "flow"; see the page on the model.
-    {options}
-    random_state : int, RandomState or None
-        Seed of the solver and the heuristic; None is 0, so that fits can be repeated.
-    warm_start : bool
-        Hand the former tree to the next fit as its start: the new one is never worse. Where it is no start, a
-        warning says why.
-    verbose : bool
-        Show the solver's log.
-    class_weight : None, "balanced" or dict
-        Weight of the errors of each class; "balanced" gives all classes the same total.
+    {parameters}
 
     Attributes
     ----------
     tree_ : AxisTree
         The fitted tree.
-    result_ : Result
-        How it was found: status, objective, bound, notes.
-    bound_, gap_ : float
-        No tree of the model is better than the bound; the relative gap to it.
-    classes_ : ndarray of shape (K,)
-        The labels in order.
-    n_features_in_ : int
-        p.
-    feature_names_in_ : ndarray of shape (p,)
-        Only where X had names.
-    node_weights_ : ndarray of shape (nodes, K)
-        Training weight of each class at each node, in heap order.
-    relabelled_ : DataFrame
-        Empty: OCT gives up no label.
+    {attributes}
 
     Examples
     --------
@@ -125,28 +103,13 @@ class OCTHClassifier(LeafLabelledClassifier):
         How far a training row that goes left stays below the threshold, in scaled units.
     variant : None or "bd"
         There is one.
-    {options}
-    random_state, warm_start, verbose, class_weight
-        As for :class:`OCTClassifier`.
+    {parameters}
 
     Attributes
     ----------
     tree_ : ObliqueTree
         The fitted tree.
-    result_ : Result
-        How it was found: status, objective, bound, notes.
-    bound_, gap_ : float
-        No tree of the model is better than the bound; the relative gap to it.
-    classes_ : ndarray of shape (K,)
-        The labels in order.
-    n_features_in_ : int
-        p.
-    feature_names_in_ : ndarray of shape (p,)
-        Only where X had names.
-    node_weights_ : ndarray of shape (nodes, K)
-        Training weight of each class at each node, in heap order.
-    relabelled_ : DataFrame
-        Empty: OCT-H gives up no label.
+    {attributes}
 
     Examples
     --------
@@ -177,30 +140,13 @@ class MOCTSVMClassifier(LeafLabelledClassifier):
         Of the normal vectors; "l1" makes the model linear.
     variant : None, "compact" or "levels"
         None is "compact"; see the page on the model.
-    {options}
-    random_state, warm_start, verbose
-        As for :class:`OCTClassifier`.
-    class_weight : None, "balanced" or dict
-        Weight of the errors and misclassified rows of each class; "balanced" gives all classes the same total.
+    {parameters}
 
     Attributes
     ----------
     tree_ : ObliqueTree
         The fitted tree; its weights have the scale of the margins.
-    result_ : Result
-        How it was found: status, objective, bound, notes.
-    bound_, gap_ : float
-        No tree of the model is better than the bound; the relative gap to it.
-    classes_ : ndarray of shape (K,)
-        The labels in order.
-    n_features_in_ : int
-        p.
-    feature_names_in_ : ndarray of shape (p,)
-        Only where X had names.
-    node_weights_ : ndarray of shape (nodes, K)
-        Training weight of each class at each node, in heap order.
-    relabelled_ : DataFrame
-        Empty: MOCTSVM gives up no label.
+    {attributes}
 
     Examples
     --------

@@ -9,17 +9,44 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from ..errors import InvalidData, InvalidParameter
+from ..exports._decision_paths import decision_paths, leaf_scores
 from ..formulations.base import FloatArray, IntArray
+from ..formulations.trees import KernelTree
 from ._base import OURS, TreeClassifier
-from ._decision_paths import decision_paths, leaf_scores
 from ._many_classes import decisions, fit_all
 from ._tables import read_rows
 
 
 class MarginClassifier(TreeClassifier):
-    """What RE-SVM and OCTSVM share."""
+    """What RE-SVM and OCTSVM share.
+
+    Parameters
+    ----------
+    big_m : float, optional
+        Used instead of the proved bound on scores.
+    kernel : None, "linear", "poly", "rbf", a registered name or callable
+        None: hyperplanes in the features themselves. A kernel: in its feature space, with norm "l2"; a callable takes
+        tables ``(n, p)`` and ``(m, p)`` scaled to [0, 1] and returns ``(n, m)``. See :func:`octsvm.register_kernel`.
+    gamma : "scale", "auto" or float
+        Of "poly" and "rbf", as in SVC; "scale" takes the variance of the scaled table, rows by their weights.
+    degree : int
+        Of "poly".
+    coef0 : float
+        Of "poly".
+    multi_class : None, "ovr" or "ovo"
+        What is done with more than two classes: None refuses them, "ovr" fits one tree for each class against the rest,
+        "ovo" one for each pair of classes. Each is optimal for its own task; no bound holds for all of them at once. They
+        share the time limit in equal parts, stand in ``estimators_``, and there is no ``tree_`` then.
+
+    Attributes
+    ----------
+    estimators_ : list
+        Only with more than two classes: the fitted classifiers, each with the attributes named here and the labels False and
+        True: of class k against the rest, or of the pairs (0, 1), (0, 2), ..., the later class being True.
+    """
 
     own_parameters = OURS | {"multi_class": None}
 
@@ -103,6 +130,42 @@ class MarginClassifier(TreeClassifier):
             return np.full(len(M), 1.0 if self._positions()[0] == 1 else -1.0)
         return np.where(score == 0, np.nextafter(0.0, 1.0), score)
 
+    @property
+    def coef_(self) -> FloatArray:
+        """Weights (1, p) of the features in their own units: ``decision_function(X) = X @ coef_[0] + intercept_[0]``.
+
+        With several machines (``multi_class``) one row for each of ``estimators_``. They depend on the features' units:
+        ``feature_importances_`` does not, and RFE takes it with ``importance_getter="feature_importances_"``.
+
+        Raises
+        ------
+        AttributeError
+            There is more than one hyperplane (``max_depth`` above 0), or a kernel.
+        """
+        return np.array([weights for weights, _ in self._hyperplanes("coef_")])
+
+    @property
+    def intercept_(self) -> FloatArray:
+        """What is added to the weighted sum (1,), one for each row of ``coef_``; raises what that raises."""
+        return np.array([intercept for _, intercept in self._hyperplanes("intercept_")])
+
+    def _hyperplanes(self, asked: str) -> list[tuple[FloatArray, float]]:
+        check_is_fitted(self, "classes_")
+        if hasattr(self, "estimators_"):
+            return [pair for one in self.estimators_ for pair in one._hyperplanes(asked)]
+        tree = self.tree_
+        if tree.depth > 0 or isinstance(tree, KernelTree):
+            why = (
+                "has a kernel" if isinstance(tree, KernelTree) else "may split below its root (max_depth > 0)"
+            )
+            raise AttributeError(
+                f"{asked} is of a single hyperplane in the features, and this classifier {why}."
+            )
+        weights, intercept = tree.weights()
+        if len(tree.classes) == 1:  # as decision_function
+            return [(weights[0], 1.0 if self._positions()[0] == 1 else -1.0)]
+        return [(weights[0], float(intercept[0]))]
+
     def predict_proba(self, X: Any) -> FloatArray:
         """1/(1 + exp(-score)) for ``classes_[1]`` (m, 2): the order of :meth:`decision_function` on a scale from 0 to 1.
 
@@ -138,53 +201,13 @@ class RESVMClassifier(MarginClassifier):
         Of the normal vector; "l1" makes the model linear.
     variant : None, "compact" or "paper"
         None is "compact"; see the page on the model.
-    big_m : float, optional
-        Used instead of the proved bound on scores.
-    kernel : None, "linear", "poly", "rbf", a registered name or callable
-        None: hyperplanes in the features themselves. A kernel: in its feature space, with norm "l2"; a callable takes
-        tables ``(n, p)`` and ``(m, p)`` scaled to [0, 1] and returns ``(n, m)``. See :func:`octsvm.register_kernel`.
-    gamma : "scale", "auto" or float
-        Of "poly" and "rbf", as in SVC; "scale" takes the variance of the scaled table, rows by their weights.
-    degree : int
-        Of "poly".
-    coef0 : float
-        Of "poly".
-    {options}
-    random_state : int, RandomState or None
-        Seed of the solver and the heuristic; None is 0, so that fits can be repeated.
-    warm_start : bool
-        Hand the former hyperplane to the next fit as its start: the new one is never worse. Where it is no start, a
-        warning says why.
-    verbose : bool
-        Show the solver's log.
-    class_weight : None, "balanced" or dict
-        Weight of the errors and given-up labels of each class; "balanced" gives both classes the same total.
-    multi_class : None, "ovr" or "ovo"
-        What is done with more than two classes: None refuses them, "ovr" fits one tree for each class against the rest,
-        "ovo" one for each pair of classes. Each is optimal for its own task; no bound holds for all of them at once. They
-        share the time limit in equal parts, stand in ``estimators_``, and there is no ``tree_`` then.
+    {parameters}
 
     Attributes
     ----------
     tree_ : MarginTree
         One node.
-    result_ : Result
-        How it was found: status, objective, bound, notes.
-    bound_, gap_ : float
-        No classifier of the model is better than the bound; the relative gap to it.
-    classes_ : ndarray of shape (2,)
-        The labels in order; the second one is +1.
-    estimators_ : list
-        Only with more than two classes: the fitted classifiers, each with the attributes named here and the labels False and
-        True: of class k against the rest, or of the pairs (0, 1), (0, 2), ..., the later class being True.
-    n_features_in_ : int
-        p.
-    feature_names_in_ : ndarray of shape (p,)
-        Only where X had names.
-    node_weights_ : ndarray of shape (nodes, 2)
-        Training weight of each given label at each node, in heap order.
-    relabelled_ : DataFrame
-        Training rows whose label was given up; see :func:`octsvm.relabelling_report`.
+    {attributes}
 
     Examples
     --------
@@ -219,35 +242,13 @@ class OCTSVMClassifier(MarginClassifier):
         Of the normal vectors; "l1" makes the model linear.
     variant : None, "compact" or "paper"
         None is "compact"; see the page on the model.
-    big_m : float, optional
-        Used instead of the proved bound on scores.
-    kernel, gamma, degree, coef0 : None, "scale", 3, 0.0
-        As for :class:`RESVMClassifier`.
-    {options}
-    random_state, warm_start, verbose, class_weight, multi_class
-        As for :class:`RESVMClassifier`.
+    {parameters}
 
     Attributes
     ----------
     tree_ : MarginTree
         The fitted tree.
-    result_ : Result
-        How it was found: status, objective, bound, notes.
-    bound_, gap_ : float
-        No tree of the model is better than the bound; the relative gap to it.
-    classes_ : ndarray of shape (2,)
-        The labels in order; the second one is +1.
-    estimators_ : list
-        Only with more than two classes: the fitted classifiers, each with the attributes named here and the labels False and
-        True: of class k against the rest, or of the pairs (0, 1), (0, 2), ..., the later class being True.
-    n_features_in_ : int
-        p.
-    feature_names_in_ : ndarray of shape (p,)
-        Only where X had names.
-    node_weights_ : ndarray of shape (nodes, 2)
-        Training weight of each given label at each node, in heap order.
-    relabelled_ : DataFrame
-        Training rows whose label was given up, by node; see :func:`octsvm.relabelling_report`.
+    {attributes}
 
     Examples
     --------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,16 +14,17 @@ from pyomo.core.expr.visitor import identify_variables
 from ..backends import solution_formats
 from ..backends.scratch import Scratch
 from ..backends.solution_formats import SolutionFile
-from ..errors import CertificateMismatch, InvalidParameter, InvalidSolutionFile, OctsvmError
+from ..errors import CertificateMismatch, InvalidParameter, InvalidSolutionFile, OctsvmError, TimeLimitReached
 from ..formulations.base import FEASIBILITY, Formulation, ModelInfo
 from ..formulations.registry import formulation as find_formulation
-from ..options import Clock, OnMismatch
+from ..options import READ, Clock, OnMismatch, limited, require_known, takes_options
 from ..result import Result
 from ..solving import certificate as checks
 from ..solving.certificate import Certificate
 from ..solving.outcome import Contest, Outcome
 from ..solving.own_terms import least_terms
 from ..solving.polish import polish_tree
+from ..solving.steps_ahead import MANY_VARIABLES
 from . import column_map, write
 from .column_map import ColumnMap
 from .labels import Names
@@ -35,6 +36,7 @@ INTEGRAL = 1e-3  # farther from a whole number than that, a point is none of the
 CLAIMS_AGREE = 1e-4  # what six printed digits leave of an objective
 
 
+@takes_options(READ)
 def read_solution(
     model: pyo.ConcreteModel,
     path: str | Path,
@@ -42,6 +44,7 @@ def read_solution(
     kind: str | None = None,
     sidecar: str | Path | None = None,
     on_mismatch: OnMismatch = "raise",
+    **options: Any,
 ) -> Result:
     """Take the solution file of a solver elsewhere back into the model it was written from, and check the tree in it.
 
@@ -62,6 +65,7 @@ def read_solution(
         begins in the same way (model.sol, model.mps.json); where there is none, columns are found by their names.
     on_mismatch : str
         "raise", "warn" or "ignore": what to do when the file's answer does not hold outside its solver.
+    {options}
 
     Returns
     -------
@@ -79,8 +83,11 @@ def read_solution(
         The model has no objective to be minimised, or several.
     CertificateMismatch
         The answer does not hold; its ``result`` has the best tree found.
+    TimeLimitReached
+        There is no time to check the answer. The model is as before.
     """
-    clock = Clock()
+    clock = limited(options)
+    require_known(READ, options, ("kind", "sidecar", "on_mismatch"))
     if on_mismatch not in ("raise", "warn", "ignore"):
         raise InvalidParameter(f"on_mismatch={on_mismatch!r} should be 'raise', 'warn' or 'ignore'.")
     info = getattr(model, "info", None)
@@ -102,7 +109,8 @@ def read_solution(
     try:
         _load(model, point, name)
         notes.insert(0, _claim(model, found, name))
-        result = _checked(model, form, info, found, notes, clock.seconds)
+        _require_time(clock, len(before))
+        result = _checked(model, form, info, found, notes, clock)
     except BaseException:
         for var, value in before:
             var.set_value(value, skip_validation=True)
@@ -380,7 +388,7 @@ def _checked(
     info: ModelInfo,
     found: SolutionFile,
     notes: list[str],
-    seconds: Callable[[], float],
+    clock: Clock,
 ) -> Result:
     """Certify the file's answer, polish it, and choose the best tree known."""
     own = checks.is_own(model)
@@ -388,9 +396,12 @@ def _checked(
     contest = Contest(model, form, info)
     contest.certified(certificate)
     mismatch = _mismatch(certificate)
-    if own and (mismatch or form.uses_upper_bound):
+    polished = own and bool(mismatch or form.uses_upper_bound)
+    if polished and clock.left() < clock.seconds():  # another model is built, as large as this one
+        notes = [*notes, "no time to polish the file's tree"]
+    elif polished:
         # Other engines stop within their tolerances, and files round; the continuous part is solved to the end here.
-        better = polish_tree(form, info, certificate.tree, POLISH_SECONDS)
+        better = polish_tree(form, info, certificate.tree, min(POLISH_SECONDS, clock.left()))
         if better is not None:
             contest.enter(better, "polished")
     contest.enter(form.constant_tree(info.data, info.params), "constant")
@@ -418,7 +429,21 @@ def _checked(
         differing=certificate.differing_rows,
         notes=notes,
         how={"solver": found.kind, "solver_version": "from a file"},
-    ).result(seconds())
+    ).result(clock.seconds())
+
+
+def _require_time(clock: Clock, variables: int) -> None:
+    """Refuse to check an answer in less time than reading it took: every variable is set again, and every row looked at.
+
+    Raises
+    ------
+    TimeLimitReached
+    """
+    if clock.late() or (variables > MANY_VARIABLES and clock.left() < clock.seconds()):
+        raise TimeLimitReached(
+            f"time_limit={clock.limit:g} seconds leave no time to check the answer: reading it into the model of {variables} "
+            f"variables took {clock.seconds():.2g}. Give it more."
+        )
 
 
 def _mismatch(certificate: Certificate) -> str:

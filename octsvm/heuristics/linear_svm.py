@@ -22,6 +22,7 @@ HARD_PENALTY, HARD_ITERATIONS = (
     1e5,
     600,
 )  # of errors, beside which ½‖ω‖² does not count, and what the active-set method takes
+LARGEST_PROGRAM = 100_000  # rows times features, whose linear program takes a second
 LARGE = 3000  # rows beyond which the dual solver is too slow
 MOST_POLISHED = 400  # support vectors, of which a dense linear system is solved
 TUBE = 4096.0  # half the width of the tube of a regression, so wide that one of its sides is never reached
@@ -62,7 +63,7 @@ def fit_linear_svm(
 def least_slack(
     X: FloatArray, sign: FloatArray, weights: FloatArray, norm_weight: float = 1e-3
 ) -> tuple[FloatArray, float]:
-    """ω and ω_0 with the least Σ w max(0, 1 - y s) + norm_weight·‖ω‖_1, a linear program; zeros where there is no answer.
+    """ω and ω_0 with the least Σ w max(0, 1 - y s) + norm_weight·‖ω‖_1, a linear program; zeros where it is too large or has no answer.
 
     Unlike an SVM with a large C it is exact whatever the norm of ω is.
     """
@@ -75,6 +76,8 @@ def least_slack(
         hard = active_set.least_violation(X[used], y > 0, y, HARD_PENALTY * weights[used], HARD_ITERATIONS)
         if hard is not None:
             return hard[1:]
+    if n * p > LARGEST_PROGRAM:
+        return np.zeros(p), 0.0
     A = sign[used, None] * np.column_stack([X[used], np.ones(n)])
     cost = np.concatenate([np.full(p, norm_weight), [0.0]])
     found = linprog(

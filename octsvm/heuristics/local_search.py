@@ -96,7 +96,10 @@ class LocalSearch:
         if tolerance is not TIGHT:
             found = hard_margin.solve(builder.X, builder.weights, assignment, self.costs)
         if found is None:
-            found = fixed_assignment.solve(builder.X, builder.weights, assignment, self.costs, tolerance)
+            seconds = builder.budget.left()
+            found = fixed_assignment.solve(
+                builder.X, builder.weights, assignment, self.costs, tolerance, seconds
+            )
         if found is None:
             return None
         planes = base.copy()

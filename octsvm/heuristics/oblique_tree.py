@@ -25,7 +25,7 @@ def candidates(data: Data, params: Any, budget: Budget, seed: int) -> Iterator[O
     for C in PATH:
         if budget.tick():
             return
-        yield grow(data, params, float(C))
+        yield grow(data, params, float(C), budget)
     for tree in axis_search.candidates(data, params, budget, seed):
         W, b = tree.weights("scaled")
         yield ObliqueTree(
@@ -33,8 +33,8 @@ def candidates(data: Data, params: Any, budget: Budget, seed: int) -> Iterator[O
         )
 
 
-def grow(data: Data, params: Any, C: float) -> ObliqueTree:
-    """Split each node by an SVM of its heaviest class against the rest, in a gap of at least μ, while that pays."""
+def grow(data: Data, params: Any, C: float, budget: Budget) -> ObliqueTree:
+    """Split each node by an SVM of its heaviest class against the rest, in a gap of at least μ, while that pays and there is time."""
     depth, n_min = params.depth, params.leaf_size(data.n)
     B = 2**depth - 1
     a, b, split = np.zeros((B, data.p)), np.zeros(B), np.zeros(B, dtype=bool)
@@ -44,7 +44,8 @@ def grow(data: Data, params: Any, C: float) -> ObliqueTree:
         rows = node == t
         totals = leaf_trees.class_weights(data.y[rows], data.weights[rows], data.K)
         errors = totals.sum() - totals.max() if rows.any() else 0.0
-        if (t == 1 or split[t // 2 - 1]) and factor * errors > params.alpha:
+        pays = (t == 1 or split[t // 2 - 1]) and factor * errors > params.alpha
+        if pays and not budget.overdue():
             sign = np.where(data.y[rows] == np.argmax(totals), -1.0, 1.0)
             omega, omega0 = fit_linear_svm(data.X[rows], sign, data.weights[rows], C)
             place = threshold(data.X[rows] @ omega, -omega0, params.mu * np.abs(omega).sum(), n_min)

@@ -138,7 +138,9 @@ class SideBuilder:
         """The best tree for an assignment and the dual values; None where there is none, or the table is too large."""
         if assignment.node.size > MOST_CELLS:
             return None
-        found = fixed_assignment.solve(self.X, self.weights, assignment, self.costs, tolerance)
+        found = fixed_assignment.solve(
+            self.X, self.weights, assignment, self.costs, tolerance, self.budget.left()
+        )
         if found is None:
             return None
         omega0 = np.where(assignment.split, found.omega0, 1.0)

@@ -455,12 +455,14 @@ class TreeBuilder:
         return fresh is not None and self.offer(fresh)
 
     def prune(self) -> bool:
-        """Take out subtrees from the last level up where that is better; whether any is."""
+        """Take out subtrees from the last level up where that is better, on a large tree while there is time; whether any is."""
         assert self.best is not None
-        done = False
+        done, large = False, len(self.X) * self.T > SMALL
         for t in range(self.T, 0, -1):
             if not self.best.split[t - 1]:
                 continue
+            if large and self.budget.overdue():
+                break
             done = self.offer(self.without(self.best, t)) or done
         return done
 

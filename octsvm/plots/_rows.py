@@ -8,7 +8,7 @@ import numpy as np
 
 from ..data import read_labels, require_same_rows
 from ..errors import InvalidData
-from ..estimators._decision_paths import decision_paths, levels
+from ..exports._decision_paths import weights_at_nodes
 from ..exports._outline import Leaf, Split
 from ..formulations.base import FloatArray, IntArray
 from ..formulations.heap import is_below
@@ -43,11 +43,7 @@ def read_rows(tree: Tree, classes: list[Any], X: Any, y: Any) -> tuple[FloatArra
 
 def counts_at_nodes(tree: Tree, X: FloatArray, y: IntArray, k: int) -> FloatArray:
     """Rows of each of ``k`` classes (nodes, k) at each node of the tree as it is drawn; line t - 1 belongs to node t."""
-    total = np.zeros((2 ** levels(tree), k))
-    path = decision_paths(tree, X)
-    for level in range(path.shape[1]):
-        np.add.at(total, (path[:, level], y), 1.0)
-    return total[1:]
+    return weights_at_nodes(tree, X, y, np.ones(len(y)), k)
 
 
 def relabelled_at(tree: Tree, part: Split | Leaf) -> int:

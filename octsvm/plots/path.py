@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 CURVES = (
     ("relabelled", "labels given up", "o", "-"),
     ("found", "of them flipped", "^", ":"),
-    ("against", "rows predicted otherwise", "s", "--"),
+    ("against", "rows predicted as another class", "s", "--"),
 )
 
 
@@ -86,7 +86,7 @@ def plot_relabelling_path(
     axes.set_ylabel("rows")
     if (~proved).any():
         handles.append(line([], [], color=style.line, marker="o", markerfacecolor="none", linestyle="none"))
-        labels.append("open marks: not proved optimal")
+        labels.append("open marks: proof missing")
     frame(axes, style)
     legend(axes, handles, labels, style, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
     return axes

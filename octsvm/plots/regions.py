@@ -37,7 +37,7 @@ FINE = 161  # points of a grid across and up, where a kernel's scores are drawn
 SIZE = 34.0  # of a row's mark, in square points
 LINE = "split"
 MARGINS = "margin: score -1 and 1"
-WRONG = "predicted otherwise"
+WRONG = "predicted as another class"
 GIVEN_UP = "label given up"
 
 
@@ -56,7 +56,7 @@ def plot_regions(
 
     Regions have the colours of the classes. A split is drawn where rows can reach it, the root's line thickest; the
     splits of RE-SVM and OCTSVM have their margins, the band of scores between -1 and 1, around them. Rows have
-    the colour and the shape of the label they were given. A cross marks those that the tree predicts otherwise, a ring
+    the colour and the shape of the label they were given. A cross marks those that the tree puts into another class, a ring
     those whose label was given up at some node.
 
     With more than two features the picture is a slice: the others are held at their medians, which the horizontal

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def plot_trace(result: Any, *, dark: bool | None = None, ax: Axes | None = None) -> Axes:
     """Draw the objective of the best tree and the bound over the seconds of a solve.
 
-    What lies between the two lines is not known yet. The bound is the solver's word; the objective's last value is
+    The optimum lies between the two lines. The bound is the solver's word; the objective's last value is
     that of the checked tree.
 
     Parameters

@@ -11,14 +11,27 @@ from ..errors import InvalidParameter
 from ..exports._outline import Leaf, Split, outline, require_count, tree_of
 from ..formulations.trees import AxisTree, KernelTree, Tree, printable
 from ._rows import classes_of, counts_at_nodes, read_rows, relabelled_at
-from ._style import PLAIN, Style, axes_for, colour_of, elided, elided_apart, matplotlib, style_of, text_on
+from ._style import (
+    BEHIND,
+    PLAIN,
+    Style,
+    axes_for,
+    colour_of,
+    elided,
+    elided_apart,
+    matplotlib,
+    style_of,
+    text_on,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # All in points, for a font of size 1.
 PAD = 0.7  # around the text in a box
-BAR = 1.0  # height of the bar of classes
+BAR = 0.9  # height of the bar of classes
+RIM = 0.18  # around the bar, so that it shows in a leaf of the same colour
+THINNEST = 0.3  # a class with any rows has that much of the bar
 BETWEEN = 1.6  # boxes side by side
 GAP = 3.6  # levels: room for the edges and their answers
 EDGE = 0.85  # size of the answers' font
@@ -77,7 +90,8 @@ def plot_tree(
     digits : int or None
         Significant digits; None prints the shortest numbers that read back the same.
     most : int or None
-        How many of an oblique split's weights, the largest first; the others are counted. None shows all.
+        How many of an oblique split's weights, those with the largest effect over the range of the training rows
+        first; the others are counted. None shows all.
     width : int
         Characters of a name, 8 or more. The middle of a longer one is left out.
     fontsize : float
@@ -207,7 +221,9 @@ class _Writer:
             name = self.names[int(used[0])]
             line = f"{name} {threshold}"
             return [line] if len(line) <= self.width else [name, threshold]
-        order = used[np.argsort(-np.abs(split.weights[used]), kind="stable")]
+        # By what a feature does over the range of the training rows: a weight in the table's units also tells its unit.
+        effect = np.abs(self.tree.weights("scaled")[0][split.node - 1])  # type: ignore[attr-defined]
+        order = used[np.argsort(-effect[used], kind="stable")]
         shown = order if self.most is None else order[: self.most]
         lines = []
         for k, j in enumerate(shown):
@@ -218,7 +234,7 @@ class _Writer:
             lines.append(f"{sign}{self._number(abs(w))} {self.names[int(j)]}")
         rest = len(order) - len(shown)
         if rest:
-            lines.append(f"… +{rest} more")
+            lines.append(f"and {rest} with less effect")
         return [*(lines or ["0"]), threshold]
 
 
@@ -234,7 +250,7 @@ def _laid_out(root: _Box, names: list[str], measure: Any, size: float) -> _Layou
     """Set sizes and places of all boxes, in points; the key of the ``names`` of the classes goes above them."""
     for box in root.all():
         w, h = measure(box.text, size)
-        bar = 1.6 * BAR if box.shares else 0.0
+        bar = BAR + 2 * RIM + PAD if box.shares else 0.0
         box.width = max(w + 2 * PAD * size, SHORTEST * size)
         box.height = h + (2 * PAD + bar) * size
     outer = _place(root, size)
@@ -324,16 +340,11 @@ def _draw_box(ax: Axes, box: _Box, style: Style, size: float) -> None:
             gid=f"box{box.part.node}",
         )
     )
-    bar = BAR * size if box.shares else 0.0
-    x, top = box.x - box.width / 2 + PAD * size, box.top + box.height - bar - 0.6 * PAD * size
-    for k, share in box.shares:
-        across = share * (box.width - 2 * PAD * size)
-        look: dict[str, Any] = {"facecolor": colour_of(k), "edgecolor": text_on(fill), "linewidth": 0.8}
-        ax.add_patch(patches.Rectangle((x, top), across, bar, **look))
-        x += across
+    below = (BAR + 2 * RIM + PAD) * size if box.shares else 0.0
+    _draw_bar(ax, box, style, size)
     ax.text(
         box.x,
-        box.top + (box.height - 1.6 * bar) / 2,
+        box.top + (box.height - below) / 2,
         box.text,
         ha="center",
         va="center",
@@ -342,6 +353,21 @@ def _draw_box(ax: Axes, box: _Box, style: Style, size: float) -> None:
         gid=f"node{box.part.node}",
         **PLAIN,
     )
+
+
+def _draw_bar(ax: Axes, box: _Box, style: Style, size: float) -> None:
+    """Draw the shares of the classes at the foot of a box, on a rim of the background's colour."""
+    if not box.shares:
+        return
+    rectangle = matplotlib("patches").Rectangle
+    across, high, rim = box.width - 2 * PAD * size, BAR * size, RIM * size
+    x, top = box.x - across / 2, box.top + box.height - PAD * size - high
+    around = (x - rim, top - rim), across + 2 * rim, high + 2 * rim
+    ax.add_patch(rectangle(*around, facecolor=BEHIND[style], edgecolor=style.line, linewidth=0.6))
+    widths = np.maximum([share * across for _, share in box.shares], THINNEST * size)
+    for (k, _), wide in zip(box.shares, widths * (across / widths.sum()), strict=True):
+        ax.add_patch(rectangle((x, top), wide, high, facecolor=colour_of(k), linewidth=0))
+        x += wide
 
 
 def _draw_edge(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -10,13 +11,13 @@ import numpy as np
 import pyomo.environ as pyo
 
 from .. import solvers
-from ..errors import TreeNotAdmitted
+from ..errors import TimeLimitReached, TreeNotAdmitted
 from ..formulations.base import Data, Formulation, ModelInfo
 from ..formulations.blocks.rows import Abandoned, between_rows, uncollected
 from ..formulations.blocks.sizes import BlockSize, Shape
 from ..formulations.params import Params
 from ..formulations.trees import Tree
-from ..options import SolveOptions
+from ..options import Clock, SolveOptions
 from ..result import Progress, Result, TracePoint
 from .dispatch import solve_with
 from .engine import require_options
@@ -33,6 +34,7 @@ BUILDING_SHARE = 1 / 3  # of the limit after which building looks for no further
 # Of building a model, embedding a tree, compiling and checking, for each nonzero: 6 to 15 µs on tables of up to a million
 # nonzeros, in all formulations. The engine's own time comes on top.
 MODEL_SECONDS = 1.5e-5
+LEAST_BUILDING_SECONDS = 4e-7  # of building alone, for each nonzero: no machine is known to be faster
 START_SHARE = 0.1  # of the limit, at most, for the start heuristic
 SEARCHING, BUILDING = "start heuristics", "building"  # phases, as a callback is told them
 CALLED_OFF = "the callback asked for the end while the model was built; the tree is the best one known before"
@@ -51,8 +53,9 @@ def build_from(
     params: Params,
     start: Tree | None,
     stop: Callable[[], bool] | None = None,
+    upper_bound: float | None = None,
 ) -> pyo.ConcreteModel:
-    """The model, with big-M from the better of the start and the constant tree.
+    """The model, with big-M from ``upper_bound`` where it is given, else from the better of the start and the constant tree.
 
     ``stop`` is asked in between whether to end a search for bounds.
 
@@ -62,8 +65,8 @@ def build_from(
         The start is no point of the model.
     """
     more = {"stop": stop} if form.searches and stop is not None else {}
-    if start is None:
-        return form.build(data, params, np.inf, **more)
+    if start is None or upper_bound is not None:
+        return form.build(data, params, np.inf if upper_bound is None else upper_bound, **more)
     tree = form.normalise(start, data, params)
     given = form.evaluate(tree, data.X_original, data.y, params, data.weights).objective
     bound = min(given, cost_of(form, data, params, form.constant_tree(data, params)))
@@ -74,6 +77,44 @@ def build_from(
             if not var.fixed:
                 var.set_value(None)
     return model
+
+
+def build_within(
+    clock: Clock,
+    form: Formulation,
+    data: Data,
+    params: Params,
+    start: Tree | None,
+    upper_bound: float | None = None,
+) -> pyo.ConcreteModel:
+    """:func:`build_from`, while there is time; a search for bounds ends after a third of it.
+
+    Raises
+    ------
+    TreeNotAdmitted
+        The start is no point of the model.
+    TimeLimitReached
+    """
+    if clock.limit == math.inf:
+        return build_from(form, data, params, start, upper_bound=upper_bound)
+
+    def beat() -> None:
+        if clock.late():
+            raise Abandoned
+
+    size: BlockSize | None = form.size(params, Shape(data.n, data.p, data.K))
+    try:
+        if size is not None and LEAST_BUILDING_SECONDS * size.nonzeros > clock.left():
+            raise Abandoned
+        with between_rows(beat):
+            return build_from(
+                form, data, params, start, lambda: clock.late(BUILDING_SHARE), upper_bound=upper_bound
+            )
+    except Abandoned:
+        raise TimeLimitReached(
+            f"time_limit={clock.limit:g} seconds leave no time to build the model{_counts(size)}. Give it more, a smaller "
+            "depth or fewer rows; octsvm.fit with this limit returns the best tree of its heuristics."
+        ) from None
 
 
 @dataclass
@@ -376,10 +417,13 @@ class Fit:
 
 def _no_time(size: BlockSize | None) -> str:
     """That a model of this size was not built, as a note."""
-    counts = (
+    return f"no time to build the model{_counts(size)}: the tree was found and checked without it"
+
+
+def _counts(size: BlockSize | None) -> str:
+    return (
         "" if size is None else f" ({size.variables} variables, {size.rows} rows, {size.nonzeros} nonzeros)"
     )
-    return f"no time to build the model{counts}: the tree was found and checked without it"
 
 
 def _no_model(cells: int, stop: str) -> str:

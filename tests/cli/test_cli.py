@@ -263,7 +263,8 @@ def test_interrupt_outside_the_solve(table: Path, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends a signal")
-def test_interrupt_of_a_solve_keeps_the_best_tree(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", ["SIGINT", "SIGTERM"])
+def test_interrupt_of_a_solve_keeps_the_best_tree(number: str, tmp_path: Path) -> None:
     out = tmp_path / "tree.json"
     hard = ("-f", "oct", "--depth", 3, "--variant", "rank")
     child = process("fit", "wine", *hard, "--time-limit", 60, "--json", "--out", out)
@@ -272,13 +273,30 @@ def test_interrupt_of_a_solve_keeps_the_best_tree(tmp_path: Path) -> None:
         if "incumbent" in line:
             break
     time.sleep(0.5)
-    child.send_signal(signal.SIGINT)
+    child.send_signal(getattr(signal, number))
     stdout, stderr = child.communicate(timeout=20)
     assert child.returncode == 0, stderr
     assert "Traceback" not in stderr
     found = json.loads(stdout)
     assert found["stop"] == "interrupted"
     assert octsvm.Tree.from_json(out).to_dict() == found["tree"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends a signal")
+@pytest.mark.parametrize(("number", "code"), [("SIGINT", cli.INTERRUPTED), ("SIGTERM", 143)])
+def test_the_signal_that_ended_a_command_is_its_exit_code(
+    number: str, code: int, table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = signal.getsignal(signal.SIGTERM)
+
+    def ended(*args: Any, **options: Any) -> None:
+        signal.raise_signal(getattr(signal, number))
+
+    monkeypatch.setattr(octsvm, "fit", ended)
+    assert run("fit", table, *QUICK, "--quiet").exit_code == code
+    monkeypatch.setattr(octsvm, "race", ended)
+    assert run("race", table, "-f", "oct", "--depth", 1).exit_code == code
+    assert signal.getsignal(signal.SIGTERM) is before
 
 
 def test_progress_on_a_terminal_rewrites_one_line(table: Path) -> None:
@@ -334,7 +352,7 @@ def test_one_class_is_a_warning(tmp_path: Path) -> None:
         ("a;b;c\n1;2;x\n", ["single column", "';'", "--separator"]),
         ("a,a,c\n1,2,x\n3,4,y\n", ["line 1", "two columns are called 'a'"]),
         ("a,b,c\n1,2,x\n3,?,y\n4,5,y\n", ["line 3", "'b'", "'?'", "among numbers", "missing value"]),
-        ("a,b,c\n1,red,x\n3,blue,y\n", ["line 2", "'b'", "'red'", "get_dummies"]),
+        ("a,b,c\n1,red,x\n3,blue,y\n", ["line 2", "'b'", "'red'", "--encode b"]),
         ("a,b,c\n1,2,x\n\n3,,y\n", ["line 4", "'b'", "missing"]),
         ("a,b,c\n1,2,x\n3,inf,y\n", ["line 3", "'b'", "infinite"]),
         ("a,b,c\n1,2,x\n3,4,\n", ["line 3", "label", "missing"]),

@@ -23,13 +23,14 @@ from scipy import stats
 from octsvm.cli import main
 from octsvm.errors import InvalidData, InvalidParameter, MissingPackage, OutputNotWritable
 from octsvm.experiments import Cell, Part, Protocol, load_protocol
-from octsvm.experiments.report import document, pictures, require_packages, tables, write_report
-from octsvm.experiments.report.document import number
+from octsvm.experiments.report import TEMPLATE, pictures, require_packages, tables, write_report
 from octsvm.experiments.report.figures import Run, gap
 from octsvm.experiments.report.paper import published, published_averages
 from octsvm.experiments.report.ranks import critical_difference, rank
 from octsvm.experiments.report.tables import duration
 from octsvm.experiments.selection import RULES, select, smoothed
+from octsvm.reports import document
+from octsvm.reports.document import number
 
 Grid = dict[str, list[float]]
 
@@ -743,7 +744,7 @@ def test_text_is_escaped() -> None:
     cells = frame(*alphas({1.0: (80, 60)}), cell("cart", {"alpha": 1.0}, 0, error='<a> "&"'))
     empty = Run(p, cells, {"<k>": "<v>"}, select(cells, p.rules, protocol=p))
     names = {"title": "<h> & _x_", "run": empty, "pictures": {}, "tables": tables, "source": "<s>"}
-    html = document.render("html", names | {"pictures": None})
+    html = document.render("html", names | {"pictures": None}, *TEMPLATE)
     ET.fromstring(html.removeprefix("<!DOCTYPE html>"))
     for part in (
         "&lt;h&gt; &amp; _x_",
@@ -754,6 +755,6 @@ def test_text_is_escaped() -> None:
         "&lt;s&gt;",
     ):
         assert part in html
-    markdown = document.render("markdown", names | {"pictures": None})
+    markdown = document.render("markdown", names | {"pictures": None}, *TEMPLATE)
     for part in ("# \\<h\\> & \\_x\\_", "\\<t\\> & \\*stars\\* \\| \\[x\\]", "\\<k\\>", "\\<a\\>"):
         assert part in markdown

@@ -27,7 +27,7 @@ from drawn_trees import (
 
 import octsvm
 from octsvm import OCTClassifier, OCTHClassifier, OCTSVMClassifier, RESVMClassifier
-from octsvm.estimators._decision_paths import decision_paths
+from octsvm.exports._decision_paths import decision_paths
 from octsvm.formulations.base import Scaling
 
 

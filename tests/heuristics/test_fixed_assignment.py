@@ -249,3 +249,42 @@ def test_without_a_split_there_is_nothing_to_solve() -> None:
         )
         is None
     )
+
+
+class TestSeconds:
+    """A search asks for the time between trees, and one program of a wide table can take minutes."""
+
+    @pytest.fixture
+    def problem(self) -> Problem:
+        return Problem(3, 1, "l2", False)
+
+    def test_a_small_program_is_solved_even_if_time_is_up(self, problem: Problem) -> None:
+        found = fixed_assignment.solve(
+            problem.X, problem.weights, problem.assignment, problem.costs, seconds=0.0
+        )
+        assert found is not None
+        assert problem.cost(found) == pytest.approx(problem.optimum(), rel=1e-4, abs=1e-4)
+
+    def test_a_program_too_large_for_the_seconds_is_not_set_up(
+        self, problem: Problem, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(fixed_assignment, "SETUP_SECONDS", 1e3)
+        monkeypatch.setattr(fixed_assignment, "_ConeProgram", None)  # not called
+        assert (
+            fixed_assignment.solve(
+                problem.X, problem.weights, problem.assignment, problem.costs, seconds=60.0
+            )
+            is None
+        )
+
+    def test_iterations_end_with_the_seconds(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        rng = np.random.default_rng(0)
+        X, n = rng.random((1500, 100)), 1500
+        score = (X - 0.5) @ rng.normal(size=(100, 1))
+        label = np.where(rng.random((n, 1)) < 0.9, np.sign(score), -np.sign(score))
+        assignment = fixed_assignment.Assignment(np.ones((n, 1), dtype=int), label, np.ones(1, bool), score)
+        costs = fixed_assignment.Costs(1.0, 0.0, "l2", False)
+        assert fixed_assignment.solve(X, np.ones(n), assignment, costs) is not None
+        monkeypatch.setattr(fixed_assignment, "SETUP_SECONDS", 0.0)
+        monkeypatch.setattr(fixed_assignment, "LEAST_SECONDS", 1e-6)
+        assert fixed_assignment.solve(X, np.ones(n), assignment, costs, seconds=1e-6) is None

@@ -15,7 +15,8 @@ import octsvm
 from octsvm import heuristics
 from octsvm.data import prepare
 from octsvm.formulations.registry import formulation as find_formulation
-from octsvm.heuristics import margin_tree
+from octsvm.heuristics import linear_svm, margin_tree, oblique_tree, tree_builder
+from octsvm.heuristics.budget import Budget
 
 
 def found(instance: instances.Instance, steps: int = 400) -> tuple:
@@ -169,3 +170,40 @@ def test_an_operator_that_succeeds_is_drawn_more_often_and_one_that_fails_less()
         selection.record(1, False)
     succeeded, failed, untried = shares()
     assert succeeded > 2 * untried > 4 * failed
+
+
+class Stopped(Budget):
+    """A budget whose time is over."""
+
+    def __init__(self) -> None:
+        super().__init__(0.0)
+
+
+def test_nothing_large_is_begun_once_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What takes long at one node, or at one of many nodes, is not left to the ticks between trees."""
+    data = prepare(find_formulation("oct_h"), *hard_table(200, 4))
+    params = find_formulation("oct_h").Params.make("oct_h", depth=3)
+    assert oblique_tree.grow(data, params, 10.0, Budget(60.0)).split.any()
+    assert not oblique_tree.grow(data, params, 10.0, Stopped()).split.any()
+
+    data = prepare(find_formulation("octsvm"), *hard_table(200, 4))
+    params = find_formulation("octsvm").Params.make("octsvm", depth=2, c3=50.0)
+    for large, pruned in ((False, True), (True, False)):
+        monkeypatch.setattr(tree_builder, "SMALL", 0 if large else 10**6)
+        search = margin_tree.TreeSearch(data.X, data.sign, data.weights, params, Stopped(), 0)
+        planes = search.unsplit()
+        planes.split[:3] = True
+        planes.omega[:3, 0], planes.omega0[:3] = 50.0, -25.0
+        search.clear_boundaries(planes)
+        search.offer(planes)
+        assert search.prune() is pruned
+
+    monkeypatch.setattr(linear_svm, "LARGEST_PROGRAM", 10)
+    monkeypatch.setattr(linear_svm, "FEW", 10)
+    assert not linear_svm.least_slack(data.X, data.sign, data.weights)[0].any()
+
+
+def hard_table(n: int, p: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    X = rng.random((n, p))
+    return X, (X[:, 0] + X[:, 1] + 0.3 * rng.normal(size=n) > 1).astype(int)

@@ -28,7 +28,7 @@ from matplotlib.patches import FancyBboxPatch, Polygon
 
 import octsvm
 from octsvm import OCTClassifier, OCTHClassifier, OCTSVMClassifier, RESVMClassifier
-from octsvm.estimators._decision_paths import decision_paths
+from octsvm.exports._decision_paths import decision_paths
 from octsvm.exports.graphviz import COLOURS
 from octsvm.formulations.base import Scaling
 from octsvm.formulations.trees import Relabelled
@@ -338,7 +338,7 @@ def test_names_are_shortened_but_not_confused() -> None:
         assert len(_style.elided("mean energy of the returning signal in band 12", most)) <= most
     fitted = large_trees()[1]
     shown = " ".join(t.get_text() for t in named(octsvm.plot_tree(fitted), "node").values())
-    assert "… +57 more" in shown
+    assert "and 57 with less effect" in shown
     assert re.search(r"mean energy.*…band number \d+|…", shown)
 
 
@@ -482,10 +482,10 @@ def test_all_pictures_of_all_models(k: int, four: list[Any], table: Any, tmp_pat
     for name in ("all.png", "all.svg", "all.pdf"):
         figure.savefig(tmp_path / name)
         assert (tmp_path / name).stat().st_size > 1000
-    # Crosses are the rows predicted otherwise, rings those given up.
+    # Crosses are the rows predicted as another class, rings those given up.
     found = {c.get_gid(): c.get_offsets() for c in axes[0, 1].collections if c.get_gid()}
     wrong = X[model.predict(X) != y]
-    assert np.array_equal(found.get("predicted otherwise", np.empty((0, 2))), wrong)
+    assert np.array_equal(found.get("predicted as another class", np.empty((0, 2))), wrong)
     given_up = X[sorted(model.relabelled_["row"].unique())]
     assert np.array_equal(found.get("label given up", np.empty((0, 2))), given_up)
     assert len(wrong) + len(given_up) > 0 or k < 2
@@ -597,7 +597,7 @@ def test_the_path_is_drawn_in_the_order_of_the_prices() -> None:
     assert set(lines) == {"relabelled", "against"}
     assert lines["relabelled"].get_xdata() == pytest.approx([1, 2, 4])
     assert lines["relabelled"].get_ydata() == pytest.approx([9, 3, 0])
-    assert "open marks: not proved optimal" in [t.get_text() for t in ax.get_legend().get_texts()]
+    assert "open marks: proof missing" in [t.get_text() for t in ax.get_legend().get_texts()]
     ax = octsvm.plot_relabelling_path(made_up_path(found=[0, 4, 3], flipped=5))
     assert {"found", "flipped"} <= {line.get_gid() for line in ax.get_lines()}
 

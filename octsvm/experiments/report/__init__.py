@@ -13,10 +13,10 @@ import pandas as pd
 
 from ...errors import InvalidData, InvalidParameter, MissingPackage, OutputNotWritable
 from ...formulations.replace_file import replace_bytes
+from ...reports.document import render
 from ..protocol import Protocol, load_protocol
 from ..selection import select
 from . import pictures, tables
-from .document import render
 from .figures import Run
 from .paper import SOURCE
 
@@ -24,6 +24,7 @@ __all__ = ["require_packages", "write_report"]
 
 Format = Literal["html", "md"]
 FORMATS: tuple[Format, ...] = ("html", "md")
+TEMPLATE = ("report.j2", __package__)
 NEEDED = ("jinja2", "statsmodels")  # matplotlib and scikit-posthocs only draw
 
 
@@ -96,9 +97,9 @@ def write_report(
         "source": SOURCE,
     }
     if "html" in formats:
-        content["report.html"] = render("html", names).encode()
+        content["report.html"] = render("html", names, *TEMPLATE).encode()
     if "md" in formats:
-        content["report.md"] = render("markdown", names).encode()
+        content["report.md"] = render("markdown", names, *TEMPLATE).encode()
     content["selected.csv"] = selection.chosen.to_csv(index=False, lineterminator="\n").encode()
     content["accuracies.csv"] = accuracies(run).to_csv(index=False, lineterminator="\n").encode()
     if "md" in formats:

@@ -11,7 +11,7 @@ import pandas as pd
 
 from ...errors import MissingPackage
 from ...plots._style import BEHIND, DARK, LIGHT, PALETTE, Style, matplotlib
-from .document import Picture
+from ...reports.document import Picture
 from .figures import Run
 from .ranks import Ranks
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pandas as pd
 
+from ...reports.document import Cell, Table, number
 from ..selection import cell_key
-from .document import Cell, Table, number
 from .figures import Run
 from .ranks import Ranks
 

@@ -1,4 +1,4 @@
-"""Tables and pictures of a report, and the templates that make one HTML page, or Markdown with files, of them."""
+"""Tables and pictures of a page, and the templates that make one HTML page, or Markdown with files, of them."""
 
 from __future__ import annotations
 
@@ -112,17 +112,19 @@ def _slug(heading: str) -> str:
     return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
 
 
-def render(layout: str, content: Mapping[str, Any]) -> str:
-    """The report by its template, laid out as "html" or "markdown"."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
+def render(
+    layout: str, content: Mapping[str, Any], template: str = "tree.j2", package: str = __package__
+) -> str:
+    """The page that a ``template`` of a ``package`` makes of ``content``, laid out as "html" or "markdown"."""
+    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
-        loader=PackageLoader(__package__),
+        loader=ChoiceLoader([PackageLoader(name) for name in dict.fromkeys((package, __package__))]),
         autoescape=layout == "html",
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
     environment.filters |= {"embedded": _embedded, "plain": _plain, "slug": _slug}
-    text = environment.get_template("report.j2").render(layout=layout, contents=[], **content)
+    text = environment.get_template(template).render(layout=layout, contents=[], **content)
     return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"

@@ -32,6 +32,15 @@ def decision_paths(tree: Tree, X: Any) -> IntArray:
     return path
 
 
+def weights_at_nodes(tree: Tree, X: Any, position: IntArray, weights: FloatArray, k: int) -> FloatArray:
+    """Weight of the rows of each of ``k`` classes (nodes, k) that come by each node; line t - 1 belongs to node t."""
+    total = np.zeros((2 ** levels(tree), k))
+    path = decision_paths(tree, X)
+    for level in range(path.shape[1]):
+        np.add.at(total, (path[:, level], position), weights)
+    return total[1:]
+
+
 def leaf_scores(tree: MarginTree, X: Any, leaf: IntArray) -> FloatArray:
     """Score (m,) at the split that decides on each row: the last one on its path to its ``leaf (m,)``."""
     M = tree._matrix(X)

@@ -1,0 +1,115 @@
+"""What a fitted tree comes to, in words: costs, suspects and weights, for the summary of a fit and for the report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from ..formulations.trees import Tree
+
+MARGIN = {
+    "margin": "width of the margins: wide ones cost little",
+    "errors": "rows on the wrong side of a split or within its margin, by how far",
+    "relabelled": "labels given up",
+    "misclassified": "rows in a leaf of another class",
+    "splits": "splits",
+}
+LEAF = {"errors": "rows of another class than their leaf's", "complexity": "splits, or features in them"}
+
+
+class Suspect(NamedTuple):
+    """A row whose given label the tree disagrees with.
+
+    Attributes
+    ----------
+    row : int
+        Its position among the rows that were looked at.
+    given, believed : label
+        ``believed`` is the label that the row was given up for, or else the tree's prediction.
+    cost : float or None
+        Of giving its label up; None where it was not.
+    support : float
+        How much speaks for the given label: the row's score towards it in margins (below 0 it is on the other side), or the
+        share of its class in the row's leaf.
+    """
+
+    row: int
+    given: Any
+    believed: Any
+    cost: float | None
+    support: float
+
+
+def words_of(tree: Tree, term: str) -> str:
+    """What a term of the objective stands for; its name where that is not known."""
+    return (MARGIN if "margin" in tree.kind or term in ("margin", "misclassified") else LEAF).get(term, term)
+
+
+def suspects(tree: Tree, X: Any, y: Any, node_weights: Any, trained: Mapping[int, int]) -> list[Suspect]:
+    """The rows that the tree disagrees with, or gave up, the least supported first.
+
+    Parameters
+    ----------
+    tree : Tree
+    X : array-like of shape (m, p)
+        Rows.
+    y : array-like of shape (m,)
+        Their given labels.
+    node_weights : ndarray of shape (nodes, K)
+        Weight of the training rows of each class at each node.
+    trained : mapping of int to int
+        Positions of training rows, as the tree counts them, to positions in ``X``.
+    """
+    import numpy as np
+
+    from ..exports._decision_paths import decision_paths, leaf_scores
+    from ..formulations.trees import MarginTree
+
+    M = tree.features_of(X)
+    predicted, given = tree.predict(M).tolist(), list(y)
+    leaf = decision_paths(tree, M).max(axis=1)
+    index = np.array([tree.classes.index(v) if v in tree.classes else -1 for v in given])
+    if isinstance(tree, MarginTree):
+        support = leaf_scores(tree, M, leaf) * np.where(index == 1, 1.0, -1.0)
+    else:
+        weights = np.asarray(node_weights)
+        shares = weights / np.maximum(weights.sum(axis=1, keepdims=True), 1e-300)
+        support = np.where(index >= 0, shares[leaf - 1, index], 0.0)
+    cost: dict[int, float] = {}
+    for record in getattr(tree, "relabelled", ()):
+        place = trained.get(record.row)
+        if place is not None:
+            cost[place] = cost.get(place, 0.0) + record.cost
+    found = [
+        Suspect(i, given[i], _other(tree, given[i], predicted[i]), cost.get(i), float(support[i]))
+        for i in range(len(given))
+        if i in cost or predicted[i] != given[i]
+    ]
+    return sorted(found, key=lambda s: (s.cost is None, s.support))
+
+
+def _other(tree: Tree, given: Any, predicted: Any) -> Any:
+    """The label believed: a row that was given up at one node may be predicted as given in the end."""
+    return predicted if predicted != given else next((c for c in tree.classes if c != given), predicted)
+
+
+def weights_of(tree: Tree) -> list[tuple[int, list[tuple[str, float, float]]]]:
+    """Node by node the features of its split in order of their effect: name, weight in scaled and in original units.
+
+    Empty for trees whose splits are of one feature, or of a kernel.
+    """
+    import numpy as np
+
+    from ..formulations.trees import AxisTree, KernelTree
+
+    if isinstance(tree, (AxisTree, KernelTree)):
+        return []
+    scaled, original = tree.weights("scaled")[0], tree.weights("original")[0]  # type: ignore[attr-defined]
+    out = []
+    for t in np.flatnonzero(tree.splits):
+        order = [j for j in np.argsort(-np.abs(scaled[t]), kind="stable") if scaled[t][j] != 0]
+        out.append(
+            (int(t) + 1, [(tree.feature_names[j], float(scaled[t][j]), float(original[t][j])) for j in order])
+        )
+    return out

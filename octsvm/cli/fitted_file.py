@@ -1,0 +1,132 @@
+"""What "octsvm fit --out" saves beside the tree: where its table is, and what is known of the fit, for later commands."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from ..errors import InvalidData
+
+if TYPE_CHECKING:
+    from ..formulations.trees import Tree
+    from ..result import Result
+    from .csv_tables import CsvTable
+    from .fit import Partition
+
+LEFT_OUT = ("tree", "trace", "seconds", "engine")  # what differs from run to run
+Label = str | bool | int | float
+Row = Annotated[int, Field(ge=0)]
+
+
+class FitRecord(BaseModel):
+    """How a tree was fitted.
+
+    Attributes
+    ----------
+    table, label, separator, decimal, against_rest, seed
+        As they were given, or found.
+    test_rows : list of int
+        Rows of the table that were held out, from 0.
+    flipped_rows, flipped_labels : list
+        Rows of the table that were trained on with another label on purpose, and that label.
+    node_weights : list of list of float
+        Weight of the training rows of each class that come by each node.
+    result : dict
+        The result without its tree.
+    """
+
+    model_config = ConfigDict(strict=True, frozen=True, allow_inf_nan=False)
+    version: Literal[1]
+    table: str
+    label: str | None
+    separator: str
+    decimal: str
+    against_rest: str | None
+    seed: int = 0
+    test_rows: list[Row]
+    flipped_rows: list[Row]
+    flipped_labels: list[Label]
+    node_weights: list[list[Annotated[float, Field(ge=0)]]]
+    result: dict[str, Any]
+
+
+def as_json(result: Result, data: CsvTable, rows: Partition, weights: Any, options: Mapping[str, Any]) -> str:
+    """The tree of ``result`` as JSON text, with the record of its fit."""
+    import numpy as np
+
+    from ..exports._decision_paths import weights_at_nodes
+
+    tree = result.tree
+    assert tree is not None
+    position = np.array([tree.classes.index(v) for v in rows.y.tolist()], dtype=np.int64)
+    ones = np.ones(len(position)) if weights is None else np.asarray(weights, dtype=float)
+    known = result.to_dict()
+    record = FitRecord(
+        version=1,
+        table=data.name,
+        label=data.label,
+        separator=options["separator"],
+        decimal=options["decimal"],
+        against_rest=options["against_rest"],
+        seed=options["seed"],
+        test_rows=rows.test.tolist(),
+        flipped_rows=rows.flipped.tolist(),
+        flipped_labels=rows.y[rows.y != rows.clean].tolist(),
+        node_weights=weights_at_nodes(
+            tree, data.X.iloc[rows.train], position, ones, len(tree.classes)
+        ).tolist(),
+        result={k: v for k, v in known.items() if k not in LEFT_OUT} | {"table_digest": result.table_digest},
+    )
+    return (
+        json.dumps(tree.to_dict() | {"fit": record.model_dump(mode="json")}, indent=1, allow_nan=False) + "\n"
+    )
+
+
+def record_of(content: Any) -> FitRecord | None:
+    """The record in the content of a saved tree; None where it has none.
+
+    Raises
+    ------
+    InvalidData
+        It is damaged, or of a newer version.
+    """
+    found = content.get("fit") if isinstance(content, Mapping) else None
+    if found is None:
+        return None
+    try:
+        return FitRecord.model_validate(found)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise InvalidData(
+            f"What the saved tree says of its fit is damaged, or of a newer octsvm: {where}: {first['msg']}."
+        ) from None
+
+
+def classifier_of(tree: Tree, record: FitRecord) -> Any:
+    """A classifier that holds the tree and the weights of its training rows, for probabilities and pictures.
+
+    Raises
+    ------
+    InvalidData
+        The weights are not those of the tree's nodes.
+    """
+    import numpy as np
+
+    from .. import estimators
+    from ..exports._decision_paths import levels
+    from ..formulations.trees import label_array
+
+    kinds = {"axis": estimators.OCTClassifier, "oblique": estimators.OCTHClassifier}
+    found = kinds.get(tree.kind, estimators.OCTSVMClassifier)()
+    weights = np.array(record.node_weights, dtype=float) if record.node_weights else np.zeros((0, 0))
+    if weights.shape != (2 ** levels(tree) - 1, len(tree.classes)) or not weights[0].any():
+        raise InvalidData(
+            "What the saved tree says of its fit is damaged: node_weights do not fit its nodes."
+        )
+    found.classes_, found.tree_, found.node_weights_ = label_array(tree.classes), tree, weights
+    found.n_features_in_ = len(tree.feature_names)
+    return found

@@ -1,0 +1,102 @@
+"""``octsvm plot``."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from . import options as shared
+from .options import OK
+
+if TYPE_CHECKING:
+    from ..formulations.trees import Tree
+    from .fitted_file import FitRecord
+
+FORMATS = ("svg", "png", "pdf")
+
+
+@click.command(epilog=shared.EXIT_CODES)
+@click.argument("tree", metavar="TREE.json")
+@click.option(
+    "--out", metavar="TREE.svg|.png|.pdf", required=True, help="The picture; its ending is the format."
+)
+@shared.units_option
+@click.option(
+    "--weights",
+    "most",
+    type=click.IntRange(min=1),
+    default=3,
+    show_default=True,
+    metavar="COUNT",
+    help="How many of an oblique split's weights to show, the largest first.",
+)
+@click.option("--dark", is_flag=True, help="Colours for a dark background.")
+@shared.json_option
+def plot(tree: str, out: str, units: Any, most: int, dark: bool, as_json: bool) -> int:
+    """Draw a tree that "octsvm fit --out" saved: splits, classes, and the training rows that come by each node.
+
+    It is drawn by matplotlib: pip install 'octsvm[plot]'.
+
+    \b
+    Examples:
+      octsvm plot tree.json --out tree.svg
+      octsvm plot tree.json --out tree.png --units scaled --dark
+    """
+    from ..errors import InvalidParameter
+
+    ending = Path(out).suffix.lower().removeprefix(".")
+    if ending not in FORMATS:
+        raise InvalidParameter(
+            f"--out {out}: pictures are written as {', '.join(FORMATS)}. Give one of these endings."
+        )
+    shared.require_writable(out)
+    fitted, record = shared.read_fitted(tree)
+    from ..formulations.replace_file import replace_bytes
+
+    replace_bytes(out, drawn(fitted, record, ending, units=units, most=most, dark=dark))
+    if as_json:
+        click.echo(json.dumps({"schema": "octsvm.picture", "version": 1, "file": out}, indent=1))
+    else:
+        click.echo(f"written    {out}")
+    return OK
+
+
+def drawn(tree: Tree, record: FitRecord | None, ending: str, *, dark: bool, **how: Any) -> bytes:
+    """The picture of a tree in the format ``ending``.
+
+    Raises
+    ------
+    MissingPackage
+        matplotlib is not installed.
+    """
+    from ..plots import plot_tree
+    from .fitted_file import classifier_of
+
+    shown = tree if record is None else classifier_of(tree, record)
+    return as_file(lambda: plot_tree(shown, dark=dark, **how), ending, dark)
+
+
+def as_file(draw: Callable[[], Any], ending: str, dark: bool) -> bytes:
+    """The figure of the axes that ``draw`` makes, in the format ``ending``: the same bytes each time.
+
+    Raises
+    ------
+    MissingPackage
+        matplotlib is not installed.
+    """
+    from ..plots._style import BEHIND, DARK, LIGHT, matplotlib
+
+    looks = {"svg.hashsalt": "octsvm", "text.usetex": False, "text.parse_math": False}
+    with matplotlib("").rc_context(looks):
+        buffer = io.BytesIO()
+        plain = {"svg": {"Date": None, "Creator": None}, "pdf": {"CreationDate": None}}.get(ending)
+        ground = BEHIND[DARK if dark else LIGHT]
+        draw().figure.savefig(
+            buffer, format=ending, dpi=150, metadata=plain, facecolor=ground, bbox_inches="tight"
+        )
+    return buffer.getvalue()

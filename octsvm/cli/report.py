@@ -1,0 +1,415 @@
+"""``octsvm report``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from . import options as shared
+from .options import OK
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..formulations.trees import Tree
+    from ..reports.document import Picture, Table
+    from .csv_tables import CsvTable
+    from .findings import Suspect
+    from .fitted_file import FitRecord
+
+ROWS_AT_ONCE = 40  # longer tables are folded
+
+
+@click.command(epilog=shared.EXIT_CODES)
+@click.argument("tree", metavar="TREE.json")
+@click.argument("table", required=False, metavar="[DATA.csv]")
+@click.option("--out", metavar="REPORT.html", required=True, help="The page: one file that needs no network.")
+@click.option("--label", metavar="NAME", help="Column of the labels; that of the fit by default.")
+@shared.form_options
+@click.option(
+    "--keep", multiple=True, metavar="NAME|all",
+    help="Column of the table to show beside each suspect, such as an identifier; once for each.",
+)  # fmt: skip
+@shared.json_option
+def report(tree: str, table: str | None, **options: Any) -> int:
+    """Write what there is to say of a tree that "octsvm fit --out" saved: the tree, whom it suspects, what is proved.
+
+    DATA.csv is the table that it was fitted to; it is read from where it was then if it is left out. Suspects are the rows
+    whose labels the tree gave up or predicts otherwise, with the label given and the label believed. The page is made
+    with jinja2, its pictures with matplotlib: pip install 'octsvm[report]'.
+
+    \b
+    Examples:
+      octsvm fit measurements.csv --label species --formulation oct --out tree.json
+      octsvm report tree.json --out report.html
+      octsvm report tree.json measurements.csv --keep plant --out report.html
+    """
+    from ..errors import InvalidData, MissingPackage
+
+    shared.require_writable(options["out"])
+    fitted, record = shared.read_fitted(tree)
+    if record is None:
+        raise InvalidData(
+            f"{tree}: the file holds the tree alone, and a report says how it was fitted. Fit it again with --out."
+        )
+    try:
+        import jinja2  # noqa: F401
+    except ImportError:
+        raise MissingPackage(
+            "A report is made with jinja2, which is not installed here. Install it: pip install 'octsvm[report]'. octsvm show and "
+            "octsvm predict do without."
+        ) from None
+    rows = _rows_of(fitted, record, table, options)
+    from ..reports.document import render
+
+    page = render("html", _content(rows))
+    shared.write_text(options["out"], page)
+    listed = [s._asdict() for s in rows.suspects]
+    if options["as_json"]:
+        content = {"schema": "octsvm.report", "version": 1, "file": options["out"], "suspects": listed}
+        click.echo(json.dumps(content, indent=1, allow_nan=False))
+    else:
+        click.echo(f"written    {options['out']}\nsuspects   {len(listed)}")
+    return OK
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """A tree, the record of its fit, and the table that it was fitted to; ``y`` are the labels that it was trained on."""
+
+    tree: Tree
+    record: FitRecord
+    data: CsvTable
+    X: Any
+    y: list[Any]
+    kept: pd.DataFrame
+    trained: list[int]
+    suspects: list[Suspect]
+
+    @property
+    def result(self) -> Mapping[str, Any]:
+        """What is known of the fit."""
+        return self.record.result
+
+    def line(self, row: int) -> int:
+        """Where a row is found: the line of its file, or its number from 0."""
+        return row if self.data.lines is None else self.data.lines[row]
+
+
+def _rows_of(tree: Tree, record: FitRecord, table: str | None, options: Mapping[str, Any]) -> Rows:
+    from ..data import read_labels
+    from ..errors import InvalidData
+    from ..formulations.base import table_digest
+    from . import csv_tables as tables
+    from .findings import suspects
+    from .fitted_file import classifier_of
+    from .predict import kept_columns, read_for
+
+    name, label = table or record.table, options["label"] or record.label
+    form = shared.form_of(options, record)
+    if name in tables.BUILT_IN:
+        data = tables.load(name, seed=record.seed)
+        if record.against_rest is not None:
+            data = tables.against_rest(data, record.against_rest)
+        kept = data.X[[]]
+    else:
+        data = read_for(tree, name, form, label, record.against_rest)
+        kept = kept_columns(data, name, form, options["keep"])
+    try:
+        X = tree.features_of(data.X)
+    except InvalidData as error:
+        raise InvalidData(data.located(str(error))) from None
+    y = data.labels_like(tree.classes)
+    out = set(record.test_rows)
+    trained = [i for i in range(len(y)) if i not in out]
+    for i, flipped in zip(record.flipped_rows, record.flipped_labels, strict=False):
+        if i < len(y):
+            y[i] = flipped
+    classes, index = read_labels([y[i] for i in trained], len(trained))
+    if table_digest(X[trained], classes, index) != record.result.get("table_digest"):
+        raise InvalidData(
+            f"{data.name}: this is not the table that the tree was fitted to, or it was changed since. Give that one: the report "
+            "says of its rows what the tree made of them."
+        )
+    weights = classifier_of(tree, record).node_weights_
+    found = suspects(tree, X, y, weights, dict(enumerate(trained)))
+    return Rows(tree, record, data, X, y, kept, trained, found)
+
+
+# -- what the page says -------------------------------------------------------------------------------------------
+
+
+def _content(rows: Rows) -> dict[str, Any]:
+    return {
+        "title": f"A tree for {rows.data.label} of {Path(rows.data.name).name}",
+        "summary": _summary(rows),
+        "tree_picture": _picture(rows),
+        "rules": _rules(rows.tree),
+        "weights": _weights(rows.tree),
+        "suspects_text": _suspects_text(rows),
+        "suspects": _suspects(rows),
+        "accuracy": _accuracy(rows),
+        "confusions": [_confusion(rows, part) for part in _parts(rows)],
+        "regions": _regions(rows),
+        "certificate_text": _certificate_text(rows),
+        "certificate": _certificate(rows),
+        "columns": _columns(rows.tree),
+    }
+
+
+def _parts(rows: Rows) -> dict[str, list[int]]:
+    parts = {"training": rows.trained, "held out": [i for i in rows.record.test_rows if i < len(rows.y)]}
+    return {name: places for name, places in parts.items() if places}
+
+
+def _summary(rows: Rows) -> list[str]:
+    held = len(rows.record.test_rows)
+    flipped = len(rows.record.flipped_rows)
+    return [
+        f"{rows.result.get('formulation')} on {rows.data.name}: {len(rows.trained)} rows to train on, "
+        f"{held or 'none'} held out, {len(rows.tree.feature_names)} features; the label is {rows.data.label}."
+        + (f" {flipped} labels of training rows were changed on purpose." if flipped else "")
+    ]
+
+
+def _rules(tree: Tree) -> Table:
+    from ..exports import export_text
+    from ..reports.document import Table
+
+    lines = export_text(tree).splitlines()
+    return Table(["rule"], [[line.replace("    ", "\u2003")] for line in lines], folded=len(lines) > ROWS_AT_ONCE,
+                 caption="All rules: [1] is the root, [2] and [3] are below it")  # fmt: skip
+
+
+def _weights(tree: Tree) -> Table | None:
+    from ..reports.document import Table, number
+    from .findings import weights_of
+
+    found = [
+        [t if k == 0 else "", name, number(scaled, ".4g"), number(original, ".4g")]
+        for t, features in weights_of(tree)
+        for k, (name, scaled, original) in enumerate(features)
+    ]
+    heads = ["split", "feature", "weight, scaled", "weight, per unit"]
+    caption = "Weights of the splits"
+    return (
+        Table(heads, [[str(row[0]), *row[1:]] for row in found], caption, folded=len(found) > ROWS_AT_ONCE)
+        if found
+        else None
+    )
+
+
+def _suspects_text(rows: Rows) -> str:
+    from ..formulations.trees import MarginTree
+
+    if not rows.suspects:
+        return "The tree agrees with every label, and gave none up."
+    given_up = sum(s.cost is not None for s in rows.suspects)
+    margin = isinstance(rows.tree, MarginTree)
+    how = (
+        f"{given_up} labels of training rows were given up: the model found it cheaper to pay for that than to bend a split. "
+        "Support is how far a row lies on its given label's side of the split that decides, in margins; below 0 it lies on the other side."
+        if margin
+        else "This model gives up no labels; listed are the rows that the tree predicts otherwise. Support is the share of the given label "
+        "among the training rows of the same leaf."
+    )
+    return (
+        f"{len(rows.suspects)} of {len(rows.y)} rows have a label that the tree does not believe, the least supported first. "
+        f"{how} That is a reason to look at a row, and no proof that its label is wrong."
+    )
+
+
+def _suspects(rows: Rows) -> Table:
+    from ..reports.document import Table, number
+
+    held = set(rows.record.test_rows)
+    costs = any(s.cost is not None for s in rows.suspects)
+    heads = ["row" if rows.data.lines is None else "line", *map(str, rows.kept.columns), "given", "believed", "support",
+             *(["cost of giving up"] if costs else []), "part"]  # fmt: skip
+    values = [
+        [
+            number(rows.line(s.row), ".0f"),
+            *("" if v != v else str(v) for v in rows.kept.iloc[s.row].tolist()),
+            str(s.given),
+            str(s.believed),
+            number(s.support, ".2f"),
+            *([number(float("nan") if s.cost is None else s.cost, ".3g")] if costs else []),
+            "held out" if s.row in held else "training",
+        ]
+        for s in rows.suspects
+    ]
+    return Table(heads, values, "Suspects", folded=len(values) > ROWS_AT_ONCE)
+
+
+def _accuracy(rows: Rows) -> Table:
+    from ..reports.document import Table, number
+
+    predicted = rows.tree.predict(rows.X).tolist()
+    values = []
+    for part, places in _parts(rows).items():
+        right = sum(predicted[i] == rows.y[i] for i in places)
+        common = max(sum(rows.y[i] == c for i in places) for c in rows.tree.classes)
+        values.append(
+            [
+                part,
+                len(places),
+                right,
+                number(right / len(places), ".4f"),
+                number(common / len(places), ".4f"),
+            ]
+        )
+    heads = ["rows", "count", "predicted as given", "share", "share of the most frequent label"]
+    text = "Agreement with the given labels" + (
+        ""
+        if rows.record.test_rows
+        else " (no rows were held out, so nothing says how the tree does on others)"
+    )
+    return Table(heads, values, text)
+
+
+def _confusion(rows: Rows, part: str) -> Table:
+    from ..reports.document import Table
+
+    predicted, places = rows.tree.predict(rows.X).tolist(), _parts(rows)[part]
+    labels = list(rows.tree.classes) + sorted(
+        {str(rows.y[i]) for i in places if rows.y[i] not in rows.tree.classes}
+    )
+    values = [
+        [str(g), *(sum(rows.y[i] == g and predicted[i] == p for i in places) for p in rows.tree.classes)]
+        for g in labels
+    ]
+    return Table(["given", *(("predicted", str(c)) for c in rows.tree.classes)], values, f"Rows, {part}")
+
+
+def _certificate_text(rows: Rows) -> list[str]:
+    from ..result import STATUSES
+
+    r = rows.result
+    out = [f"{r.get('status')}: {STATUSES.get(str(r.get('status')), '')}. The solve ended by {r.get('stop')}; the solver was "
+           f"{r.get('solver')} {r.get('solver_version')}."]  # fmt: skip
+    objective, bound = r.get("objective"), r.get("bound")
+    if isinstance(objective, (int, float)) and isinstance(bound, (int, float)):
+        out.append(
+            f"This tree costs {objective:.6g}, and no tree of this model costs less than {bound:.6g} (gap {100 * (r.get('gap') or 0):.3g} %): "
+            "the first is recomputed from the tree, the second is the solver's bound."
+        )
+    out.append(_recomputed(rows, objective))
+    return out + [f"Note: {note}." for note in r.get("notes", ()) if isinstance(note, str)]
+
+
+def _recomputed(rows: Rows, objective: Any) -> str:
+    """The objective once more, from the saved tree and the table alone."""
+    from .. import OctsvmError, evaluate
+
+    totals = rows.record.node_weights[0]
+    y = [rows.y[i] for i in rows.trained]
+    weight = {c: w / max(1, y.count(c)) for c, w in zip(rows.tree.classes, totals, strict=False)}
+    params = {k: v for k, v in dict(rows.result.get("params") or {}).items() if k not in ("depth", "big_m")}
+    try:
+        found = evaluate(str(rows.result.get("formulation")), rows.tree, rows.X[rows.trained], y,
+                         weights=[weight[v] for v in y], **params).objective  # fmt: skip
+    except (OctsvmError, TypeError) as error:
+        return f"For this page the cost was not recomputed: {error}"
+    same = isinstance(objective, (int, float)) and abs(found - objective) <= 1e-6 * max(1.0, abs(objective))
+    return f"For this page the cost was recomputed from the saved tree and the table: {found:.6g}" + (
+        ", as it was." if same else ", which is NOT what the fit said."
+    )
+
+
+def _certificate(rows: Rows) -> Table | None:
+    from ..reports.document import Table, number
+    from ..result import telling
+    from .findings import words_of
+
+    terms = rows.result.get("terms")
+    if not isinstance(terms, Mapping) or not terms:
+        return None
+    values = [[str(k), words_of(rows.tree, str(k)), number(float(v), ".6g")] for k, v in terms.items()]
+    params = ", ".join(f"{k}={v}" for k, v in telling(rows.result.get("params") or {}).items())
+    return Table(["term", "stands for", "cost"], values, f"What the tree costs, with {params}")
+
+
+def _columns(tree: Tree) -> Table | None:
+    from ..reports.document import Table
+
+    if tree.preparation is None:
+        return None
+    values = [
+        [c.name, c.kind + (f" ({c.form})" if c.form else ""), ", ".join(c.features),
+         "refused" if c.fill is None else f"{c.fill} ({(c.rule or '').replace('_', ' ')})"]
+        for c in tree.preparation.columns
+    ]  # fmt: skip
+    return Table(
+        ["column", "holds", "features", "a missing value is"],
+        values,
+        "How features are made of the table's columns",
+    )
+
+
+# -- pictures -----------------------------------------------------------------------------------------------------
+
+
+def _both(name: str, alt: str, draw: Callable[[bool], Any]) -> Picture | None:
+    """The picture on light and on dark ground; None without matplotlib."""
+    from ..errors import InvalidParameter, MissingPackage
+    from ..reports.document import Picture
+    from .plot import as_file
+
+    try:
+        return Picture(name, alt, *(as_file(partial(draw, dark), "svg", dark) for dark in (False, True)))
+    except (MissingPackage, InvalidParameter):
+        return None
+
+
+def _picture(rows: Rows) -> Picture | None:
+    from ..plots import plot_tree
+    from .fitted_file import classifier_of
+
+    shown = classifier_of(rows.tree, rows.record)
+    return _both(
+        "tree",
+        "The tree, with the training rows of each class at each node",
+        lambda dark: plot_tree(shown, dark=dark),
+    )
+
+
+def _regions(rows: Rows) -> Picture | None:
+    """The plane of the two features that matter most."""
+    from ..plots import plot_regions
+
+    features = _two(rows.tree)
+    if features is None:
+        return None
+    X, y = rows.X[rows.trained], [rows.y[i] for i in rows.trained]
+    return _both(
+        "regions",
+        f"Regions of the classes and training rows over {features[0]} and {features[1]}",
+        lambda dark: plot_regions(rows.tree, X, y, features=features, dark=dark),
+    )
+
+
+def _two(tree: Tree) -> tuple[str, str] | None:
+    """Two features for the picture: those of the largest weights, numbers before categories."""
+    import numpy as np
+
+    from ..formulations.trees import AxisTree, KernelTree
+
+    names = tree.feature_names
+    if len(names) < 2:
+        return None
+    if isinstance(tree, KernelTree):
+        effect = np.zeros(len(names))
+    elif isinstance(tree, AxisTree):
+        effect = np.bincount(tree.feature[tree.feature >= 0], minlength=len(names)).astype(float)
+    else:
+        effect = np.abs(tree.weights("scaled")[0]).sum(axis=0)  # type: ignore[attr-defined]
+    columns = () if tree.preparation is None else tree.preparation.columns
+    plain = [c.kind != "category" for c in columns for _ in c.features] or [True] * len(names)
+    order = sorted(range(len(names)), key=lambda j: (effect[j] == 0, not plain[j], -effect[j]))
+    return names[order[0]], names[order[1]]

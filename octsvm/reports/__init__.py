@@ -1,0 +1,1 @@
+"""Pages of text, tables and pictures: one self-contained HTML file, or Markdown with files."""

@@ -1,0 +1,154 @@
+"""What a saved tree's file says of its fit, and the commands that use it: predict --proba and --keep, plot."""
+
+from __future__ import annotations
+
+import io
+import json
+import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from cli.test_table_preparation import COLUMNS, FIT, FORM, messy, run  # type: ignore[import-not-found]
+
+from octsvm import OCTClassifier, RESVMClassifier, Tree, cli
+
+RISK = ["--label", "risk"]
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> tuple[str, str]:
+    """A messy table, and a tree that was fitted to it."""
+    table, tree = messy(tmp_path), str(tmp_path / "tree.json")
+    assert run("fit", table, *FORM, *COLUMNS, *FIT, "--out", tree).exit_code == 0
+    return table, tree
+
+
+def changed(tree: str, change: Callable[[dict[str, Any]], Any]) -> str:
+    content = json.loads(Path(tree).read_text())
+    change(content)
+    Path(tree).write_text(json.dumps(content))
+    return tree
+
+
+def test_the_file_is_a_tree_as_before(saved: tuple[str, str]) -> None:
+    tree = Tree.from_json(Path(saved[1]))
+    kept = json.loads(Path(saved[1]).read_text())["fit"]
+    assert tree.to_dict().items() <= json.loads(Path(saved[1]).read_text()).items()
+    assert kept["result"]["status"] == "optimal"
+    assert (kept["separator"], kept["decimal"]) == (";", ",")
+    assert np.sum(kept["node_weights"][0]) == 24
+
+
+def test_a_later_table_is_read_as_the_training_table_was(saved: tuple[str, str]) -> None:
+    table, tree = saved
+    assert "accuracy 1.0000 on 24 rows" in run("predict", tree, table, *RISK).stderr
+    again = run("predict", tree, table, "--separator", ",")
+    assert again.exit_code == cli.WRONG_INPUT
+
+
+@pytest.mark.parametrize(
+    ("name", "made"),
+    [
+        ("oct", lambda: OCTClassifier(max_depth=1, alpha=0.1)),
+        ("re_svm", lambda: RESVMClassifier()),
+    ],
+)
+def test_probabilities_are_those_of_the_classifier(
+    name: str, made: Callable[[], Any], tmp_path: Path
+) -> None:
+    rng = np.random.default_rng(2)
+    X = pd.DataFrame(rng.random((12, 2)).round(2), columns=["a", "b"])
+    y = np.where(X["a"] + 0.3 * rng.random(12) > 0.6, "x", "y")
+    X.assign(kind=y).to_csv(tmp_path / "t.csv", index=False)
+    line = ["-f", name, *(["--depth", "1", "--alpha", "0.1"] if name == "oct" else [])]
+    fitted = run("fit", str(tmp_path / "t.csv"), *line, "-q", "--out", str(tmp_path / "tree.json"))
+    assert fitted.exit_code == 0, fitted.output
+    found = run("predict", str(tmp_path / "tree.json"), str(tmp_path / "t.csv"), "--proba", "--json")
+    content = json.loads(found.stdout)
+    assert content["classes"] == ["x", "y"]
+    model = made().fit(X, y)
+    assert np.allclose(content["probabilities"], model.predict_proba(X), atol=1e-5)
+    as_csv = pd.read_csv(
+        io.StringIO(run("predict", str(tmp_path / "tree.json"), str(tmp_path / "t.csv"), "--proba").stdout)
+    )
+    assert np.allclose(as_csv[["probability of x", "probability of y"]], content["probabilities"])
+    assert as_csv["prediction"].tolist() == model.predict(X).tolist()
+
+
+def test_class_weights_count_in_probabilities(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("a,kind\n" + "1,x\n1,x\n1,y\n2,x\n" * 3)
+    tree = str(tmp_path / "tree.json")
+    run("fit", str(tmp_path / "t.csv"), *FIT, "--class-weight", "y=4", "--out", tree)
+    found = json.loads(run("predict", tree, str(tmp_path / "t.csv"), "--proba", "--json").stdout)
+    assert found["probabilities"][0] == pytest.approx([2 / 6, 4 / 6])
+
+
+def test_columns_are_kept_as_they_are_written(saved: tuple[str, str], tmp_path: Path) -> None:
+    table, tree = saved
+    lines = Path(table).read_text().splitlines()
+    found = run("predict", tree, table, "--keep", "all").stdout.splitlines()
+    assert found[0] == lines[0] + ";prediction"
+    assert found[1] == lines[1] + ";" + "high"
+    some = run("predict", tree, table, "--keep", "customer,income").stdout.splitlines()
+    assert some[:2] == ["customer;income;prediction", "K-0;0,0;high"]
+    for wrong, says in (("custmer", "Did you mean 'customer'?"), ("nothing", "no column 'nothing' to keep")):
+        refused = run("predict", tree, table, "--keep", wrong)
+        assert refused.exit_code == cli.WRONG_INPUT
+        assert says in refused.output
+    Path(tmp_path / "twice.csv").write_text(
+        "\n".join([lines[0] + ";prediction", *(line + ";x" for line in lines[1:])])
+    )
+    twice = run("predict", tree, str(tmp_path / "twice.csv"), "--keep", "all")
+    assert twice.exit_code == cli.WRONG_INPUT
+    assert "a column 'prediction' already" in twice.output
+
+
+def test_a_tree_alone_has_no_probabilities_and_predicts(saved: tuple[str, str]) -> None:
+    table, tree = saved
+    changed(tree, lambda content: content.pop("fit"))
+    refused = run("predict", tree, table, *FORM, "--proba")
+    assert refused.exit_code == cli.WRONG_INPUT
+    assert "the file holds the tree alone" in refused.output
+    assert run("predict", tree, table, *FORM).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda fit: fit.update(version=2), "newer octsvm: version"),
+        (lambda fit: fit.update(node_weights="many"), "damaged"),
+        (lambda fit: fit.update(node_weights=[[1.0, 2.0]]), "do not fit its nodes"),
+        (lambda fit: fit.update(node_weights=[[-1.0, 2.0]] * 3), "damaged"),
+        (lambda fit: fit.pop("separator"), "separator"),
+    ],
+)
+def test_a_damaged_record_is_refused(change: Callable[[Any], Any], says: str, saved: tuple[str, str]) -> None:
+    table, tree = saved
+    changed(tree, lambda content: change(content["fit"]))
+    found = run("predict", tree, table, "--proba")
+    assert found.exit_code == cli.WRONG_INPUT, found.output
+    assert says in found.output
+    assert len(found.output.splitlines()) == 1
+
+
+def test_a_picture_of_the_tree(saved: tuple[str, str], tmp_path: Path) -> None:
+    out = tmp_path / "tree.svg"
+    assert run("plot", saved[1], "--out", str(out)).exit_code == 0
+    root = ET.fromstring(out.read_text())
+    assert root.tag.endswith("svg")
+    comments = out.read_text()
+    assert "region is not 'north'" in comments  # in a comment beside the glyphs
+    again = out.read_bytes()
+    run("plot", saved[1], "--out", str(out))
+    assert out.read_bytes() == again
+    run("plot", saved[1], "--out", str(out), "--dark")
+    assert out.read_bytes() != again
+    assert run("plot", saved[1], "--out", str(tmp_path / "tree.png")).exit_code == 0
+    assert (tmp_path / "tree.png").read_bytes().startswith(b"\x89PNG")
+    refused = run("plot", saved[1], "--out", str(tmp_path / "tree.bmp"))
+    assert refused.exit_code == cli.WRONG_INPUT
+    assert "svg, png, pdf" in refused.output

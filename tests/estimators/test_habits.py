@@ -1,0 +1,280 @@
+"""What people bring along from scikit-learn: sizes of trees, figures of features, selections by them."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyomo.environ as pyo
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.feature_selection import RFE, SelectFromModel
+from sklearn.tree import DecisionTreeClassifier
+
+import octsvm
+from octsvm import MOCTSVMClassifier, OCTClassifier, OCTHClassifier, OCTSVMClassifier, RESVMClassifier
+from octsvm.exports._decision_paths import weights_at_nodes
+from octsvm.formulations.base import Scaling
+
+ALL = [OCTClassifier, OCTHClassifier, RESVMClassifier, OCTSVMClassifier, MOCTSVMClassifier]
+# Most fits here end at a limit, and what they say of it is not what is looked at.
+pytestmark = pytest.mark.filterwarnings("ignore:A limit ended this fit")
+SHORT: dict[str, Any] = {"work_limit": {"nodes": 1, "rounds": 1}}
+
+
+def around(theirs: DecisionTreeClassifier, X: Any, y: Any) -> OCTClassifier:
+    """A classifier of ours that holds the tree of scikit-learn's, node by node."""
+    depth, tree = theirs.get_depth(), theirs.tree_
+    feature, threshold = np.full(2**depth - 1, -1), np.zeros(2**depth - 1)
+    label = np.zeros(2**depth, dtype=int)
+
+    def place(node: int, t: int) -> None:
+        if tree.children_left[node] >= 0:
+            feature[t - 1], threshold[t - 1] = tree.feature[node], tree.threshold[node]
+            place(tree.children_left[node], 2 * t)
+            place(tree.children_right[node], 2 * t + 1)
+            return
+        while t < 2**depth:
+            t = 2 * t + 1
+        label[t - 2**depth] = tree.value[node].argmax()
+
+    place(0, 1)
+    names = tuple(f"x{j + 1}" for j in range(X.shape[1]))
+    model = OCTClassifier(max_depth=1, **SHORT).fit(X, y)
+    model.tree_ = octsvm.AxisTree(
+        depth, (0, 1, 2), names, Scaling.identity(X.shape[1]), feature, threshold, label
+    )
+    model.node_weights_ = weights_at_nodes(model.tree_, X, y, np.ones(len(y)), 3)
+    return model
+
+
+def test_sizes_and_importances_of_a_tree_are_those_of_scikit_learn() -> None:
+    X, y = load_iris(return_X_y=True)
+    for leaves in (2, 5, 9):
+        theirs = DecisionTreeClassifier(max_leaf_nodes=leaves, random_state=0).fit(X, y)
+        ours = around(theirs, X, y)
+        assert (ours.predict(X) == theirs.predict(X)).all()
+        assert ours.get_depth() == theirs.get_depth()
+        assert ours.get_n_leaves() == theirs.get_n_leaves()
+        np.testing.assert_allclose(ours.feature_importances_, theirs.feature_importances_, atol=1e-12)
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_sizes_are_those_of_the_paths(cls: Any) -> None:
+    X, y = load_breast_cancer(return_X_y=True)
+    X, y = X[:60, :4], y[:60]
+    model = cls(**SHORT, time_limit=20).fit(X, y)
+    box = np.random.default_rng(0).uniform(X.min(axis=0), X.max(axis=0), (5000, 4))
+    rows = np.vstack([X, box])
+    lengths = model.decision_path(rows).toarray().sum(axis=1)
+    assert model.get_depth() >= lengths.max() - 1
+    assert model.get_n_leaves() >= len(np.unique(model.apply(rows)))
+    assert model.get_depth() < model.get_n_leaves() <= 2 ** model.get_depth()
+    assert octsvm.export_text(model).count("class") == model.get_n_leaves()
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_importances_do_not_know_units_and_a_useless_tree_has_none(cls: Any) -> None:
+    rng = np.random.default_rng(1)
+    X = rng.random((30, 3))
+    y = (X[:, 1] > 0.5).astype(int)
+    one = cls(**SHORT).fit(X, y)
+    found = one.feature_importances_
+    assert found.shape == (3,)
+    assert found.min() >= 0
+    assert found.sum() == pytest.approx(1)
+    assert found.argmax() == 1
+    other = cls(**SHORT).fit(X * [1, 1024, 1], y)
+    np.testing.assert_allclose(other.feature_importances_, found, atol=1e-9)
+    with pytest.warns(UserWarning, match="one class only"):
+        none = cls().fit(X, np.zeros(30))
+    assert none.feature_importances_.tolist() == [0.0, 0.0, 0.0]
+    assert (none.get_depth(), none.get_n_leaves()) == (0, 1)
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_nothing_before_a_fit(cls: Any) -> None:
+    model = cls()
+    for ask in (model.get_depth, model.get_n_leaves, lambda: model.feature_importances_):
+        with pytest.raises(NotFittedError):
+            ask()
+    assert not hasattr(model, "coef_")
+
+
+@pytest.mark.parametrize("machine", [RESVMClassifier(), OCTSVMClassifier(max_depth=0)])
+def test_a_hyperplane_is_the_decision_function(machine: Any) -> None:
+    X, y = load_iris(return_X_y=True)
+    X = X * [1, 10, 0.1, 5] + 3
+    two = machine.set_params(**SHORT).fit(X[50::4], y[50::4])
+    assert two.coef_.shape == (1, 4)
+    np.testing.assert_allclose(X @ two.coef_[0] + two.intercept_[0], two.decision_function(X), atol=1e-9)
+    many = machine.set_params(multi_class="ovr").fit(X[::8], y[::8])
+    np.testing.assert_allclose(X @ many.coef_.T + many.intercept_, many.decision_function(X), atol=1e-9)
+    assert many.feature_importances_.sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("machine", "why"),
+    [
+        (OCTSVMClassifier(max_depth=1), "may split below its root"),
+        (RESVMClassifier(kernel="rbf"), "has a kernel"),
+    ],
+)
+def test_no_hyperplane_no_coefficients(machine: Any, why: str) -> None:
+    X, y = load_iris(return_X_y=True)
+    machine.set_params(**SHORT).fit(X[50::5], y[50::5])
+    with pytest.raises(AttributeError, match=why):
+        _ = machine.coef_
+    assert not hasattr(machine, "intercept_")
+    assert hasattr(machine, "feature_importances_") is (why != "has a kernel")
+    if why == "has a kernel":
+        with pytest.raises(AttributeError, match="permutation_importance"):
+            _ = machine.feature_importances_
+
+
+@pytest.mark.parametrize("cls", ALL)
+@pytest.mark.parametrize("getter", ["auto", "feature_importances_"])
+def test_features_are_selected(cls: Any, getter: str) -> None:
+    X = np.random.default_rng(2).random((16, 3))
+    y = (X[:, 2] > 0.5).astype(int)
+    costs = {"c1": 10, "c2": 12} if cls in (RESVMClassifier, OCTSVMClassifier) else {}
+    depth = {} if cls is RESVMClassifier else {"max_depth": 0 if cls is OCTSVMClassifier else 1}
+    model = cls(**depth, **costs, **SHORT)
+    rest = RFE(model, n_features_to_select=1, importance_getter=getter).fit(X, y)
+    assert rest.get_support().tolist() == [False, False, True]
+    chosen = SelectFromModel(model, importance_getter=getter).fit(X, y)
+    assert chosen.get_support()[2]
+
+
+def test_importances_are_kept_in_a_saved_classifier() -> None:
+    X, y = load_iris(return_X_y=True)
+    model = OCTHClassifier(max_depth=1, **SHORT).fit(X, y)
+    again = OCTHClassifier.from_json(model.to_json())
+    assert again.feature_importances_.tolist() == model.feature_importances_.tolist()
+    assert again.get_depth() == model.get_depth() == 1
+
+
+@pytest.mark.parametrize("cls", [c for c in ALL if c is not RESVMClassifier])
+def test_an_open_depth_is_refused_with_what_to_say(cls: Any) -> None:
+    with pytest.raises(
+        octsvm.InvalidParameter, match=r"max_depth=None.*Start with max_depth=2 \(the default\)"
+    ):
+        cls(max_depth=None).fit([[0.0], [1.0]], [0, 1])
+    with pytest.raises(octsvm.InvalidParameter, match="Start with depth=2"):
+        octsvm.fit(cls.formulation, [[0.0], [1.0]], [0, 1], depth=None)
+
+
+# -- tables -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_sparse_tables_are_dense_ones(cls: Any) -> None:
+    rng = np.random.default_rng(3)
+    X = rng.random((20, 4)) * (rng.random((20, 4)) > 0.5)
+    y = (X[:, 0] > 0.2).astype(int)
+    dense = cls(**SHORT).fit(X, y)
+    for form in (sp.csr_array, sp.coo_matrix, sp.dok_array):
+        model = cls(**SHORT).fit(form(X), y)
+        assert model.tree_.to_json() == dense.tree_.to_json()
+        assert (model.decision_function(form(X)) == dense.decision_function(X)).all()
+        assert model.score(form(X), y) == dense.score(X, y)
+        assert (model.apply(form(X)) == dense.apply(X)).all()
+
+
+def test_a_sparse_table_that_is_too_wide_is_refused_before_its_zeros_are_written() -> None:
+    X = sp.eye_array(2**20, format="csr")
+    for ask in (lambda: OCTClassifier().fit(X, np.arange(2**20) % 2), lambda: fitted().predict(X)):
+        with pytest.raises(octsvm.InvalidData, match=r"1048576 x 1048576 cells.*8.19e\+03 GiB.*SelectKBest"):
+            ask()
+    with pytest.raises(octsvm.InvalidData, match=r"sparse matrix.*X.toarray\(\)"):
+        octsvm.fit("oct", sp.eye_array(4), [0, 0, 1, 1], depth=1)
+
+
+def fitted() -> OCTClassifier:
+    return OCTClassifier(max_depth=1).fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        np.array([["1"], ["2"], ["3"], ["4"]]),
+        np.array([["1"], ["2"], ["3"], ["4"]], dtype=object),
+        np.array([[b"1"], [b"2"], [b"3"], [b"4"]]),
+        [["1"], ["2"], ["3"], ["4"]],
+        pd.DataFrame({"x1": list("1234")}),
+    ],
+    ids=["text", "objects", "bytes", "lists", "frame"],
+)
+def test_text_is_refused_in_our_words_alone(X: Any) -> None:
+    for ask in (lambda: fitted().fit(X, [0, 0, 1, 1]), lambda: fitted().predict(X)):
+        with pytest.raises(octsvm.InvalidData, match=r"^Column 'x1' holds text \(row 0: b?'1'\)") as caught:
+            ask()
+        assert "could not convert" not in str(caught.value)
+
+
+# -- fits without a proof -----------------------------------------------------------------------------------
+
+
+def hard() -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(4)
+    return rng.random((40, 3)), rng.integers(0, 2, 40)
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize(
+    ("machine", "rows"),
+    [
+        (OCTClassifier(max_depth=4, time_limit=1), 400),
+        (OCTHClassifier(time_limit=1), 40),
+        (RESVMClassifier(**SHORT), 40),
+        (OCTSVMClassifier(**SHORT), 40),
+        (MOCTSVMClassifier(**SHORT), 40),
+    ],
+)
+def test_a_limit_without_a_proof_is_a_warning(machine: Any, rows: int) -> None:
+    rng = np.random.default_rng(4)
+    X, y = rng.random((rows, 5)), rng.integers(0, 2, rows)
+    name = "work_limit" if machine.work_limit else "time_limit"
+    with pytest.warns(ConvergenceWarning, match=rf"A limit ended this fit .*\({name}=") as said:
+        model = machine.fit(X, y)
+    assert len(said) == 1
+    assert said[0].filename == __file__
+    assert model.result_.status in ("feasible", "fallback")
+    assert model.gap_ > 1e-4
+
+
+@pytest.mark.parametrize("cls", [RESVMClassifier, OCTSVMClassifier])
+def test_several_machines_warn_once(cls: Any) -> None:
+    X, y = hard()
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        model = cls(multi_class="ovr", **SHORT).fit(X, y + (X[:, 0] > 0.7))
+    assert len(model.estimators_) == 3
+    assert [w.category for w in said] == [ConvergenceWarning]
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_no_warning_where_there_is_a_proof_or_none_was_asked_for(cls: Any) -> None:
+    X, y = hard()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        cls(strategy="heuristic", **SHORT).fit(X, y)
+        easy = cls() if cls is RESVMClassifier else cls(max_depth=1)
+        assert easy.fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]).result_.status == "optimal"
+
+
+# -- results ------------------------------------------------------------------------------------------------
+
+
+def test_a_result_predicts() -> None:
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    result = octsvm.fit("oct", X, y, depth=1, **SHORT)
+    assert (result.predict(X) == result.tree.predict(X)).all()  # type: ignore[union-attr]
+    model = octsvm.build("oct", X.iloc[::10], y.iloc[::10], depth=1)
+    model.never = pyo.Constraint(expr=model.split.d[1] >= 2)
+    with pytest.raises(octsvm.NoValues, match="infeasible, the model has no solution"):
+        octsvm.solve(model).predict(X)
