@@ -151,6 +151,44 @@ def test_a_credit_for_an_error_that_costs_nothing_is_not_bounded_by_the_own_cost
 
 
 @ON_ENGINES
+def test_a_credit_above_the_price_of_an_error_has_no_least_value(engine: str) -> None:
+    """Big-M bounds an error by what a tree needs; where it pays, it may be as large as its price allows."""
+    objectives = []
+    for bound in (None, 200.0, 400.0):
+        model = re_svm(c1=0.1, c2=5.0, upper_bound=bound)
+        model.objective.set_value(model.cost - 0.5 * model.hinge.e[0, 1])
+        result = octsvm.solve(model, solver=engine)
+        assert (result.status in ("feasible", "fallback"), result.stop) == (True, "numeric")
+        assert result.bound == -math.inf
+        objectives.append(result.objective)
+    assert objectives[2] < objectives[1] - 1 < objectives[0] - 2
+    model.objective.set_value(model.cost - 0.05 * model.hinge.e[0, 1])  # less than it costs
+    assert octsvm.solve(model, solver=engine).status == "optimal"
+
+
+@ON_ENGINES
+@pytest.mark.parametrize("kind", ["epigraph", "equal"])
+def test_rows_on_the_margin_hold_where_it_is_approximated_by_tangents(engine: str, kind: str) -> None:
+    """The margin of a point is raised to its norm: a variable above it has to follow, and one fixed by a row cannot."""
+    params = {"depth": 1, "c1": 0.1, "c2": 1.0, "c3": 0.0, "upper_bound": 50.0}
+    model = octsvm.build("octsvm", TABLE, list("abaaba"), **params)
+    if kind == "epigraph":
+        model.own = pyo.Var(bounds=(0, 5))
+        model.row = pyo.Constraint(expr=model.margin.delta <= model.own)
+        model.objective.set_value(model.cost + 0.2 * model.own)
+    else:
+        model.row = pyo.Constraint(expr=model.margin.delta == 0.3)
+        model.objective.set_value(
+            model.cost - 0.01 * model.split.omega[1, 0] - 0.02 * model.split.omega[1, 1]
+        )
+    result = octsvm.solve(model, solver=engine, time_limit=30)
+    assert result.status == "optimal"
+    other = octsvm.solve(model, solver="gurobi" if engine == "highs" else "highs", time_limit=30)
+    assert result.objective == pytest.approx(other.objective, rel=3e-4)
+    assert checks.broken_row(model, 2e-6) is None
+
+
+@ON_ENGINES
 def test_an_untouched_objective_is_never_bounded_below_zero(engine: str) -> None:
     model = re_svm()
     model.row = pyo.Constraint(expr=model.split.omega[1, 0] <= 1)
