@@ -151,12 +151,13 @@ class Data:
 
 
 class Structure(NamedTuple):
-    """Names of a model's top-level components, how many rows and variables it has, and a hash of the variables' bounds."""
+    """Names of a model's top-level components and fixed variables, how many rows and variables it has, and a hash of bounds."""
 
     components: frozenset[str]
     rows: int
     variables: int
     bounds: int
+    fixed: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, eq=False)
@@ -377,6 +378,14 @@ class Formulation(ABC):
         """The model, as it was built, as a :class:`~.bounds.scores.ScoreProblem` of one hyperplane. Default: None, it is none."""
         return None
 
+    def top_level(self, data: Data, params: Any, upper_bound: float) -> Any:
+        """Cases of what the top level of a tree that splits costs, as :class:`~.bounds.scores.ScoreProblem`.
+
+        No tree that splits and costs less than ``upper_bound`` costs less than the least of their optima. Default: None, nothing
+        is known of it.
+        """
+        return None
+
     def candidates(self, data: Data, params: Any, budget: Any, seed: int) -> Iterator[Any]:
         """Trees of a start heuristic, until ``budget.tick()``. Default: those of ``heuristic``; none without one."""
         if self.heuristic:
@@ -401,13 +410,14 @@ class Formulation(ABC):
         return None
 
     def path(
-        self, data: Data, checked: list[Any], wanted: list[int], steps: int | None, seed: int
+        self, data: Data, checked: list[Any], wanted: list[int], steps: int | None, seed: int, **more: Any
     ) -> Iterator[tuple[int, Any]] | None:
         """Results of :func:`octsvm.fit_path` at the ``wanted`` ones of the parameters ``checked``, that share work.
 
-        Default: those of ``grid``; None without one, and then every setting is searched by itself.
+        With a time limit ``more`` holds a ``clock``. Default: those of ``grid``; None without one, and then every setting is
+        searched by itself.
         """
-        return imported(self.grid)(self, data, checked, wanted, steps, seed) if self.grid else None
+        return imported(self.grid)(self, data, checked, wanted, steps, seed, **more) if self.grid else None
 
 
 def structure(model: pyo.ConcreteModel) -> Structure:
@@ -416,7 +426,8 @@ def structure(model: pyo.ConcreteModel) -> Structure:
     rows = sum(1 for _ in model.component_data_objects(pyo.Constraint, active=True))
     bounds = hash(tuple((v.bounds, v.fixed, v.is_continuous()) for v in variables))
     components = frozenset(c.local_name for c in model.component_objects(descend_into=False))
-    return Structure(components, rows, len(variables), bounds)
+    fixed = frozenset(v.name for v in variables if v.fixed)
+    return Structure(components, rows, len(variables), bounds, fixed)
 
 
 def values(var: Any, keys: list[Any]) -> FloatArray:

@@ -15,12 +15,12 @@ from .errors import InvalidData, InvalidParameter
 from .formulations.base import Data, Evaluation, Formulation, ModelInfo
 from .formulations.registry import formulation as find_formulation
 from .formulations.trees import Tree
-from .options import FIT, SolveOptions, advice_on, declarations, takes_options
+from .options import BUILD, FIT, SolveOptions, advice_on, declarations, limited, takes_options
 from .result import Result
 from .solving import certificate as checks
 from .solving.dispatch import solve
 from .solving.outcome import one_class, one_class_note
-from .solving.strategies import Fit, build_from
+from .solving.strategies import Fit, build_within
 
 __all__ = ["build", "embed", "evaluate", "extract", "fit", "solve"]
 
@@ -91,9 +91,10 @@ def fit(
 def _require_parameters(form: Formulation, given: Mapping[str, Any], who: str = FIT) -> None:
     """Refuse a misspelt option of a fit; a misspelt parameter is refused by the formulation."""
     own = form.Params.model_fields
-    others = {FIT: [*declarations(FIT), "scale", "weights"], "build": ["scale", "weights", "start"]}.get(
-        who, ["weights"]
-    )
+    others = {
+        FIT: [*declarations(FIT), "scale", "weights"],
+        BUILD: [*declarations(BUILD), "scale", "weights", "start"],
+    }.get(who, ["weights"])
     for name in given:
         if name in own:
             continue
@@ -121,6 +122,7 @@ def _warn_of_cheap_errors(params: Any, data: Data) -> None:
         )
 
 
+@takes_options(BUILD)
 def build(
     formulation: str,
     X: Any,
@@ -155,6 +157,7 @@ def build(
     upper_bound : float, optional
         SVM models: a bound on the optimum that big-M is built from instead. Needed where rows of your own exclude
         the constant tree, e.g. a cap on relabelled rows: trees that cost more than the bound are not in the model.
+    {options}
     **params
         Parameters of the formulation, e.g. depth, c1, alpha; see its Params class.
 
@@ -169,16 +172,19 @@ def build(
         What was given cannot be used; the message says why.
     TreeNotAdmitted
         ``start`` is no point of the model.
+    TimeLimitReached
+        The limit leaves no time to build the model; the message says how large it is.
     """
+    clock = limited(params)
     form = find_formulation(formulation)
-    _require_parameters(form, params, "build")
+    _require_parameters(form, params, BUILD)
     checked = form.Params.make(formulation, **params)
     data = prepare(form, X, y, scale=scale, weights=weights, params=checked)
     _warn_of_cheap_errors(checked, data)
     if upper_bound is None:
         if start is not None:
             _require_tree(start)
-        return build_from(form, data, checked, start)
+        return build_within(clock, form, data, checked, start)
     if not form.uses_upper_bound:
         raise InvalidParameter(
             f"upper_bound= is for the SVM models; no big-M of {formulation!r} depends on the objective."
@@ -191,7 +197,7 @@ def build(
         or not 0 < upper_bound < np.inf
     ):
         raise InvalidParameter(f"upper_bound={upper_bound!r} should be a positive number.")
-    return form.build(data, checked, float(upper_bound))
+    return build_within(clock, form, data, checked, None, float(upper_bound))
 
 
 def embed(model: pyo.ConcreteModel, tree: Tree) -> Tree:

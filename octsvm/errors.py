@@ -34,6 +34,7 @@ __all__ = [
     "ProtocolMismatch",
     "SchedulerLost",
     "SolverUnavailable",
+    "TimeLimitReached",
     "TreeNotAdmitted",
     "UnknownFormulation",
     "UnknownSolver",
@@ -75,6 +76,10 @@ class DatasetUnavailable(OctsvmError, OSError):
 
 class EngineFailed(OctsvmError, RuntimeError):
     """The solver broke down without an answer."""
+
+
+class TimeLimitReached(OctsvmError, TimeoutError):
+    """A time limit was over before there was anything to return; the message says how large a model would be, or how far it came."""
 
 
 class InvalidStore(OctsvmError, ValueError):

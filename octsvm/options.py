@@ -23,6 +23,8 @@ OnMismatch = Literal["raise", "warn", "ignore"]
 Strategy = Literal["balanced", "exact", "heuristic"]
 STRATEGIES: tuple[str, ...] = get_args(Strategy)
 FIT, SOLVE, RACE, PLAN, ESTIMATOR, COMMAND = "fit", "solve", "race", "plan", "estimator", "command"
+BUILD, PATH, READ = "build", "fit_path", "read_solution"
+UNLIMITED = frozenset((BUILD, PATH, READ))  # take as long as they take, where no time limit is given
 EVERYWHERE = frozenset((FIT, SOLVE, ESTIMATOR, COMMAND))
 LEAST_SECONDS = 1e-3  # an engine is never asked for less: where nothing is left, it returns its start
 
@@ -277,7 +279,7 @@ class SolveOptions:
         kind="float",
         help="Wall-clock limit.",
         metavar="SECONDS",
-        where=EVERYWHERE | {RACE},
+        where=EVERYWHERE | {RACE} | UNLIMITED,
         check=_seconds,
     )
     work_limit: int | Mapping[str, int] | None = option(
@@ -432,13 +434,18 @@ def parameters(who: str) -> list[inspect.Parameter]:
     fields = SolveOptions.__dataclass_fields__
 
     def default(name: str) -> Any:
+        if who in UNLIMITED:
+            return None
         given = fields[name].default
         # scikit-learn wants defaults of plain types, and cannot tell one from the same value given.
         return str(given) if who == ESTIMATOR and isinstance(given, Unasked) else given
 
     return [
         inspect.Parameter(
-            name, inspect.Parameter.KEYWORD_ONLY, default=default(name), annotation=fields[name].type
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=default(name),
+            annotation=f"{fields[name].type} | None" if who in UNLIMITED else fields[name].type,
         )
         for name in declarations(who)
     ]
@@ -448,11 +455,27 @@ def documentation(who: str, but: Collection[str] = ()) -> str:
     """The paragraphs of a numpydoc "Parameters" section on the options of ``who``, but for some."""
     import textwrap
 
+    optional, none = (", optional", " None for no limit.") if who in UNLIMITED else ("", "")
     return "\n".join(
-        f"{name} : {d.kind or SolveOptions.__dataclass_fields__[name].type}\n{textwrap.indent(textwrap.fill(d.doc, 110), '    ')}"
+        f"{name} : {d.kind or SolveOptions.__dataclass_fields__[name].type}{optional}\n"
+        f"{textwrap.indent(textwrap.fill(d.doc + none, 110), '    ')}"
         for name, d in declarations(who).items()
         if name not in but
     )
+
+
+def limited(options: dict[str, Any]) -> Clock:
+    """The clock of a call of :data:`UNLIMITED`, from now on; its time limit is taken out of the ``options``.
+
+    Raises
+    ------
+    InvalidParameter
+    """
+    time_limit = options.pop("time_limit", None)
+    if time_limit is None:
+        return Clock()
+    _seconds("time_limit", time_limit)
+    return Clock(time_limit)
 
 
 # Names that people bring along from scikit-learn, Pyomo and solvers: ours, and what to say besides.

@@ -27,6 +27,7 @@ from .formulations.trees import MarginTree, Tree
 from .heuristics import Budget, find
 from .heuristics.margin_tree import TreeSearch, as_margin_tree
 from .heuristics.tree_builder import Hyperplanes
+from .options import PATH, Clock, limited, takes_options
 from .result import Result
 from .solving.outcome import one_class, one_class_note, unmodelled
 
@@ -36,11 +37,13 @@ MOST_STEPS = 200  # for one of them
 LEAST_RATIO, LARGEST_RATIO = 0.05, 20.0  # of c2 to c1: beyond, trees are those at the ends
 STEPS = 3  # of the search that improves the cheapest tree of the pool for a setting
 WORTH = 1.2  # it is left alone where it costs more than this many constant trees
+POOL_SHARE = 0.5  # of a time limit, for what all settings share
 TREE_STEPS = 40  # of the search for each setting, where settings share nothing
 
 __all__ = ["fit_path"]
 
 
+@takes_options(PATH)
 def fit_path(
     formulation: str,
     X: Any,
@@ -71,7 +74,7 @@ def fit_path(
         Parameters of the formulation, e.g. ``[{"c1": 1, "c2": 1}, {"c1": 10, "c2": 1}]``.
     work_limit : int, optional
         Steps of the search for each setting: a dozen for "re_svm" and "octsvm", where a step tries three changes of the
-        pool's cheapest tree, and 40 for the others. There is no other limit: the trees depend on the arguments only.
+        pool's cheapest tree, and 40 for the others. Without a time limit the trees depend on the arguments only.
     seed : int
         Of the heuristics' random choices.
     skip : collection of int
@@ -80,6 +83,8 @@ def fit_path(
         As for :func:`octsvm.fit`.
     weights : array-like of shape (n,), optional
         As for :func:`octsvm.fit`.
+    {options}
+        Half of it, at most, goes to the common work; when it is over no further setting comes, but always one.
     **params
         Parameters that all settings share.
 
@@ -99,6 +104,7 @@ def fit_path(
     UserWarning
         Where y holds one class only, as :func:`octsvm.fit`.
     """
+    clock = limited(params)
     form = find_formulation(formulation)
     checked = _check_settings(form, settings, params)
     steps = None if work_limit is None else _whole("work_limit", work_limit, 1)
@@ -116,8 +122,22 @@ def fit_path(
         infos = {k: ModelInfo(form.name, checked[k], data) for k in wanted}
         warnings.warn(one_class_note(data), stacklevel=2)
         return ((k, one_class(form, infos[k], 0.0, "none")) for k in wanted)
-    shared = form.path(data, checked, wanted, steps, seed)
-    return _tree_path(form, data, checked, wanted, steps or TREE_STEPS, seed) if shared is None else shared
+    began = time.monotonic()
+    form.load_libraries()
+    clock.exclude(time.monotonic() - began)
+    more = {} if clock.limit == math.inf else {"clock": clock}
+    shared = form.path(data, checked, wanted, steps, seed, **more)
+    if shared is None:
+        shared = _tree_path(form, data, checked, wanted, steps or TREE_STEPS, seed, clock)
+    return _until(clock, shared)
+
+
+def _until(clock: Clock, results: Iterator[tuple[int, Result]]) -> Iterator[tuple[int, Result]]:
+    """The results while there is time, and the first one in any case."""
+    for found in results:
+        yield found
+        if clock.late():
+            return
 
 
 def _check_settings(form: Formulation, settings: Any, params: Mapping[str, Any]) -> list[Any]:
@@ -183,7 +203,13 @@ def _result(form: Formulation, data: Data, params: Any, trees: Iterable[Tree], b
 
 
 def _tree_path(
-    form: Formulation, data: Data, checked: list[Any], wanted: list[int], steps: int, seed: int
+    form: Formulation,
+    data: Data,
+    checked: list[Any],
+    wanted: list[int],
+    steps: int,
+    seed: int,
+    clock: Clock,
 ) -> Iterator[tuple[int, Result]]:
     """Every setting's own search, and the cheapest of what all of them found."""
     if not wanted:
@@ -191,7 +217,10 @@ def _tree_path(
     began = time.monotonic()
     pool: list[Tree] = []
     for params in checked:
-        tree, interrupted = find(form, data, params, math.inf, steps=steps, seed=seed)
+        if pool and clock.late(POOL_SHARE):
+            break
+        left = POOL_SHARE * clock.limit - clock.seconds()
+        tree, interrupted = find(form, data, params, left, steps=steps, seed=seed)
         if interrupted:
             raise KeyboardInterrupt
         if tree is not None:
@@ -235,7 +264,13 @@ class _Pool:
 
 
 def margin_path(
-    form: Formulation, data: Data, checked: list[Any], wanted: list[int], steps: int | None, seed: int
+    form: Formulation,
+    data: Data,
+    checked: list[Any],
+    wanted: list[int],
+    steps: int | None,
+    seed: int,
+    clock: Clock | None = None,
 ) -> Iterator[tuple[int, Result]]:
     """One pool for all settings that share what trees look like: depth, norm, boundary and kernel."""
     alike: defaultdict[Any, list[int]] = defaultdict(list)
@@ -247,7 +282,7 @@ def margin_path(
         members = alike[shape]
         if shape not in paths:
             rows = form.model_rows(data, checked[k])
-            paths[shape] = _Path(rows, [checked[m] for m in members], steps or STEPS, seed)
+            paths[shape] = _Path(rows, [checked[m] for m in members], steps or STEPS, seed, clock or Clock())
         path = paths[shape]
         began = time.monotonic() - path.share
         tree = path.tree(members.index(k))
@@ -262,25 +297,28 @@ def _shape(params: Any) -> Any:
 class _Path:
     """The pool of a grid, and the tree of every setting once it was asked for."""
 
-    def __init__(self, data: Data, checked: list[Any], steps: int, seed: int) -> None:
-        began = time.monotonic()
+    def __init__(self, data: Data, checked: list[Any], steps: int, seed: int, clock: Clock) -> None:
+        began, self.clock = time.monotonic(), clock
         self.data, self.checked, self.steps, self.seed = data, checked, steps, seed
         self._known: dict[int, tuple[Hyperplanes | None, bool]] = {}
         self._below = _cheaper_relabelling(checked)
         self.pool = _Pool.of(self.builder(checked[0]), self._grow_pool())
         self.share = (time.monotonic() - began) / len(checked)  # seconds of the pool for each setting
 
-    def builder(self, params: Any, steps: int | None = None) -> TreeSearch:
-        """A tree builder of the training rows at one setting."""
+    def builder(self, params: Any, steps: int | None = None, share: float = 1.0) -> TreeSearch:
+        """A tree builder of the training rows at one setting, which ends when this share of the limit is over."""
         data = self.data
-        return TreeSearch(data.X, data.sign, data.weights, params, Budget(math.inf, steps), self.seed)
+        budget = Budget(share * self.clock.limit - self.clock.seconds(), steps)
+        return TreeSearch(data.X, data.sign, data.weights, params, budget, self.seed)
 
     def _grow_pool(self) -> list[Hyperplanes]:
         """Trees of a coarse part of the grid, and these without one of their subtrees."""
         coarse = self._coarse()
         found: list[Hyperplanes] = []
         for params in coarse:
-            builder = self.builder(params, min(MOST_STEPS, POOL_STEPS // len(coarse)))
+            if found and self.clock.late(POOL_SHARE):
+                break
+            builder = self.builder(params, min(MOST_STEPS, POOL_STEPS // len(coarse)), POOL_SHARE)
             found += [planes.copy() for planes in builder.run()]
             best = builder.best
             if best is not None and best.split.any():
@@ -335,7 +373,7 @@ class _Path:
         builder.best.cost = builder.value(builder.best)
         builder.search.optimise_best()
         for _ in range(self.steps):
-            if not builder.search.try_moves():
+            if self.clock.late() or not builder.search.try_moves():
                 break
         builder.prune()
         best = builder.best

@@ -37,7 +37,9 @@ Exit codes:
     3  fit: the model has no solution, so there is no tree
     4  fit, read: a tree, but unverified: the solver's answer did not hold outside the solver
     5  race: two solvers contradict each other
-  130  interrupted (Ctrl-C)""",
+  130  interrupted (Ctrl-C)
+  143  ended by SIGTERM
+A fit that either ends shows and saves its best tree, and ends with 0.""",
 )
 @click.version_option(__version__, prog_name="octsvm")
 def main() -> None:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from .fitted_file import FitRecord
 
 OK, UNEXPECTED, WRONG_INPUT, NO_TREE, UNVERIFIED, DISAGREEMENT, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
+TERMINATED = 143
 
 FIT_EXIT_CODES = """\b
 Exit codes:
@@ -101,9 +102,9 @@ class Commands(click.Group):
             with _shown(sys.stderr):
                 error.show()
             code = error.exit_code
-        except (click.Abort, KeyboardInterrupt):
+        except (click.Abort, KeyboardInterrupt) as error:
             say("Interrupted.")
-            code = INTERRUPTED
+            code = TERMINATED if isinstance(error.__cause__ or error, Terminated) else INTERRUPTED
         except BrokenPipeError:
             code = _nobody_reads()
         except Exception as error:
@@ -265,24 +266,31 @@ def clean_stdout() -> Iterator[None]:
         os.close(kept)
 
 
-@contextlib.contextmanager
-def noted_interrupts() -> Iterator[list[bool]]:
-    """A list that is not empty once Ctrl-C was pressed: where a library swallowed the exception, it still says so."""
-    asked: list[bool] = []
+class Terminated(KeyboardInterrupt):
+    """SIGTERM came, as from ``kill``, ``timeout`` or a queue whose time is over: a run ends as after Ctrl-C."""
 
-    def note(*_: Any) -> NoReturn:
-        asked.append(True)
-        raise KeyboardInterrupt
+
+@contextlib.contextmanager
+def noted_interrupts() -> Iterator[list[type[KeyboardInterrupt]]]:
+    """A list of how often Ctrl-C was pressed or SIGTERM came: where a library swallowed the exception, it still says so."""
+    asked: list[type[KeyboardInterrupt]] = []
+    raised = {signal.SIGINT: KeyboardInterrupt, signal.SIGTERM: Terminated}
+
+    def note(number: int, _: Any) -> NoReturn:
+        asked.append(raised[signal.Signals(number)])
+        raise asked[-1]
 
     try:
-        before = signal.signal(signal.SIGINT, note)
+        before = {number: signal.signal(number, note) for number in raised}
     except ValueError:  # signals belong to the main thread, and this is another one
         yield asked
         return
     try:
         yield asked
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            if handler is not None:  # of the program that Python runs in
+                signal.signal(number, handler)
 
 
 # -- options ------------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import click
 
 from ..options import RACE
 from . import options as shared
-from .options import DISAGREEMENT, INTERRUPTED, OK, say
+from .options import DISAGREEMENT, INTERRUPTED, OK, TERMINATED, say
 from .progress import SolveProgress
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def race(table: str, **options: Any) -> int:
         say(f"Error: {sentence}.")
     if interrupted:
         say("Interrupted.")
-        return INTERRUPTED
+        return TERMINATED if shared.Terminated in asked else INTERRUPTED
     return DISAGREEMENT if against else OK
 
 

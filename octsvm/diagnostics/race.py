@@ -74,7 +74,7 @@ def race(
     solvers : iterable of str, optional
         Names of the solver table; all that are installed by default.
     scale : bool
-        As for :func:`octsvm.build`.
+        As for :func:`octsvm.build`, which has the time limit for itself, as each solver then has.
     on_begin : callable, optional
         Called with the name of each solver before it runs.
     on_end : callable, optional
@@ -94,14 +94,15 @@ def race(
 
     Raises
     ------
-    InvalidData, InvalidParameter, UnknownFormulation, UnknownSolver, TreeNotAdmitted
+    InvalidData, InvalidParameter, UnknownFormulation, UnknownSolver, TreeNotAdmitted, TimeLimitReached
         Before anything is solved.
     """
     import pandas as pd
 
     options = {name: params.pop(name) for name in declarations(RACE) if name in params}
     gap = SolveOptions(**options).gap  # each solver has a clock of its own, and all are refused now
-    built = _model_of(model, X, y, {"scale": scale, "start": options.get("start"), **params})
+    asked: dict[str, Any] = {name: options[name] for name in ("start", "time_limit") if name in options}
+    built = _model_of(model, X, y, {"scale": scale, **asked, **params})
     require_plain(built)
     names = contestants() if solvers is None else list(solvers)
     for name in names:
@@ -143,7 +144,7 @@ def _model_of(model: Any, X: Any, y: Any, more: dict[str, Any]) -> Any:
                 f"octsvm.race({model!r}) needs a table too: octsvm.race({model!r}, X, y). A built model needs none."
             )
         return build(model, X, y, **more)
-    if X is not None or y is not None or set(more) - {"scale", "start"}:
+    if X is not None or y is not None or set(more) - {"scale", "start", "time_limit"}:
         raise InvalidParameter(
             "X, y and parameters go with the name of a formulation; a built model has them already."
         )

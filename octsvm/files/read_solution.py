@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
+import math
 import re
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyomo.environ as pyo
 from pyomo.core.expr.visitor import identify_variables
 
 from ..backends import solution_formats
 from ..backends.scratch import Scratch
 from ..backends.solution_formats import SolutionFile
-from ..errors import CertificateMismatch, InvalidParameter, InvalidSolutionFile, OctsvmError
+from ..errors import CertificateMismatch, InvalidParameter, InvalidSolutionFile, OctsvmError, TimeLimitReached
 from ..formulations.base import FEASIBILITY, Formulation, ModelInfo
 from ..formulations.registry import formulation as find_formulation
-from ..options import Clock, OnMismatch
+from ..options import READ, Clock, OnMismatch, default_of, limited, require_known, takes_options
 from ..result import Result
 from ..solving import certificate as checks
 from ..solving.certificate import Certificate
-from ..solving.outcome import Contest, Outcome
+from ..solving.outcome import Contest, Outcome, rebuild_note
 from ..solving.own_terms import least_terms
 from ..solving.polish import polish_tree
+from ..solving.steps_ahead import MANY_VARIABLES
 from . import column_map, write
 from .column_map import ColumnMap
 from .labels import Names
@@ -35,6 +38,7 @@ INTEGRAL = 1e-3  # farther from a whole number than that, a point is none of the
 CLAIMS_AGREE = 1e-4  # what six printed digits leave of an objective
 
 
+@takes_options(READ)
 def read_solution(
     model: pyo.ConcreteModel,
     path: str | Path,
@@ -42,10 +46,14 @@ def read_solution(
     kind: str | None = None,
     sidecar: str | Path | None = None,
     on_mismatch: OnMismatch = "raise",
+    bound: float | None = None,
+    bound_source: str | None = None,
+    **options: Any,
 ) -> Result:
     """Take the solution file of a solver elsewhere back into the model it was written from, and check the tree in it.
 
-    What the file says of its quality is a note, never a proof: the bound of the result is what holds for every tree.
+    What the file says of its quality is a note, never a proof: the bound of the result is what holds for every tree, or one
+    that you vouch for (``bound``).
     The model's variables take the values of the returned tree where the model admits it; after an error they are as
     before.
 
@@ -62,27 +70,39 @@ def read_solution(
         begins in the same way (model.sol, model.mps.json); where there is none, columns are found by their names.
     on_mismatch : str
         "raise", "warn" or "ignore": what to do when the file's answer does not hold outside its solver.
+    bound : float, optional
+        A lower bound on the model's objective that you trust, such as the "best bound" of a solver's log. It is refused where
+        a known tree costs less, and limited to the trees that the model as it was built is exact for.
+    bound_source : str, optional
+        Whose bound that is, e.g. "CPLEX 22.1.1, job 4711"; kept in the result's ``bound_source`` and shown wherever its
+        status is. "the caller of read_solution" where it is left out.
+    {options}
 
     Returns
     -------
     Result
         Its status is "feasible"; "fallback" where the tree without a split is better than the file's; "unverified",
-        with the best tree found, where the answer does not hold. "optimal" only where the bound proves it.
+        with the best tree found, where the answer does not hold. "optimal" only where the bound proves it: a trusted one
+        does where it lies within 1e-4 of the objective, and then the status is said with its source.
 
     Raises
     ------
     InvalidSolutionFile
         The file is broken, holds no point, or is the answer to another model.
     InvalidParameter
-        The model belongs to no formulation, or ``on_mismatch`` is unknown.
+        The model belongs to no formulation, ``on_mismatch`` is unknown, or ``bound`` is no number, or above a known tree.
     UnsupportedProblem
         The model has no objective to be minimised, or several.
     CertificateMismatch
         The answer does not hold; its ``result`` has the best tree found.
+    TimeLimitReached
+        There is no time to check the answer. The model is as before.
     """
-    clock = Clock()
+    clock = limited(options)
+    require_known(READ, options, ("kind", "sidecar", "on_mismatch", "bound", "bound_source"))
     if on_mismatch not in ("raise", "warn", "ignore"):
         raise InvalidParameter(f"on_mismatch={on_mismatch!r} should be 'raise', 'warn' or 'ignore'.")
+    trusted = _trusted(bound, bound_source)
     info = getattr(model, "info", None)
     if not isinstance(info, ModelInfo):
         raise InvalidParameter(
@@ -101,8 +121,9 @@ def read_solution(
     before = [(v, v.value) for v in model.component_data_objects(pyo.Var)]
     try:
         _load(model, point, name)
-        notes.insert(0, _claim(model, found, name))
-        result = _checked(model, form, info, found, notes, clock.seconds)
+        notes.insert(0, _claim(model, found, name, trusted))
+        _require_time(clock, len(before))
+        result = _checked(model, form, info, found, notes, clock, trusted)
     except BaseException:
         for var, value in before:
             var.set_value(value, skip_validation=True)
@@ -356,7 +377,52 @@ def _load(model: pyo.ConcreteModel, point: _Point, name: str) -> None:
             var.set_value(0.0, skip_validation=True)
 
 
-def _claim(model: pyo.ConcreteModel, found: SolutionFile, name: str) -> str:
+class _Trusted(NamedTuple):
+    """A bound that the caller vouches for."""
+
+    bound: float
+    source: str
+
+
+def _trusted(bound: float | None, source: str | None) -> _Trusted | None:
+    if bound is None:
+        if source is not None:
+            raise InvalidParameter(f"bound_source={source!r} says whose bound it is: give bound= as well.")
+        return None
+    if isinstance(bound, bool) or not isinstance(bound, (int, float, np.number)) or not math.isfinite(bound):
+        raise InvalidParameter(
+            f"bound={bound!r} should be a finite number, in the units of the model's objective."
+        )
+    if source is not None and (not isinstance(source, str) or not source.strip()):
+        raise InvalidParameter(f"bound_source={source!r} should be text that says whose bound it is.")
+    return _Trusted(float(bound), source or "the caller of read_solution")
+
+
+def _trust(outcome: Outcome, trusted: _Trusted, model: pyo.ConcreteModel, form: Formulation) -> None:
+    """Let the outcome rest on a trusted bound, as far as the model is exact.
+
+    Raises
+    ------
+    InvalidParameter
+        A known tree costs less.
+    """
+    assert outcome.best is not None
+    assert outcome.info is not None
+    objective = outcome.best.objective
+    if not outcome.mismatch and trusted.bound > objective + _allowance(objective):
+        raise InvalidParameter(
+            f"bound={trusted.bound:.8g} cannot be right: a tree that costs {objective:.8g} was checked, and a bound is what no tree "
+            "of this model costs less than. Take the solver's best bound (not the objective of its answer) of this very model."
+        )
+    terms, own = least_terms(model), checks.is_own(model)
+    known = max(terms.floor(), outcome.info.least if own else -math.inf)  # without anybody's word
+    outcome.bound, outcome.asked_gap = min(trusted.bound, objective), default_of("gap")
+    outcome.limit_bound(own, rebuild_note(form, outcome.info, terms), terms)
+    if outcome.bound > known:
+        outcome.bound_source = trusted.source
+
+
+def _claim(model: pyo.ConcreteModel, found: SolutionFile, name: str, trusted: _Trusted | None) -> str:
     """What the file says of itself, as a note."""
     said = [repr(found.status)] if found.status else []
     if found.code is not None:
@@ -364,7 +430,10 @@ def _claim(model: pyo.ConcreteModel, found: SolutionFile, name: str) -> str:
     if found.objective is not None:
         said.append(f"objective {found.objective:.8g}")
     text = f"read from {name!r}" + (f", which says {', '.join(said)}" if said else "")
-    text += "; that is no proof here, the bound holds for every tree"
+    if trusted is None:
+        text += "; that is no proof here, the bound holds for every tree"
+    else:
+        text += f"; that is no proof here, and the bound {trusted.bound:.8g} is taken on trust from {trusted.source}"
     value = float(pyo.value(checks.active_objective(model).expr))
     if found.objective is not None and abs(found.objective - value) > _allowance(value):
         text += (
@@ -380,7 +449,8 @@ def _checked(
     info: ModelInfo,
     found: SolutionFile,
     notes: list[str],
-    seconds: Callable[[], float],
+    clock: Clock,
+    trusted: _Trusted | None,
 ) -> Result:
     """Certify the file's answer, polish it, and choose the best tree known."""
     own = checks.is_own(model)
@@ -388,9 +458,12 @@ def _checked(
     contest = Contest(model, form, info)
     contest.certified(certificate)
     mismatch = _mismatch(certificate)
-    if own and (mismatch or form.uses_upper_bound):
+    polished = own and bool(mismatch or form.uses_upper_bound)
+    if polished and clock.left() < clock.seconds():  # another model is built, as large as this one
+        notes = [*notes, "no time to polish the file's tree"]
+    elif polished:
         # Other engines stop within their tolerances, and files round; the continuous part is solved to the end here.
-        better = polish_tree(form, info, certificate.tree, POLISH_SECONDS)
+        better = polish_tree(form, info, certificate.tree, min(POLISH_SECONDS, clock.left()))
         if better is not None:
             contest.enter(better, "polished")
     contest.enter(form.constant_tree(info.data, info.params), "constant")
@@ -406,7 +479,7 @@ def _checked(
         notes.append(
             f"big-M was built from a tree that costs {info.upper_bound:.6g}: the model is exact for trees up to that only"
         )
-    return Outcome(
+    outcome = Outcome(
         info,
         "file",
         best,
@@ -418,7 +491,24 @@ def _checked(
         differing=certificate.differing_rows,
         notes=notes,
         how={"solver": found.kind, "solver_version": "from a file"},
-    ).result(seconds())
+    )
+    if trusted is not None:
+        _trust(outcome, trusted, model, form)
+    return outcome.result(clock.seconds())
+
+
+def _require_time(clock: Clock, variables: int) -> None:
+    """Refuse to check an answer in less time than reading it took: every variable is set again, and every row looked at.
+
+    Raises
+    ------
+    TimeLimitReached
+    """
+    if clock.late() or (variables > MANY_VARIABLES and clock.left() < clock.seconds()):
+        raise TimeLimitReached(
+            f"time_limit={clock.limit:g} seconds leave no time to check the answer: reading it into the model of {variables} "
+            f"variables took {clock.seconds():.2g}. Give it more."
+        )
 
 
 def _mismatch(certificate: Certificate) -> str:
