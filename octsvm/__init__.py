@@ -36,6 +36,11 @@ _HOME = {
     "RESVMClassifier": "estimators",
     "OCTSVMClassifier": "estimators",
     "MOCTSVMClassifier": "estimators",
+    "OCTClassifierCV": "estimators",
+    "OCTHClassifierCV": "estimators",
+    "RESVMClassifierCV": "estimators",
+    "OCTSVMClassifierCV": "estimators",
+    "MOCTSVMClassifierCV": "estimators",
     "relabelling_report": "relabelling",
     "relabelling_scores": "relabelling",
     "relabelling_path": "relabelling",
@@ -115,10 +120,15 @@ if TYPE_CHECKING:
     )
     from .estimators import (
         MOCTSVMClassifier,
+        MOCTSVMClassifierCV,
         OCTClassifier,
+        OCTClassifierCV,
         OCTHClassifier,
+        OCTHClassifierCV,
         OCTSVMClassifier,
+        OCTSVMClassifierCV,
         RESVMClassifier,
+        RESVMClassifierCV,
     )
     from .exports import export_dict, export_graphviz, export_source, export_text
     from .files.read_solution import read_solution
