@@ -21,6 +21,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from places import ROOT
+from waiting import PATIENCE
 
 from benchmarks.cases import SETS
 from benchmarks.studies import real_data, relabelling
@@ -192,7 +193,7 @@ def run(line: str, mark: str, folder: Path, made_up: Path) -> str:
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         env=os.environ | {"PYTHONPATH": str(ROOT)},
     )
     assert done.returncode == 0, done.stderr

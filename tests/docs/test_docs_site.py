@@ -15,6 +15,7 @@ from xml.etree import ElementTree
 
 import pytest
 from places import ROOT
+from waiting import PATIENCE
 
 import octsvm
 from octsvm.formulations import blocks
@@ -37,7 +38,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         cwd=root,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE,
         env=environment,
     )
     assert done.returncode == 0, done.stdout + done.stderr
@@ -48,6 +49,7 @@ def pages(site: Path, folder: str = ".") -> dict[str, str]:
     return {p.name: p.read_text(encoding="utf-8") for p in (site / folder).glob("*.html")}
 
 
+@pytest.mark.slow
 def test_every_public_name_is_on_an_api_page(site: Path) -> None:
     text = "".join(pages(site, "api").values())
     names = [f"octsvm.{n}" for n in octsvm.__all__ if n != "__version__"]
