@@ -36,6 +36,7 @@ _HOME = {
     "RESVMClassifier": "estimators",
     "OCTSVMClassifier": "estimators",
     "MOCTSVMClassifier": "estimators",
+    "from_sklearn": "estimators.from_sklearn",
     "relabelling_report": "relabelling",
     "relabelling_scores": "relabelling",
     "relabelling_path": "relabelling",
@@ -120,6 +121,7 @@ if TYPE_CHECKING:
         OCTSVMClassifier,
         RESVMClassifier,
     )
+    from .estimators.from_sklearn import from_sklearn
     from .exports import export_dict, export_graphviz, export_source, export_text
     from .files.read_solution import read_solution
     from .files.write import write
