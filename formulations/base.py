@@ -378,6 +378,14 @@ class Formulation(ABC):
         """The model, as it was built, as a :class:`~.bounds.scores.ScoreProblem` of one hyperplane. Default: None, it is none."""
         return None
 
+    def top_level(self, data: Data, params: Any, upper_bound: float) -> Any:
+        """Cases of what the top level of a tree that splits costs, as :class:`~.bounds.scores.ScoreProblem`.
+
+        No tree that splits and costs less than ``upper_bound`` costs less than the least of their optima. Default: None, nothing
+        is known of it.
+        """
+        return None
+
     def candidates(self, data: Data, params: Any, budget: Any, seed: int) -> Iterator[Any]:
         """Trees of a start heuristic, until ``budget.tick()``. Default: those of ``heuristic``; none without one."""
         if self.heuristic:

@@ -392,7 +392,7 @@ class _Call:
                 engine.write_file(model, plan.problem, self._size(), options.clock)
             known = Known(
                 # Costs are not negative in any formulation.
-                floor=-math.inf if form is None else self.terms.floor(),
+                floor=self._floor(own),
                 size=self._size(),
                 improve=self._improver(program, bridge) if own else None,
                 small=self.info is not None and self.info.data.n <= SMALL_TABLE,
@@ -420,6 +420,12 @@ class _Call:
             if bridge is not None:
                 bridge.undo()
         return _Attempt(plan, program, rounds, stop, bridge)
+
+    def _floor(self, own: bool) -> float:
+        """What no point costs less than; a bound from before the solve is one where nothing was added to the model."""
+        if self.form is None or self.info is None:
+            return -math.inf
+        return max(self.terms.floor(), self.info.least) if own else self.terms.floor()
 
     def _for_engine(self) -> SolveOptions:
         """The options, less the time that checking the answer takes."""

@@ -212,6 +212,7 @@ def four(table: tuple[np.ndarray, np.ndarray]) -> list[Any]:
 
 @pytest.mark.parametrize("kind", list(FORM))
 @pytest.mark.parametrize("seed", range(3))
+@pytest.mark.quick_cases("0-*")
 def test_picture_text_graphviz_predict_and_the_model_agree(kind: str, seed: int) -> None:
     fitted, X = tree(kind, seed), grid()
     model = fitted_around(fitted, X)
@@ -264,6 +265,7 @@ def test_regions_are_those_of_predict(kind: str, seed: int) -> None:
         assert (hits <= 1).all()
 
 
+@pytest.mark.slow
 def test_splits_and_margins_are_where_the_scores_say(four: list[Any], table: Any) -> None:
     X, y = table
     for model in four[2:]:
@@ -301,6 +303,7 @@ def test_cutting_polygons() -> None:
 
 @pytest.mark.parametrize("fitted", large_trees(), ids=lambda t: t.kind)
 @pytest.mark.parametrize("dpi", [60, 100, 220])
+@pytest.mark.quick_cases("100-*")
 def test_a_large_tree_can_be_read(fitted: Any, dpi: int) -> None:
     X, y = rows_for(fitted)
     require_readable(octsvm.plot_tree(fitted, X, y), dpi)
@@ -343,6 +346,7 @@ def test_names_are_shortened_but_not_confused() -> None:
 
 
 @pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.quick_cases("True")
 def test_text_stands_out_from_what_is_behind_it(dark: bool, four: list[Any], table: Any) -> None:
     X, y = table
     seen = 0
@@ -467,6 +471,7 @@ def test_labels_given_up_where_nothing_splits_are_counted_once() -> None:
 
 
 @pytest.mark.parametrize("k", range(4))
+@pytest.mark.quick_cases("1")
 def test_all_pictures_of_all_models(k: int, four: list[Any], table: Any, tmp_path: Path) -> None:
     X, y = table
     model = four[k]
