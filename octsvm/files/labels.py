@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from typing import Any
 
@@ -9,12 +10,19 @@ from pyomo.core.base.label import NameLabeler, TextLabeler, cpxlp_label_from_nam
 
 # What readers of .lp take for a number, or for the head of a section.
 _MISREAD = re.compile(
-    r"[\d.]|e\d|(free|inf(inity)?|st|end|bounds?|bin(ary|aries)?|gen(erals?)?|int(egers?)?|min(imi[sz]e)?|max(imi[sz]e)?)$",
+    r"[\d.]|e\d|(free|inf(inity)?|st|such|subject|end|bounds?|bin(ary|aries)?|gen(erals?)?|int(egers?)?|min(imi[sz]e)?|max(imi[sz]e)?"
+    r"|semis?|sc|sos[12]?)$",
     re.IGNORECASE,
 )
+LONGEST = 100  # letters: CBC takes no more, most readers 255, and then misread the file or refuse it
 
 
 def _readable(name: str) -> str:
+    """The name as all readers take it: what is no ASCII by its code point, the end of a long one by its hash."""
+    if not name.isascii():
+        name = re.sub(r"[^\x00-\x7f]", lambda letter: f"_{ord(letter[0]):x}", name)
+    if len(name) > LONGEST:
+        name = f"{name[: LONGEST - 9]}_{hashlib.sha256(name.encode()).hexdigest()[:8]}"
     return f"_{name}" if _MISREAD.match(name) else name
 
 
@@ -54,6 +62,8 @@ class Names:
             return self._by_pyomo(member)
         if self._plain:
             return f"{start}[{text}]"
+        if len(start) + len(text) > LONGEST:
+            return self._by_pyomo(member)
         return f"{start}({text.replace(',', '_').replace('-', '_')})"
 
     def _by_pyomo(self, member: Any) -> str:

@@ -35,11 +35,13 @@ from . import certificate as checks
 from . import large_neighbourhood
 from .certificate import Certificate
 from .compile import compile_program, start_point
+from .conflicts import SECONDS as CONFLICT_SECONDS
+from .conflicts import find_conflict, infeasible_at_any_cost
 from .cutting_planes import CuttingPlaneLoop, Known
 from .engine import Engine, embedded, require_options
 from .outcome import BENT, NOT_CALLED, Candidate, Contest, Outcome, rebuild_note, unmodelled
 from .own_search import OwnSearch
-from .own_terms import NOTHING, complete, infeasible_at_any_cost, least_terms, without_optimum
+from .own_terms import NOTHING, complete, least_terms, without_optimum
 from .plan import Plan, candidates
 from .polish import polish_tree
 from .steps_ahead import (
@@ -493,6 +495,8 @@ class _Call:
             self._without_tree(outcome, attempt, form, info)
         else:
             self._choose(outcome, attempt, form, info)
+        if outcome.stop == "infeasible" and outcome.best is None:
+            self._name_conflict(outcome)
         return outcome.result(self.options.clock.seconds())
 
     def _without_tree(self, outcome: Outcome, attempt: _Attempt, form: Formulation, info: ModelInfo) -> None:
@@ -502,6 +506,15 @@ class _Call:
         if math.isfinite(info.upper_bound) and not infeasible_at_any_cost(self.model):
             outcome.stop, outcome.bound = "numeric", math.inf
             self._limit_bound(outcome, attempt, form, info)
+
+    def _name_conflict(self, outcome: Outcome) -> None:
+        """Say which of the user's rows and fixings leave no tree, where there is time to find out."""
+        if self.ahead.too_long(COMPILING):
+            return
+        found = find_conflict(self.model, min(CONFLICT_SECONDS, self.options.clock.left()))
+        if found is not None:
+            outcome.conflict = found.names
+            outcome.notes.append(found.note())
 
     def _choose(self, outcome: Outcome, attempt: _Attempt, form: Formulation, info: ModelInfo) -> None:
         """Certify the answer, choose the best tree known, and say what is proved of it."""

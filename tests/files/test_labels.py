@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import gc
 import json
+import shutil
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import highspy
@@ -92,6 +95,11 @@ def test_the_collector_is_back_after_a_build_that_fails() -> None:
         "x>=1",
         "ü",
         "[x]",
+        "sos",
+        "semi",
+        "subject",
+        "😀",
+        "a" * 300,
     ],
 )
 def test_any_name_of_a_users_own_is_one_name_in_the_file(name: str, ending: str, tmp_path: Path) -> None:
@@ -107,3 +115,32 @@ def test_any_name_of_a_users_own_is_one_name_in_the_file(name: str, ending: str,
     assert engine.getInfo().objective_function_value == pytest.approx(octsvm.solve(model).objective)
     columns = json.loads(path.with_name(f"{path.name}.json").read_text())["columns"]
     assert model.component(name).name in [variable for _, variable in columns]
+    for program, argv in READERS.items():
+        if shutil.which(program) is None:
+            continue
+        answer = tmp_path / f"{ending}.{program}"
+        subprocess.run([program, *argv(path, answer)], capture_output=True, check=False, timeout=60)
+        found = octsvm.read_solution(model, answer, sidecar=path)
+        assert found.objective == pytest.approx(octsvm.solve(model).objective)
+
+
+# Programs that read what HiGHS reads in ways of their own: how they are called with a model file and the answer's place.
+READERS: dict[str, Callable[[Path, Path], list[str]]] = {
+    "glpsol": lambda model, answer: [
+        "--lp" if model.suffix == ".lp" else "--freemps",
+        str(model),
+        "-w",
+        str(answer),
+    ],
+    "cbc": lambda model, answer: [str(model), "solve", "solu", str(answer)],
+}
+
+
+def test_long_names_that_begin_alike_stay_apart() -> None:
+    model = pyo.ConcreteModel()
+    model.x = pyo.Var(["a" * 300 + end for end in "bc"])
+    model.y = pyo.Var([1], ["z" * 300])
+    model.add_component("w" * 300, pyo.Var([1, 2]))
+    names = [Names()(v) for v in model.component_data_objects(pyo.Var)]
+    assert len(set(names)) == 5
+    assert all(len(name) <= 101 and name.isascii() for name in names)
