@@ -389,6 +389,10 @@ class Formulation(ABC):
             if ":" in path and path != self.heuristic:
                 found()
 
+    def unit_cost(self, data: Data, params: Any) -> float:
+        """The c1 that a relative cost of 1 stands for on a table, whatever its rows, columns and units. Default: 1."""
+        return 1.0
+
     def size(self, params: Any, table: Any) -> Any:
         """What :meth:`build` builds on ``table`` (:class:`Data` or a ``Shape``), as a :class:`~.blocks.sizes.BlockSize`.
 

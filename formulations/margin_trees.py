@@ -53,6 +53,22 @@ def norms(omega: FloatArray, norm: str) -> FloatArray:
     return np.sqrt((omega**2).sum(axis=1)) if norm == "l2" else np.abs(omega).sum(axis=1)
 
 
+def spread(rows: Data, norm: str) -> float:
+    """Length to expect of Σ_i ±(x_i - mean), signs drawn by lot, in the norm dual to ``norm``; 1 where rows are all alike.
+
+    With "l2" the root of the summed squared distances from the mean, with "l1" that of the widest column alone.
+    A row of weight 2 counts like two rows.
+    """
+    mean = rows.weights @ rows.X / rows.weights.sum()
+    squares = rows.weights @ (rows.X - mean) ** 2
+    return float(np.sqrt(squares.sum() if norm == "l2" else squares.max())) or 1.0
+
+
+def noise_cost(rows: Data, norm: str) -> float:
+    """The c1 up to which no hyperplane pays for its margin ½||ω|| where labels are drawn by lot: ½ / spread."""
+    return 0.5 / spread(rows, norm)
+
+
 def node_costs(
     tree: MarginTree,
     M: FloatArray,

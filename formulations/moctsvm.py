@@ -317,3 +317,7 @@ class MOCTSVM(Formulation):
     require = staticmethod(require)
     improve = staticmethod(leaf_trees.with_majority_labels)
     assigned_path = staticmethod(leaf_trees.leaf_path)
+
+    def unit_cost(self, data: Data, params: MOCTSVMParams) -> float:
+        """Of :func:`~.margin_trees.noise_cost`."""
+        return margin_trees.noise_cost(data, params.norm)

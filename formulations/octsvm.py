@@ -407,3 +407,7 @@ class OCTSVM(Formulation):
     normalise = staticmethod(normalise)
     require = staticmethod(require_strict)
     assigned_path = staticmethod(assigned_path)
+
+    def unit_cost(self, data: Data, params: OCTSVMParams) -> float:
+        """Of :func:`~.margin_trees.noise_cost`."""
+        return margin_trees.noise_cost(model_rows(data, params), params.norm)

@@ -275,3 +275,12 @@ class RESVM(Formulation):
     normalise = staticmethod(normalise)
     assigned_path = staticmethod(root_path)
     scores = staticmethod(scores)
+
+    def unit_cost(self, data: Data, params: RESVMParams) -> float:
+        """The c1 at which labels drawn by lot lead to scores of about 1: √n / spread², or 1 / spread with norm "l1".
+
+        Half the square of the norm lets every hyperplane pay, ω = c1·Σ_i y_i x_i at first.
+        """
+        rows = model_rows(data, params)
+        spread = margin_trees.spread(rows, params.norm)
+        return float(np.sqrt(rows.weights.sum())) / spread**2 if params.norm == "l2" else 1.0 / spread

@@ -16,6 +16,8 @@ _HOME = {
     "build": "api",
     "solve": "api",
     "fit_path": "parameter_grid",
+    "tune": "tuning",
+    "Tuning": "tuning",
     "register": "formulations.registry",
     "register_kernel": "formulations.kernels",
     "tighten": "solving.tightening",
@@ -47,6 +49,7 @@ _HOME = {
     "plot_regions": "plots",
     "plot_relabelling_path": "plots",
     "plot_trace": "plots",
+    "plot_tuning": "plots",
     "Result": "result",
     "Progress": "result",
     "Tree": "formulations.trees",
@@ -127,7 +130,7 @@ if TYPE_CHECKING:
     from .formulations.trees import AxisTree, KernelTree, MarginTree, ObliqueTree, Tree
     from .noise import flip_labels
     from .parameter_grid import fit_path
-    from .plots import plot_regions, plot_relabelling_path, plot_trace, plot_tree
+    from .plots import plot_regions, plot_relabelling_path, plot_trace, plot_tree, plot_tuning
     from .relabelling import (
         RelabellingScores,
         relabelling_path,
@@ -138,6 +141,7 @@ if TYPE_CHECKING:
     from .result import Progress, Result
     from .solving.plan import Plan, plan
     from .solving.tightening import Tightening, tighten
+    from .tuning import Tuning, tune
 
 
 def __getattr__(name: str) -> Any:

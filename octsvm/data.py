@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import date, timedelta
 from decimal import Decimal
 from enum import Enum, EnumType, Flag
@@ -11,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .errors import InvalidData
+from .errors import InvalidData, InvalidParameter
 from .formulations.base import Data, FloatArray, Formulation, IntArray, Scaling
 from .formulations.read_matrix import frame_of, read_matrix
 
@@ -246,3 +247,33 @@ def read_weights(weights: Any, n: int) -> FloatArray:
             "All weights are zero, so every tree costs nothing. Give at least one row a weight."
         )
     return w
+
+
+def class_weights(
+    asked: Any, weights: FloatArray, classes: Sequence[Any] | np.ndarray, position: IntArray
+) -> FloatArray:
+    """``weights (n,)`` times the weight of each row's class, which ``position (n,)`` gives in ``classes``.
+
+    ``asked`` is None, "balanced" (all classes get the same total; of the weights, not of the rows, so a row of weight 2
+    counts like two rows), or a dict from labels to weights.
+
+    Raises
+    ------
+    InvalidData, InvalidParameter
+    """
+    if asked is None:
+        return weights
+    if isinstance(asked, str) and asked == "balanced":
+        totals = np.bincount(position, weights=weights, minlength=len(classes))
+        share = np.divide(1.0, totals, out=np.zeros(len(classes)), where=totals > 0)
+        return np.asarray(weights * (share * weights.sum() / (totals > 0).sum())[position])
+    if not isinstance(asked, dict):
+        raise InvalidParameter(
+            f"class_weight={asked!r} should be None, 'balanced', or a dict from labels to weights."
+        )
+    from sklearn.utils.class_weight import compute_class_weight
+
+    labels = np.empty(len(classes), dtype=object)
+    labels[:] = list(classes)
+    factor = compute_class_weight(asked, classes=labels, y=labels[position])
+    return read_weights(weights * factor[position], len(position))

@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
 from .. import api
-from ..data import label_list, read_labels, read_weights, require_same_rows
+from ..data import class_weights, label_list, read_labels, read_weights, require_same_rows
 from ..errors import InvalidData, InvalidParameter, NoValues, TreeNotAdmitted
 from ..exports._decision_paths import decision_paths, weights_at_nodes
 from ..formulations.base import BoolArray, FloatArray, IntArray, table_digest
@@ -270,20 +269,7 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
 
     def _weights(self, sample_weight: Any, classes: NDArray[Any], position: IntArray) -> FloatArray:
         weights = self._read_weights(sample_weight, len(position))
-        asked = self.class_weight  # type: ignore[attr-defined]
-        if asked is None:
-            return weights
-        if isinstance(asked, str) and asked == "balanced":
-            # Of the weights, not of the rows: so a row of weight 2 still counts like two rows.
-            totals = np.bincount(position, weights=weights, minlength=len(classes))
-            share = np.divide(1.0, totals, out=np.zeros(len(classes)), where=totals > 0)
-            return np.asarray(weights * (share * weights.sum() / (totals > 0).sum())[position])
-        if not isinstance(asked, dict):
-            raise InvalidParameter(
-                f"class_weight={asked!r} should be None, 'balanced', or a dict from labels to weights."
-            )
-        factor = compute_class_weight(asked, classes=classes, y=classes[position])
-        return read_weights(weights * factor[position], len(position))
+        return class_weights(self.class_weight, weights, classes, position)  # type: ignore[attr-defined]
 
     @staticmethod
     def _tree_index(tree: Any, classes: NDArray[Any]) -> IntArray:

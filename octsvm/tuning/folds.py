@@ -1,0 +1,218 @@
+"""Folds: who trains and who is judged, the fits of a grid on one fold, and many of them in parallel, kept in a file.
+
+Everything is fitted on a fold's training rows: scaling, a kernel's factor, relative costs, weights of classes. The
+rows that judge it are seen by ``predict`` only.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..data import class_weights, prepare
+from ..errors import InvalidStore, OutputNotWritable
+from ..formulations.base import FloatArray, IntArray
+from ..formulations.registry import formulation as find_formulation
+from ..parameter_grid import fit_path
+from .grids import Setting, absolute
+
+MOST_ROWS = 1_500  # that train in a fold: relative costs mean the same on more
+JUDGED = 400  # rows that are judged at least, over the repetitions
+MOST_REPEATS = 4
+STEPS = 1  # of the search, for each setting
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Rows of positive weight: ``X (n, p)``, ``y (n,)`` as positions in ``classes``, ``weights (n,)``."""
+
+    X: FloatArray
+    y: IntArray
+    classes: tuple[Any, ...]
+    weights: FloatArray
+    class_weight: Any
+
+    def weights_of(self, rows: IntArray) -> FloatArray:
+        """Weights of some rows, those of their classes included, which are learnt on these rows."""
+        return class_weights(self.class_weight, self.weights[rows], self.classes, self.y[rows])
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """What is fitted on every fold."""
+
+    formulation: str
+    settings: Sequence[Setting]
+    fixed: Mapping[str, Any]
+    relative: bool
+    scale: bool
+    seed: int
+
+    def on(self, table: Table, rows: IntArray) -> list[Setting]:
+        """The settings with the costs of the model that is built on some rows."""
+        if not self.relative:
+            return [dict(s) for s in self.settings]
+        form = find_formulation(self.formulation)
+        data = prepare(form, table.X[rows], table.y[rows], scale=self.scale, weights=table.weights_of(rows))
+        return absolute(form, self.settings, self.fixed, data)
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """Positions of the rows that train and of those that are judged."""
+
+    number: int
+    train: IntArray
+    judged: IntArray
+
+
+def split(table: Table, folds: int, repeats: int | None, seed: int) -> list[Fold]:
+    """Stratified folds, each repetition shuffled anew; none where there is one class, or a class has one row only.
+
+    ``repeats`` of None repeats until 400 rows are judged, 4 times at most. A fold trains on 1,500 rows at most.
+    """
+    from sklearn.model_selection import RepeatedStratifiedKFold, train_test_split
+
+    least = int(np.bincount(table.y).min()) if len(table.classes) > 1 else 0
+    if least < 2:
+        return []
+    if repeats is None:
+        repeats = int(np.clip(math.ceil(JUDGED / len(table.y)), 1, MOST_REPEATS))
+    splitter = RepeatedStratifiedKFold(
+        n_splits=min(folds, least), n_repeats=repeats, random_state=seed % 2**32
+    )
+    found = []
+    for number, (train, judged) in enumerate(splitter.split(table.X, table.y)):
+        if len(train) > MOST_ROWS:
+            train, _ = train_test_split(
+                train, train_size=MOST_ROWS, stratify=table.y[train], random_state=(seed + number) % 2**32
+            )
+        found.append(Fold(number, np.sort(train), np.sort(judged)))
+    return found
+
+
+def fit_fold(table: Table, grid: Grid, fold: Fold) -> dict[str, Any]:
+    """Fit the grid on a fold's training rows, and count for each setting the weight of the judged rows that come out right."""
+    from threadpoolctl import threadpool_limits
+
+    weights = table.weights_of(np.arange(len(table.y)))[fold.judged]
+    right, splits, relabelled = ([math.nan] * len(grid.settings) for _ in range(3))
+    with threadpool_limits(1):
+        path = fit_path(
+            grid.formulation,
+            table.X[fold.train],
+            table.y[fold.train],
+            grid.on(table, fold.train),
+            work_limit=STEPS,
+            seed=grid.seed,
+            scale=grid.scale,
+            weights=table.weights_of(fold.train),
+            **grid.fixed,
+        )
+        for k, result in path:
+            assert result.tree is not None
+            predicted = np.asarray(result.tree.predict(table.X[fold.judged]))
+            right[k] = float(weights[predicted == table.y[fold.judged]].sum())
+            splits[k] = int(result.tree.splits.sum())
+            relabelled[k] = len({r.row for r in getattr(result.tree, "relabelled", ())})
+    return {
+        "fold": fold.number,
+        "trained": len(fold.train),
+        "judged": len(fold.judged),
+        "weight": float(weights.sum()),
+        "right": right,
+        "splits": splits,
+        "relabelled": relabelled,
+    }
+
+
+def fit_folds(
+    table: Table, grid: Grid, folds: Sequence[Fold], jobs: int | None, store: Path | None, progress: bool
+) -> list[dict[str, Any]]:
+    """The lines of all folds, in their order; those in the file ``store`` are read, new ones are appended as they come.
+
+    Raises
+    ------
+    OutputNotWritable
+    """
+    from joblib import Parallel, delayed, hash
+    from rich.console import Console
+    from rich.progress import track
+
+    key = hash(
+        (table.X, table.y, table.weights, repr(table.class_weight), _plain(grid), [f.train for f in folds])
+    )
+    done = {line["fold"]: line for line in _read(store) if line.get("key") == key}
+    left = [fold for fold in folds if fold.number not in done]
+    _append(store, "\n" if store is not None and _is_cut(store) else "")
+    parallel = Parallel(n_jobs=jobs, return_as="generator_unordered", pre_dispatch="n_jobs")
+    lines: Iterator[dict[str, Any]] = parallel(delayed(fit_fold)(table, grid, fold) for fold in left)
+    for line in track(
+        lines,
+        f"{grid.formulation}: folds",
+        total=len(left),
+        console=Console(stderr=True),
+        disable=not progress,
+    ):
+        done[line["fold"]] = line
+        _append(store, json.dumps({"key": key, **line}) + "\n")
+    return [done[fold.number] for fold in folds]
+
+
+def _plain(grid: Grid) -> list[Any]:
+    """What tells grids apart; a kernel of the caller's goes by its name."""
+    fixed = {k: getattr(v, "__qualname__", v) for k, v in grid.fixed.items()}
+    return [
+        grid.formulation,
+        repr(grid.settings),
+        repr(sorted(fixed.items())),
+        grid.relative,
+        grid.scale,
+        grid.seed,
+    ]
+
+
+def _read(store: Path | None) -> list[dict[str, Any]]:
+    """The lines of a file, none where there is no file; one that was cut off is left out.
+
+    Raises
+    ------
+    InvalidStore
+        It is another file.
+    """
+    if store is None or not store.exists():
+        return []
+    lines = []
+    for text in store.read_text(encoding="utf-8", errors="replace").splitlines():
+        try:
+            lines.append(json.loads(text))
+        except json.JSONDecodeError:
+            continue
+    if not all(isinstance(line, dict) and "key" in line for line in lines) or (
+        not lines and store.stat().st_size
+    ):
+        raise InvalidStore(
+            f"store={str(store)!r} holds no folds of octsvm.tune. Name another file, or a new one."
+        )
+    return lines
+
+
+def _is_cut(store: Path) -> bool:
+    """Whether a run was killed in the middle of a line."""
+    return store.exists() and store.stat().st_size > 0 and not store.read_bytes().endswith(b"\n")
+
+
+def _append(store: Path | None, text: str) -> None:
+    if store is None:
+        return
+    try:
+        with store.open("a", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise OutputNotWritable(f"store={str(store)!r} cannot be written: {error.strerror}.") from None

@@ -1,0 +1,198 @@
+"""``octsvm.tune``: parameters of a formulation, chosen by repeated folds of the table itself."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .. import api
+from ..data import class_weights, prepare
+from ..errors import InvalidParameter
+from ..formulations.base import Formulation
+from ..formulations.registry import formulation as find_formulation
+from ..options import FIT, SolveOptions, declarations, takes_options
+from .choice import RULES, Rule, choose, scores
+from .folds import Grid, Table, fit_folds, split
+from .grids import Setting, absolute, prior, settings_of
+from .tuning import Tuning
+
+PRIOR_ROWS = 100.0
+NO_FOLDS = "A class has one row only, or there is one class: nothing could be judged, and the usual setting was taken."
+
+
+@takes_options(FIT)
+def tune(
+    formulation: str,
+    X: Any,
+    y: Any,
+    grid: Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Sequence[Any]]] | None = None,
+    *,
+    relative: bool | None = None,
+    rule: Rule = "one_standard_error",
+    prior_rows: float | None = None,
+    folds: int = 5,
+    repeats: int | None = None,
+    jobs: int | None = None,
+    store: str | os.PathLike[str] | None = None,
+    progress: bool = False,
+    refit: bool = True,
+    class_weight: Any = None,
+    scale: bool = True,
+    weights: Any = None,
+    **params: Any,
+) -> Tuning:
+    """Choose parameters of ``formulation`` by repeated stratified folds, and fit all rows with them.
+
+    Labels are taken as they are, wrong ones included. In every fold the whole grid is fitted by :func:`octsvm.fit_path` on the
+    training rows alone, and judged on the others.
+
+    Parameters
+    ----------
+    formulation : str
+        "oct", "oct_h", "re_svm", "octsvm" or "moctsvm".
+    X : array-like of shape (n, p)
+        As for :func:`octsvm.fit`.
+    y : array-like of shape (n,)
+        As for :func:`octsvm.fit`.
+    grid : mapping or sequence of mappings, optional
+        Values of parameters, as scikit-learn's ParameterGrid takes them. None is a grid of relative costs and depths
+        that suits most tables.
+    relative : bool, optional
+        Whether costs in the grid are relative (:mod:`octsvm.tuning.grids`): they keep their meaning when the number of rows or
+        columns changes. None: those of the default grid are, those of a grid of yours are the model's own.
+    rule : "one_standard_error" or "best"
+        The smallest depth within a standard error of the best score, and there the best; or the best score.
+    prior_rows : float, optional
+        How many rows the prior towards usual settings counts. None is 100 with relative costs, and 0 with your own.
+    folds : int
+        2 or more; fewer are made where a class has fewer rows.
+    repeats : int, optional
+        How often folds are drawn; None judges 400 rows at least, in 4 repetitions at most.
+    jobs : int, optional
+        Processes on this machine, -1 for all processors. None is what ``joblib.parallel_config`` says (with a Dask client of
+        yours and ``parallel_config("dask")``: its workers), and one without it.
+    store : path, optional
+        A file of one line a fold. A call that was killed goes on from it, and comes to the same choice.
+    progress : bool
+        A bar with the time left on stderr.
+    refit : bool
+        Fit all rows with the choice by :func:`octsvm.fit`. False leaves ``result`` None.
+    class_weight : None, "balanced" or dict
+        Weight of the errors of each class, learnt on the rows that are fitted.
+    scale : bool
+        As for :func:`octsvm.fit`.
+    weights : array-like of shape (n,), optional
+        Weight of each row's errors, and of the row where it is judged.
+    {options}
+    **params
+        Parameters that all settings share.
+
+    Returns
+    -------
+    Tuning
+        The choice, the accuracies behind it, and the fit.
+
+    Raises
+    ------
+    InvalidData, InvalidParameter, UnknownFormulation
+        Before anything is fitted.
+    InvalidStore, OutputNotWritable
+        ``store`` is another file, or cannot be written.
+
+    Notes
+    -----
+    The options of a solve go to the fit of all rows; folds take a fixed number of steps of the heuristics, and the same
+    call makes the same choice on every machine.
+    """
+    given = {name: params.pop(name) for name in declarations(FIT) if name in params}
+    seed = SolveOptions(**given).seed
+    form = find_formulation(formulation)
+    _check(rule, prior_rows, folds, repeats, jobs)
+    relative = grid is None if relative is None else bool(relative)
+    settings = _settings(form, grid, params)
+    data = prepare(form, X, y, scale=scale, weights=weights)
+    everyone = class_weights(class_weight, data.weights, data.classes, data.y)
+    kept = np.flatnonzero(data.weights > 0)
+    table = Table(data.X_original[kept], data.y[kept], data.classes, data.weights[kept], class_weight)
+    parts = split(table, folds, repeats, seed)
+    lines = fit_folds(
+        table,
+        Grid(formulation, settings, params, relative, scale, seed),
+        parts,
+        jobs,
+        None if store is None else Path(store),
+        progress,
+    )
+    counted = (PRIOR_ROWS if relative else 0.0) if prior_rows is None else float(prior_rows)
+    frame = scores(settings, lines, prior(form, settings), len(kept), counted)
+    chosen = choose(frame, rule)
+    costs = settings[chosen]
+    if relative:
+        (costs,) = absolute(form, [costs], params, replace(data, weights=everyone))
+    choice = {**params, **costs}
+    result = None
+    if refit:
+        result = api.fit(formulation, X, y, scale=scale, weights=everyone, **given, **choice)
+    return Tuning(
+        formulation=formulation,
+        choice=choice,
+        result=result,
+        accuracy=float(frame["accuracy"].iloc[chosen]),
+        rule=rule,
+        chosen=chosen,
+        notes=() if parts else (NO_FOLDS,),
+        scores=frame.assign(chosen=np.arange(len(frame)) == chosen),
+    )
+
+
+def _settings(form: Formulation, grid: Any, fixed: Mapping[str, Any]) -> list[Setting]:
+    """The settings of a grid, valid together with what is fixed; of our own grid those that agree with it.
+
+    Raises
+    ------
+    InvalidParameter
+    """
+    found = settings_of(form, grid)
+    twice = [name for name in fixed if any(name in setting for setting in found)]
+    if twice and grid is not None:
+        raise InvalidParameter(
+            f"{twice[0]!r} is in the grid and an argument of its own as well; name it once."
+        )
+    for name in twice:
+        found = [s for s in found if s.get(name) == fixed[name]] or found
+        found = [{k: v for k, v in s.items() if k != name} for s in found]
+    found = [s for k, s in enumerate(found) if s not in found[:k]]
+    for setting in found:
+        form.Params.make(form.name, **fixed, **setting)
+    return found
+
+
+def _check(rule: Any, prior_rows: Any, folds: Any, repeats: Any, jobs: Any) -> None:
+    """Refuse what is out of range.
+
+    Raises
+    ------
+    InvalidParameter
+    """
+    if rule not in RULES:
+        raise InvalidParameter(f"rule={rule!r} should be one of {', '.join(map(repr, RULES))}.")
+    for name, value, least in (("folds", folds, 2), ("repeats", repeats, 1)):
+        if name == "repeats" and value is None:
+            continue
+        if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
+            raise InvalidParameter(f"{name}={value!r} should be a whole number, {least} or more.")
+    if prior_rows is not None and (
+        isinstance(prior_rows, bool)
+        or not isinstance(prior_rows, (int, float, np.number))
+        or not 0 <= prior_rows < np.inf
+    ):
+        raise InvalidParameter(f"prior_rows={prior_rows!r} should be a number, 0 or more.")
+    if jobs is not None and (not isinstance(jobs, (int, np.integer)) or isinstance(jobs, bool) or jobs == 0):
+        raise InvalidParameter(
+            f"jobs={jobs!r} should be a number of processes, -1 for all processors, or None."
+        )

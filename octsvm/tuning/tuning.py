@@ -1,0 +1,78 @@
+"""What a tuning came to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+if TYPE_CHECKING:
+    from ..result import Result
+
+
+@dataclass(frozen=True, eq=False)
+class Tuning:
+    """Settings with their accuracies over the folds, the chosen one, and the tree that was fitted with it.
+
+    Attributes
+    ----------
+    formulation : str
+    choice : dict
+        The chosen parameters, as :func:`octsvm.fit` takes them on the whole table.
+    result : Result or None
+        The fit to all rows with them; None where none was wanted.
+    accuracy : float
+        Of the chosen setting over the folds. It was chosen for being large, so it flatters: to judge a tuning, tune inside
+        the folds of another cross-validation, as ``cross_val_score(OCTSVMClassifierCV(), X, y)`` does.
+    rule : str
+        By which it was chosen.
+    chosen : int
+        Its line in :meth:`frame`.
+    notes : tuple of str
+        What was decided otherwise than asked.
+    scores : pandas.DataFrame
+        What :meth:`frame` copies.
+    """
+
+    formulation: str
+    choice: dict[str, Any]
+    result: Result | None
+    accuracy: float
+    rule: str
+    chosen: int
+    notes: tuple[str, ...] = ()
+    scores: pd.DataFrame = field(default_factory=pd.DataFrame, repr=False)
+
+    @property
+    def tree(self) -> Any:
+        """The tree of ``result``; None without one."""
+        return None if self.result is None else self.result.tree
+
+    def frame(self) -> pd.DataFrame:
+        """One line for each setting of the grid.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The parameters as they stand in the grid (relative costs, where it has those), ``accuracy`` over the folds,
+            ``score`` (the accuracy with the prior), ``standard_error`` of its difference from the best score, mean number of
+            ``splits`` and of ``relabelled`` rows of the trees, and ``chosen``.
+        """
+        return self.scores.copy()
+
+    def plot(self, **options: Any) -> Any:
+        """Draw the accuracies: :func:`octsvm.plots.plot_tuning`."""
+        from ..plots import plot_tuning
+
+        return plot_tuning(self, **options)
+
+    def __str__(self) -> str:
+        shown = ", ".join(
+            f"{k}={v:.4g}" if isinstance(v, float) else f"{k}={v}" for k, v in self.choice.items()
+        )
+        lines = [
+            f"{self.formulation}: {shown}",
+            f"accuracy over the folds {self.accuracy:.4f} (rule {self.rule})",
+        ]
+        return "\n".join([*lines, *self.notes])

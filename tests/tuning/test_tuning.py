@@ -1,0 +1,364 @@
+"""Tuning: what may be seen by whom, the rules of choice, costs that keep their meaning, and runs that were killed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import octsvm
+from octsvm.data import prepare
+from octsvm.formulations.registry import formulation
+from octsvm.tuning import folds as fold_module
+from octsvm.tuning.choice import choose, scores
+from octsvm.tuning.grids import GRIDS, absolute, prior, settings_of
+
+SMALL: dict[str, list[Any]] = {"depth": [0, 1], "c1": [2.0, 8.0], "c2": [100.0], "c3": [0.01]}
+QUICK: dict[str, Any] = {"grid": SMALL, "relative": True, "repeats": 1, "folds": 3, "refit": False}
+
+
+def exclusive_or(n: int = 80, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    X = np.random.default_rng(seed).random((n, 2))
+    return X, np.where((X[:, 0] > 0.5) ^ (X[:, 1] > 0.5), "in", "out")
+
+
+def linear(n: int = 60, p: int = 3, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    X = np.random.default_rng(seed).random((n, p))
+    return X, (X[:, 0] + X[:, 1] > 1).astype(int)
+
+
+# -- choosing -----------------------------------------------------------------------------------------------------
+
+
+def test_a_tree_where_the_truth_is_none_of_a_plane_and_a_plane_where_it_is() -> None:
+    assert octsvm.tune("octsvm", *exclusive_or(), **QUICK).choice["depth"] == 1
+    assert octsvm.tune("octsvm", *linear(), **QUICK).choice["depth"] == 0
+
+
+def test_the_fit_of_all_rows_has_the_choice_and_is_certified() -> None:
+    X, y = linear()
+    tuned = octsvm.tune("octsvm", X, y, **QUICK | {"refit": True}, time_limit=5)
+    assert tuned.result is not None
+    assert {k: tuned.result.params[k] for k in tuned.choice} == tuned.choice
+    again = octsvm.evaluate(
+        "octsvm", tuned.tree, X, y, **{k: v for k, v in tuned.choice.items() if k != "depth"}
+    )
+    assert again.objective == pytest.approx(tuned.result.objective)
+    assert str(tuned).startswith("octsvm: ")
+
+
+def test_accuracies_are_those_of_scikit_learns_folds_fitted_one_by_one() -> None:
+    from sklearn.model_selection import RepeatedStratifiedKFold
+
+    X, y = linear(48)
+    plain = {"depth": 0, "c1": 0.4, "c2": 50.0, "c3": 0.0}
+    tuned = octsvm.tune("octsvm", X, y, [{k: [v] for k, v in plain.items()}], folds=4, repeats=2, refit=False)
+    right = 0
+    for train, judged in RepeatedStratifiedKFold(n_splits=4, n_repeats=2, random_state=0).split(X, y):
+        ((_, result),) = octsvm.fit_path("octsvm", X[train], y[train], [plain], work_limit=fold_module.STEPS)
+        right += int((result.tree.predict(X[judged]) == y[judged]).sum())
+    assert tuned.accuracy == pytest.approx(right / (2 * len(y)))
+
+
+@pytest.mark.parametrize("name", sorted(GRIDS))
+def test_every_formulation_has_a_grid_of_valid_settings_with_the_usual_one_in_it(name: str) -> None:
+    form = formulation(name)
+    settings = settings_of(form, None)
+    for setting in settings:
+        form.Params.make(name, **setting)
+    assert max(prior(form, settings)) == 0
+
+
+def test_what_is_fixed_leaves_the_grid() -> None:
+    tuned = octsvm.tune("octsvm", *linear(30), folds=2, repeats=1, refit=False, depth=0, c2=7.0)
+    assert tuned.choice["depth"] == 0
+    assert tuned.choice["c2"] == 7.0  # as it was given
+    assert set(tuned.frame()["c1"]) == {1.0, 2.0, 4.0, 8.0, 32.0}
+    assert "depth" not in tuned.frame()
+
+
+# -- rules --------------------------------------------------------------------------------------------------------
+
+
+def lines(*right: list[float], weight: float = 20.0) -> list[dict[str, Any]]:
+    zero = [0.0] * len(right[0])
+    return [
+        {
+            "right": r,
+            "weight": weight,
+            "judged": weight,
+            "trained": 4 * weight,
+            "splits": zero,
+            "relabelled": zero,
+        }
+        for r in right
+    ]
+
+
+def test_one_standard_error_takes_the_smaller_depth_only_where_the_difference_is_within_it() -> None:
+    settings = [{"depth": 0}, {"depth": 1}]
+    noisy = scores(settings, lines([14, 17], [16, 14], [15, 17], [14, 15], [15, 14]), [0, 0], 100, 0)
+    assert choose(noisy, "best") == 1
+    assert choose(noisy, "one_standard_error") == 0
+    sure = scores(settings, lines([14, 19], [16, 20], [15, 19], [14, 18], [15, 20]), [0, 0], 100, 0)
+    assert choose(sure, "one_standard_error") == 1
+
+
+def test_the_standard_error_is_that_of_nadeau_and_bengio() -> None:
+    found = scores([{"a": 0}, {"a": 1}], lines([14, 17], [16, 14], [15, 17], [14, 15]), [0, 0], 80, 0)
+    differences = np.array([3, -2, 2, 1]) / 20
+    assert found["standard_error"][0] == pytest.approx(np.sqrt(differences.var(ddof=1) * (1 / 4 + 1 / 4)))
+    assert found["standard_error"][1] == 0
+
+
+def test_the_prior_counts_like_rows_and_fades() -> None:
+    settings = [{"depth": 0}, {"depth": 1}]
+    few = scores(settings, lines([14, 15], [14, 15]), [0, -0.1], 20, 100)
+    many = scores(settings, lines([14, 15], [14, 15]), [0, -0.1], 20_000, 100)
+    assert choose(few, "best") == 0
+    assert choose(many, "best") == 1
+    # 20 rows of accuracy 0.75 and 100 of 0.7 - 0.1
+    assert few["score"][1] == pytest.approx((20 * 0.75 + 100 * 0.6) / 120)
+
+
+# -- nobody judges by what was fitted to him ----------------------------------------------------------------------
+
+
+def test_labels_drawn_by_lot_are_guessed_half_the_time() -> None:
+    # More columns than rows: whoever is judged on rows that trained is right nearly always.
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(60, 80)), rng.permutation(np.repeat([0, 1], 30))
+    tuned = octsvm.tune("re_svm", X, y, {"c1": [10.0], "c2": [1e3]}, folds=5, repeats=4, refit=False)
+    assert 0.3 < tuned.accuracy < 0.7
+    ((_, result),) = octsvm.fit_path("re_svm", X, y, [{"c1": 10.0, "c2": 1e3}])
+    assert (result.tree.predict(X) == y).mean() > 0.95
+
+
+@pytest.mark.parametrize("kernel", [None, "rbf"])
+def test_a_fold_does_not_see_the_rows_that_judge_it(
+    kernel: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, y = linear(40)
+    grid = fold_module.Grid(
+        "octsvm", [{"depth": 0, "c1": 4.0, "c2": 9.0, "c3": 0.01}], {"kernel": kernel}, True, True, 0
+    )
+    seen: list[Any] = []
+    genuine = fold_module.fit_path
+
+    def spied(*given: Any, **options: Any) -> Any:
+        for k, result in genuine(*given, **options):
+            seen.append((result.tree.to_json(), given[3], options["weights"].tolist()))
+            yield k, result
+
+    monkeypatch.setattr(fold_module, "fit_path", spied)
+    table = fold_module.Table(X, y, (0, 1), np.ones(40), "balanced")
+    fold = fold_module.split(table, 4, 1, 0)[0]
+    assert not set(fold.train) & set(fold.judged)
+    assert len(fold.train) + len(fold.judged) == 40
+    fold_module.fit_fold(table, grid, fold)
+    planted = X.copy(), y.copy(), np.ones(40)
+    planted[0][fold.judged] = 1e6 * np.random.default_rng(0).normal(size=planted[0][fold.judged].shape)
+    planted[1][fold.judged] = 1
+    planted[2][fold.judged] = 50.0
+    leaky = fold_module.Table(planted[0], planted[1], (0, 1), planted[2], "balanced")
+    fold_module.fit_fold(leaky, grid, fold)
+    assert seen[0] == seen[1]
+
+
+# -- costs --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["octsvm", "re_svm", "moctsvm"])
+@pytest.mark.parametrize("norm", ["l2", "l1"])
+def test_relative_costs_do_not_depend_on_units_and_count_rows(name: str, norm: str) -> None:
+    X, y = linear(50)
+    form = formulation(name)
+    setting = {"c1": 2.0, "c2": 3.0} | ({} if name == "re_svm" else {"c3": 0.02})
+
+    def costs(X: Any, y: Any, weights: Any = None) -> list[float]:
+        data = prepare(form, X, y, weights=weights)
+        return list(absolute(form, [setting], {"norm": norm}, data)[0].values())
+
+    plain = costs(X, y)
+    assert costs(1000 * X - 7, y) == pytest.approx(plain)
+    assert costs(np.vstack([X, X]), np.r_[y, y]) == pytest.approx(costs(X, y, np.full(50, 2.0)))
+    four = costs(np.vstack([X] * 4), np.tile(y, 4))
+    assert four[0] == pytest.approx(plain[0] / 2)  # by the root of the rows
+    if name != "re_svm":
+        assert four[2] == pytest.approx(plain[2] * 2)  # a share of all rows, at that c1
+
+
+def test_below_one_labels_drawn_by_lot_pay_for_no_hyperplane() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.random((400, 5))
+    splits = {0.5: 0, 2.0: 0}
+    for _ in range(6):
+        y = rng.permutation(np.repeat([0, 1], 200))
+        data = prepare(formulation("octsvm"), X, y)
+        for c1 in splits:
+            (one,) = absolute(formulation("octsvm"), [{"c1": c1, "c2": 1e3, "c3": 0.0, "depth": 0}], {}, data)
+            ((_, result),) = octsvm.fit_path("octsvm", X, y, [one])
+            splits[c1] += int(result.tree.splits.sum())
+    assert splits[0.5] == 0
+    assert splits[2.0] > 3
+
+
+# -- weights ------------------------------------------------------------------------------------------------------
+
+
+def test_rows_without_weight_and_weights_that_decide() -> None:
+    X, y = exclusive_or(60)
+    X2, y2 = np.vstack([X, X]), np.r_[y, np.where(y == "in", "out", "in")]
+    weights = np.r_[np.ones(60), np.zeros(60)]
+    assert (
+        octsvm.tune("octsvm", X2, y2, weights=weights, **QUICK)
+        .frame()
+        .equals(octsvm.tune("octsvm", X, y, **QUICK).frame())
+    )
+    light = octsvm.tune("octsvm", X2, y2, weights=np.r_[np.ones(60), np.full(60, 1e-3)], **QUICK)
+    assert light.choice["depth"] == 1
+
+
+def test_class_weights_count_where_rows_are_judged() -> None:
+    X, _ = linear(60)
+    y = np.repeat([0, 1], [54, 6])  # nothing to learn: the larger class is the guess
+    X = X[np.random.default_rng(0).permutation(60)]
+    assert octsvm.tune("octsvm", X, y, **QUICK).accuracy > 0.8
+    assert octsvm.tune("octsvm", X, y, class_weight="balanced", **QUICK).accuracy < 0.7
+
+
+# -- stores, processes --------------------------------------------------------------------------------------------
+
+
+def test_a_killed_run_goes_on_and_comes_to_the_same_choice(tmp_path: Path) -> None:
+    store = tmp_path / "folds.jsonl"
+    X, y = linear(40)
+    whole = octsvm.tune("octsvm", X, y, **QUICK)
+    code = (
+        "import os, octsvm, numpy as np\n"
+        "from octsvm.tuning import folds\n"
+        "genuine = folds.fit_fold\n"
+        "def dies(table, grid, fold):\n"
+        "    if fold.number == 1: os._exit(9)\n"
+        "    return genuine(table, grid, fold)\n"
+        "folds.fit_fold = dies\n"
+        "X = np.random.default_rng(0).random((40, 3))\n"
+        f"octsvm.tune('octsvm', X, (X[:, 0] + X[:, 1] > 1).astype(int), store={str(store)!r}, **{QUICK!r})\n"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 9
+    assert [json.loads(line)["fold"] for line in store.read_text().splitlines()] == [0]
+    store.write_text(store.read_text() + '{"key": "cut o')
+    again = octsvm.tune("octsvm", X, y, store=store, **QUICK)
+    assert again.choice == whole.choice
+    assert again.frame().equals(whole.frame())
+    known = store.read_text()
+    octsvm.tune("octsvm", X, y, store=store, **QUICK)
+    assert store.read_text() == known
+    other = octsvm.tune("octsvm", X, 1 - y, store=store, **QUICK)  # another table in the same file
+    assert store.read_text() != known
+    assert other.frame().equals(octsvm.tune("octsvm", X, 1 - y, **QUICK).frame())
+
+
+def test_processes_come_to_the_same() -> None:
+    X, y = linear(40)
+    assert (
+        octsvm.tune("octsvm", X, y, jobs=2, **QUICK)
+        .frame()
+        .equals(octsvm.tune("octsvm", X, y, **QUICK).frame())
+    )
+
+
+def test_a_dask_client_serves() -> None:
+    pytest.importorskip("distributed")
+    from distributed import Client
+    from joblib import parallel_config
+
+    X, y = linear(40)
+    with (
+        Client(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None),
+        parallel_config("dask"),
+    ):
+        found = octsvm.tune("octsvm", X, y, **QUICK)
+    assert found.frame().equals(octsvm.tune("octsvm", X, y, **QUICK).frame())
+
+
+def test_progress_goes_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+    octsvm.tune("octsvm", *linear(30), progress=True, **QUICK)
+    out, err = capsys.readouterr()
+    assert "folds" in err
+    assert out == ""
+
+
+# -- tables that leave nothing to judge, wrong input --------------------------------------------------------------
+
+
+def test_a_class_of_one_row_leaves_the_usual_setting() -> None:
+    X, _y = linear(20)
+    tuned = octsvm.tune("octsvm", X, np.r_[1, np.zeros(19, dtype=int)], refit=False)
+    assert tuned.choice["depth"] == 0
+    assert "nothing could be judged" in str(tuned)
+    with pytest.warns(UserWarning, match="one class"):
+        assert octsvm.tune("octsvm", X, np.zeros(20), time_limit=5).tree is not None
+
+
+def test_more_classes_and_frames() -> None:
+    from sklearn.datasets import load_iris
+
+    frame = load_iris(as_frame=True)
+    y = pd.Series(frame.target_names[frame.target])
+    tuned = octsvm.tune("oct", frame.data, y, {"depth": [1, 2]}, folds=2, repeats=1, time_limit=5)
+    assert tuned.choice["depth"] == 2
+    assert set(tuned.tree.classes) == set(y)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "match"),
+    [
+        ({"rule": "luck"}, "one_standard_error"),
+        ({"folds": 1}, "2 or more"),
+        ({"repeats": 0}, "1 or more"),
+        ({"prior_rows": -1}, "0 or more"),
+        ({"jobs": 0}, "-1 for all"),
+        ({"grid": 3}, "lists of values"),
+        ({"grid": {}}, "empty"),
+        ({"grid": {"c7": [1]}}, "c7"),
+        ({"grid": {"c1": [-1.0]}}, "c1"),
+        ({"grid": {"c1": [1.0]}, "c1": 2.0}, "once"),
+        ({"class_weight": "heavy"}, "balanced"),
+        ({"time_limit": -3}, "time_limit"),
+    ],
+)
+def test_wrong_input_is_said_before_anything_is_fitted(wrong: dict[str, Any], match: str) -> None:
+    with pytest.raises(octsvm.InvalidParameter, match=match):
+        octsvm.tune("octsvm", *linear(20), **wrong)
+
+
+def test_a_file_of_something_else_is_no_store(tmp_path: Path) -> None:
+    other = tmp_path / "notes.txt"
+    other.write_text("dear diary\n")
+    with pytest.raises(octsvm.InvalidStore, match="another file"):
+        octsvm.tune("octsvm", *linear(20), store=other, **QUICK)
+    assert other.read_text() == "dear diary\n"
+    with pytest.raises(octsvm.OutputNotWritable):
+        octsvm.tune("octsvm", *linear(20), store=tmp_path / "no" / "folder", **QUICK)
+
+
+# -- pictures -----------------------------------------------------------------------------------------------------
+
+
+def test_a_picture_has_a_panel_for_each_depth_and_rings_the_choice() -> None:
+    pytest.importorskip("matplotlib")
+    tuned = octsvm.tune("octsvm", *linear(40), **QUICK)
+    panels = tuned.plot()
+    assert [axes.get_title() for axes in panels] == ["depth 0", "depth 1"]
+    ring = next(line for line in panels[0].get_lines() if line.get_gid() == "chosen")
+    assert ring.get_ydata()[0] == tuned.accuracy
+    panels[0].figure.savefig("/dev/null", format="png")
+    with pytest.raises(octsvm.InvalidParameter):
+        octsvm.plot_tuning([1, 2])
