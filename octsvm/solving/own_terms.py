@@ -17,6 +17,7 @@ import numpy as np
 import pyomo.environ as pyo
 import scipy.sparse as sp
 from pyomo.contrib.fbbt.fbbt import compute_bounds_on_expr
+from pyomo.core.expr.numvalue import is_fixed
 from pyomo.core.expr.visitor import identify_variables
 from pyomo.repn import generate_standard_repn
 
@@ -249,7 +250,7 @@ def infeasible_at_any_cost(model: pyo.ConcreteModel) -> bool:
         if id(row) not in own_rows and any(costly(v) for v in variables):
             continue
         free = [v for v in variables if not v.fixed]
-        if not free and checks.excess(row)[0] > FEASIBILITY:
+        if is_fixed(row.body) and checks.excess(row)[0] > FEASIBILITY:
             return True
         if free and row.body.polynomial_degree() == 1:
             rows.append(row)
