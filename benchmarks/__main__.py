@@ -98,10 +98,11 @@ def run_command(words: list[str]) -> int:
     return code
 
 
-def main() -> int:
-    """The command line."""
-    if sys.argv[1:2] == ["run"]:
-        return run_command(sys.argv[2:])
+def main(words: list[str] | None = None) -> int:
+    """The command line, or ``words``."""
+    words = sys.argv[1:] if words is None else words
+    if words[:1] == ["run"]:
+        return run_command(words[1:])
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
         description=__doc__,
@@ -121,7 +122,7 @@ def main() -> int:
     commands.add_parser("pages", help="write the committed results into docs/")
     commands.add_parser("check", help="whether docs/ shows them, and which are older than the code")
     commands.add_parser("cell", help="what the process of one cell is called with").add_argument("name")
-    asked = parser.parse_args()
+    asked = parser.parse_args(words)
     if asked.command == "list":
         print("\n".join(f"{name:18} {summary(name)}" for name in names()))
     elif asked.command == "report":

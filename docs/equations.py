@@ -40,17 +40,19 @@ FUNCTIONS = ("min", "max", "log", "exp", "sqrt")
 SHORT_WORDS = ("in", "of", "or", "at", "if", "is", "no", "to", "by", "on", "as")
 
 TOKEN = re.compile(
-    r"""(?P<quoted>"[^"]*"|s\.t\.)
+    r"""(?P<quoted>"[^"]*"|s\.t\.|\(\d+[′']?\)(?=\s))
     |(?P<over>\d+)/(?P<under>\d+)
     |(?P<number>\d+(?:\.\d+)?(?:e-?\d+)?)
-    |(?P<name>[^\W\d_]+)(?P<index>\d+(?![\w.]))?(?P<prime>'(?=_))?
+    |(?P<name>[^\W\d_]\u0304|[^\W\d_]+)(?P<index>\d+(?![\w.]))?(?P<prime>'(?=_))?
         (?:_(?:\{(?P<braced>(?:[^{}]|\{[^{}]*\})*)\}(?P<rest>,\w+)?
              |(?P<plain>[^\W_]+(?:,[^\W_]+)*(?:_[^\W_]+)?(?:[+-]\d)?(?:\([^()\s]*\))?)))?
     |(?P<sign><=|>=|!=|->|\.{2,3}|\|\||\S)
     |(?P<space>\s+)""",
     re.VERBOSE,
 )
-BLOCK = re.compile(r'<div class="highlight"><pre><span></span><code>(.*?)</code></pre></div>', re.DOTALL)
+BLOCK = re.compile(
+    r'<div class="language-output highlight"><pre><span></span><code>(.*?)</code></pre></div>', re.DOTALL
+)
 SYMBOL = re.compile(
     r"(?<![\w/.&;])(?:(?:[A-Za-zα-ωΣ])_[A-Za-zα-ω0-9]{1,3}(?:,[a-z0-9]{1,2})?|(?:sum|max|min)_[a-z])(?![\w(/]|\.\w)"
 )
@@ -59,7 +61,7 @@ NO_PROSE = re.compile(r"(<(pre|code|script|style|math|title|svg|head)\b.*?</\2>|
 
 def typeset(page: str) -> str:
     """A page's HTML with its indented blocks, and the symbols and signs in its prose, as MathML."""
-    page = BLOCK.sub(lambda m: _table(html.unescape(m[1])), page)
+    page = BLOCK.sub(lambda m: _table(html.unescape(re.sub(r"<[^>]+>", "", m[1]))), page)
     parts = NO_PROSE.split(page)  # prose, markup and its name, again and again
     for k in range(0, len(parts), 3):
         prose = SYMBOL.sub(lambda m: f"<math>{''.join(_tokens(m[0]))}</math>", parts[k] or "")
@@ -116,7 +118,7 @@ def _name(name: str) -> str:
         return f"<mi>{name}</mi>"
     if _is_word(name):
         return f"<mtext>{name}</mtext>"
-    return "".join(f"<mi>{letter}</mi>" for letter in name)
+    return "".join(f"<mi>{letter}</mi>" for letter in re.findall(".\u0304?", name))
 
 
 def _is_word(name: str) -> bool:
@@ -153,10 +155,11 @@ def _named(found: re.Match[str]) -> list[str]:
     name = found["name"]
     if not below:
         return [_name(name)]
-    alone = len(name) == 1 or name in GREEK or name in UNDER or _is_word(name)
+    alone = len(name) == 1 or name[1:] == "\u0304" or name in GREEK or name in UNDER or _is_word(name)
     before, last = ("", name) if alone else (name[:-1], name[-1])
     tag = "munder" if name in UNDER else "msub"
-    symbol = _row([_name(last), *([_sign("'")] if found["prime"] else [])])
+    shown = f'<mo movablelimits="true">{last}</mo>' if last in FUNCTIONS else _name(last)
+    symbol = _row([shown, *([_sign("'")] if found["prime"] else [])])
     return [*([_name(before)] if before else []), f"<{tag}>{symbol}{_row(below)}</{tag}>"]
 
 

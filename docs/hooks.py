@@ -12,11 +12,23 @@ from mkdocs.utils import get_relative_url
 ROLE = re.compile(r":(?:func|class|meth|data|mod|attr):(<code[^>]*>)~?")
 PICTURE = re.compile(r"!\[([^\]]*)\]\((gallery/[\w-]+)\.svg\)")
 SHIM = "https://unpkg.com/iframe-worker/shim"
+CODE = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 MARK = re.compile(r"^```(\w+) (?:long|online)$", re.MULTILINE)
 
 
-def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Drop the marks that tell the tests how to run a block, and give the gallery's pictures their dark twins."""
+def on_page_markdown(markdown: str, *, page: Any, config: Any, **_: Any) -> str:
+    """Drop the marks that tell the tests how to run a block, and give the gallery's pictures their dark twins.
+
+    Examples that go on from each other can be had in one file.
+    """
+    found = list(CODE.finditer(markdown))
+    if len(found) > 1 and "/" not in page.file.src_uri:
+        name = f"code/{page.file.name}.py"
+        target = Path(config["site_dir"]) / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text("\n".join(block[1] for block in found), encoding="utf-8")
+        told = f'*The examples of this page go on from each other: <a href="{name}" download>all in one file</a>.*\n\n'
+        markdown = markdown[: found[0].start()] + told + markdown[found[0].start() :]
     both = r"![\1](\2.svg#only-light)![\1](\2-dark.svg#only-dark)"
     return PICTURE.sub(both, MARK.sub(r"```\1", markdown))
 

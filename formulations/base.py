@@ -151,12 +151,13 @@ class Data:
 
 
 class Structure(NamedTuple):
-    """Names of a model's top-level components, how many rows and variables it has, and a hash of the variables' bounds."""
+    """Names of a model's top-level components and fixed variables, how many rows and variables it has, and a hash of bounds."""
 
     components: frozenset[str]
     rows: int
     variables: int
     bounds: int
+    fixed: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, eq=False)
@@ -377,6 +378,14 @@ class Formulation(ABC):
         """The model, as it was built, as a :class:`~.bounds.scores.ScoreProblem` of one hyperplane. Default: None, it is none."""
         return None
 
+    def top_level(self, data: Data, params: Any, upper_bound: float) -> Any:
+        """Cases of what the top level of a tree that splits costs, as :class:`~.bounds.scores.ScoreProblem`.
+
+        No tree that splits and costs less than ``upper_bound`` costs less than the least of their optima. Default: None, nothing
+        is known of it.
+        """
+        return None
+
     def candidates(self, data: Data, params: Any, budget: Any, seed: int) -> Iterator[Any]:
         """Trees of a start heuristic, until ``budget.tick()``. Default: those of ``heuristic``; none without one."""
         if self.heuristic:
@@ -417,7 +426,8 @@ def structure(model: pyo.ConcreteModel) -> Structure:
     rows = sum(1 for _ in model.component_data_objects(pyo.Constraint, active=True))
     bounds = hash(tuple((v.bounds, v.fixed, v.is_continuous()) for v in variables))
     components = frozenset(c.local_name for c in model.component_objects(descend_into=False))
-    return Structure(components, rows, len(variables), bounds)
+    fixed = frozenset(v.name for v in variables if v.fixed)
+    return Structure(components, rows, len(variables), bounds, fixed)
 
 
 def values(var: Any, keys: list[Any]) -> FloatArray:

@@ -9,7 +9,7 @@ import numpy as np
 import pyomo.environ as pyo
 from numpy.typing import NDArray
 
-from .base import Data, Evaluation, FloatArray, IntArray, values
+from .base import Data, Evaluation, FloatArray, IntArray, Scaling, values
 from .blocks.assignment import set_leaf_assignment
 from .blocks.leaf_label import set_leaf_labels
 from .errors import TreeNotAdmitted
@@ -201,23 +201,31 @@ def constant_label(data: Data) -> int:
     return int(np.argmax(class_weights(data.y, data.weights, data.K)))
 
 
-def normalise_oblique(tree: ObliqueTree, data: Data, depth: int) -> ObliqueTree:
-    """The same tree in a heap of another depth, with the data's classes and scaling.
+def as_oblique(tree: AxisTree) -> ObliqueTree:
+    """The same tree, its splits written as weights of the features in original units."""
+    a, b = tree.weights("original")
+    unscaled = Scaling.identity(len(tree.feature_names))
+    return ObliqueTree(tree.depth, tree.classes, tree.feature_names, unscaled, a, b, tree.splits, tree.label)
+
+
+def normalise_oblique(tree: AxisTree | ObliqueTree, data: Data, depth: int) -> ObliqueTree:
+    """The same tree in a heap of another depth, with the data's classes and scaling; splits on one feature are oblique too.
 
     Raises
     ------
     TreeNotAdmitted
         Of another kind or on other features, too deep, or a leaf in use predicts a class that the data lacks.
     """
-    if not isinstance(tree, ObliqueTree):
-        raise TreeNotAdmitted(f"The model takes trees with oblique splits, not {type(tree).__name__}.")
-    require_same_features(tree, data)
-    tree = rescaled(tree, data.scaling)
-    arrays = to_depth(tree, depth)
-    known = label_map(tree, data)[arrays["label"]]
+    given = as_oblique(tree) if isinstance(tree, AxisTree) else tree
+    if not isinstance(given, ObliqueTree):
+        raise TreeNotAdmitted(f"The model takes trees with oblique splits, not {type(given).__name__}.")
+    require_same_features(given, data)
+    fresh: ObliqueTree = rescaled(given, data.scaling)
+    arrays = to_depth(fresh, depth)
+    known = label_map(given, data)[arrays["label"]]
     fresh = ObliqueTree(
         depth,
-        tree.classes,
+        given.classes,
         data.feature_names,
         data.scaling,
         arrays["a"],

@@ -244,8 +244,6 @@ def _embed(
     info: ModelInfo = model.info
     data, params = info.data, info.params
     assert isinstance(params, OCTHParams)
-    if not isinstance(tree, ObliqueTree):
-        raise TreeNotAdmitted(f"OCT-H takes trees with oblique splits, not {type(tree).__name__}.")
     tree = normalise(tree, data, params)
     path = tree._route(data.X)
     a, b = np.zeros_like(tree.a), np.zeros_like(tree.b)

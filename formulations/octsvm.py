@@ -68,7 +68,8 @@ from .blocks.valid_inequalities import (
     misrouting_inequalities_size,
     set_convex_hull_inequalities,
 )
-from .bounds import hull
+from .bounds import hull, levels
+from .bounds.scores import ScoreProblem
 from .kernels import Gamma, KernelChoice, model_rows, refuse_l1
 from .params import MAX_DEPTH, Norm, Params
 from .registry import register
@@ -382,6 +383,19 @@ def constant_tree(data: Data, params: OCTSVMParams) -> MarginTree:
     return margin_trees.constant_margin_tree(data, params.depth)
 
 
+def top_level(data: Data, params: OCTSVMParams, upper_bound: float) -> list[ScoreProblem] | None:
+    """Cases of the root's cost; None for the printed rows, whose rows on a hyperplane choose their sides.
+
+    With norm="l1" they are those of "l2", which is the smaller norm.
+    """
+    if params.boundary is None or params.c1 == 0:
+        return None
+    data = model_rows(data, params)
+    longest = big_m.weight_bound(upper_bound, "largest")
+    costs = params.c1, params.c2, params.c3
+    return levels.top_level(data, *costs, params.depth, longest, params.boundary)
+
+
 @register
 class OCTSVM(Formulation):
     """OCTSVM, as :mod:`octsvm.formulations.octsvm` says."""
@@ -407,6 +421,7 @@ class OCTSVM(Formulation):
     normalise = staticmethod(normalise)
     require = staticmethod(require_strict)
     assigned_path = staticmethod(assigned_path)
+    top_level = staticmethod(top_level)
 
     def unit_cost(self, data: Data, params: OCTSVMParams) -> float:
         """Of :func:`~.margin_trees.noise_cost`."""

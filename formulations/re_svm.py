@@ -33,7 +33,7 @@ from .blocks.relabelling import relabelling_size
 from .blocks.rows import linear, model_builder
 from .blocks.sizes import BlockSize, Shape
 from .blocks.split import hyperplanes_size
-from .bounds.scores import ScoreCosts, ScoreProblem
+from .bounds.scores import Intervals, ScoreCosts, ScoreProblem
 from .kernels import Gamma, KernelChoice, model_rows, refuse_l1
 from .params import Norm, Params
 from .registry import register
@@ -247,7 +247,7 @@ def scores(model: pyo.ConcreteModel) -> ScoreProblem | None:
     for i, g in enumerate(costs.group.tolist()):
         low[g] = max(low[g], model.split.s[i, 1].lb)
         high[g] = min(high[g], model.split.s[i, 1].ub)
-    return ScoreProblem(costs, low, high)
+    return ScoreProblem(costs, Intervals(low, high))
 
 
 @register

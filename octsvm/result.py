@@ -157,6 +157,12 @@ class Result:
         Rows and features of the training table.
     versions : dict
         Of Python and of the packages that a result depends on.
+    bound_source : str
+        Whose word the bound is, where it was taken on trust (:func:`octsvm.read_solution`); "" where it was proved in
+        this call.
+    conflict : tuple of str
+        Only where the model is infeasible: names of rows and fixings of your own that no tree keeps together, as few as
+        were found; a note says so too.
     """
 
     formulation: str
@@ -186,11 +192,19 @@ class Result:
     p: int = 0
     versions: Mapping[str, str] = field(default_factory=dict)
     table_digest: str = ""
+    bound_source: str = ""
+    conflict: tuple[str, ...] = ()
 
     def _meaning(self) -> str:
+        if self.status == "optimal" and self.bound_source:
+            return f"no better tree within the gap asked for, if the bound is right that is taken on trust from {self.bound_source}"
         if self.tree is None and self.status == "unverified":
             return "the model belongs to no formulation, so nothing was checked"
         return STATUSES[self.status]
+
+    def _bound(self) -> str:
+        source = f", taken on trust from {self.bound_source}" if self.bound_source else ""
+        return f"{self.bound:.8g} (gap {self.gap:.3%}){source}"
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Labels (m,) that the tree gives the rows of ``X (m, p)``, in original units.
@@ -216,7 +230,7 @@ class Result:
             f"stop       {self.stop} after {self.seconds:.2f} s, {self.rounds} round(s), {self.nodes} nodes "
             f"({self.solver} {self.solver_version})",
             f"objective  {self.objective:.8g} = " + " + ".join(f"{v:.6g} {k}" for k, v in self.terms.items()),
-            f"bound      {self.bound:.8g} (gap {self.gap:.3%})",
+            f"bound      {self._bound()}",
         ]
         if self.counts:
             lines.append("counts     " + ", ".join(f"{k} {v:.6g}" for k, v in self.counts.items()))
@@ -276,6 +290,7 @@ class Result:
                 "rounds",
                 "nodes",
                 "model_objective",
+                "bound_source",
                 "data_digest",
                 "n",
                 "p",
@@ -286,6 +301,7 @@ class Result:
         out["counts"] = dict(self.counts)
         out["trace"] = [list(t) for t in self.trace]
         out["notes"] = list(self.notes)
+        out["conflict"] = list(self.conflict)
         out["differing_rows"] = list(self.differing_rows)
         out["big_m"] = dict(self.big_m)
         out["engine"] = dict(self.engine)
@@ -310,7 +326,7 @@ class Result:
                 "objective",
                 f"{self.objective:.8g} = " + " + ".join(f"{v:.6g} {k}" for k, v in self.terms.items()),
             ),
-            ("bound", f"{self.bound:.8g} (gap {self.gap:.3%})"),
+            ("bound", self._bound()),
             *(("note", note) for note in self.notes),
         ]
         body = "".join(f"<tr><th>{html.escape(k)}</th><td>{html.escape(v)}</td></tr>" for k, v in rows)

@@ -177,6 +177,7 @@ class SolverSpec(_Strict):
     own: dict[str, Literal["whole", "number", "text"] | tuple[str, ...]] = {}
     env: dict[str, str] = {}
     format: Literal["", "any", "nl", "mps", "lp"] = ""
+    reads: tuple[Literal["nl", "mps", "lp"], ...] = ()
     answer: str = ""
     option_file: OptionFile | None = None
     otherwise: str = ""
@@ -216,6 +217,11 @@ class SolverSpec(_Strict):
             if key not in known:
                 raise _At(f"{key!r} is no neutral option; there are {', '.join(NEUTRAL)}", *at)
         return self
+
+    @property
+    def file_formats(self) -> tuple[str, ...]:
+        """The formats of model files that it reads."""
+        return self.reads or tuple(f for f in (self.format,) if f in ("nl", "mps", "lp"))
 
     def with_own(self, options: Mapping[str, Any] | None) -> SolverSpec:
         """The entry under options of the caller's: some of them take away what its "optimal" proves."""

@@ -67,9 +67,9 @@ def entries() -> list[Entry]:
 
 
 ENTRIES = entries()
-# One for each way to talk to an engine: in this process, in a child, as a program, as a program of AMPL's. With these the
-# tests of all engines are run always, with the others where slow tests are.
-QUICK = ("highs", "scip", "cbc", "bonmin-stand-in")
+# One for each way to talk to an engine: in this process, in a child, as a program. The tests of all engines are run with
+# these always, and with the others where slow tests are.
+QUICK = ("highs", "scip", "cbc")
 
 
 def every(entries: list[Entry]) -> pytest.MarkDecorator:

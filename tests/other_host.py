@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
-SECONDS = 120
+from waiting import PATIENCE
 
 # A Python package is run in a process of its own, which is handed pairs of files: model, solution.
 PROGRAMS = {
@@ -89,7 +89,7 @@ def _run(words: list[str], folder: Path, **environment: str) -> None:
         env={**os.environ, **environment},
         capture_output=True,
         text=True,
-        timeout=SECONDS,
+        timeout=PATIENCE,
     )
     assert done.returncode == 0, f"{words}: {done.stdout[-2000:]}{done.stderr[-2000:]}"
 
@@ -155,7 +155,7 @@ def cbc_ampl() -> Solve | None:
     path = shutil.which("cbc")
     if path is None:
         return None
-    said = subprocess.run([path, "none", "-AMPL"], capture_output=True, text=True, timeout=SECONDS)
+    said = subprocess.run([path, "none", "-AMPL"], capture_output=True, text=True, timeout=PATIENCE)
     if "No match for AMPL" in said.stdout:
         return None
     program = path

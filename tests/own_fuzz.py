@@ -11,7 +11,6 @@ from __future__ import annotations
 import enum
 import itertools
 import math
-import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ from typing import Any
 import numpy as np
 import oracles
 import pyomo.environ as pyo
+from waiting import busy
 
 import octsvm
 from octsvm.errors import InvalidData, OctsvmError, TreeNotAdmitted
@@ -30,7 +30,7 @@ from octsvm.solving.own_terms import complete
 
 ENGINES = ("highs", "scip", "gurobi", "cplex", "xpress", "cbc", "glpk", "shot", "bonmin")
 SECONDS = 5.0  # limit of a solve
-LATE = 2.0  # seconds past it that are an overrun
+LATE = 2.0  # seconds of a processor past it that are an overrun
 GAP, BOUND = (
     2e-4,
     2e-6,
@@ -268,7 +268,7 @@ def examine(seed: int, engines: Sequence[str] = ("highs",)) -> Found:
 
 def _solve(found: Found, model: pyo.ConcreteModel, asked: dict[str, str]) -> None:
     """Solve with the engine that is ``asked`` for, if any, and keep the result or what is wrong."""
-    began, solver = time.monotonic(), asked.get("solver", "default")
+    began, solver = busy(), asked.get("solver", "default")
     try:
         result = octsvm.solve(model, time_limit=SECONDS, on_mismatch="ignore", **asked)
     except (octsvm.errors.UnsupportedProblem, octsvm.errors.LicenseTooSmall) as error:
@@ -278,7 +278,7 @@ def _solve(found: Found, model: pyo.ConcreteModel, asked: dict[str, str]) -> Non
         kind = "" if isinstance(error, OctsvmError) else "raw "
         found.failures.append(f"{found.instance}, {solver}: {kind}{type(error).__name__}: {error}")
         return
-    seconds = time.monotonic() - began
+    seconds = busy() - began
     if seconds > SECONDS + LATE:
         found.failures.append(f"{found.instance}, {solver}: {seconds:.1f} s of {SECONDS:g}")
     found.results.append(result)

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from places import ROOT
+from waiting import PATIENCE
 
 from octsvm.experiments import Protocol, load_protocol, read_cells, run
 from octsvm.experiments import work as working
@@ -75,7 +76,7 @@ def done(store: Path) -> int:
         return 0
 
 
-def until(store: Path, cells: int, seconds: float = 30) -> None:
+def until(store: Path, cells: int, seconds: float = PATIENCE) -> None:
     """Wait for a number of finished cells."""
     end = time.monotonic() + seconds
     while (found := done(store)) < cells:

@@ -115,6 +115,7 @@ def same(found: list[Any], expected: list[Any]) -> bool:
 
 @pytest.mark.parametrize("formulation", FORMULATIONS)
 @pytest.mark.parametrize("kind", [*PLAIN, *OTHERS])
+@pytest.mark.quick_cases("*-oct", "IntFlag-*")
 def test_labels_come_back_as_they_were_given(kind: str, formulation: str) -> None:
     first, second = (PLAIN | OTHERS)[kind]
     y = [first] * 3 + [second] * 3
@@ -142,6 +143,7 @@ def test_labels_come_back_as_they_were_given(kind: str, formulation: str) -> Non
 
 
 @pytest.mark.parametrize("kind", [*PLAIN, *OTHERS])
+@pytest.mark.quick_cases("[a-m]*")
 def test_classifiers_keep_the_same_labels(kind: str) -> None:
     first, second = (PLAIN | OTHERS)[kind]
     y = [first] * 3 + [second] * 3

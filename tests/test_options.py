@@ -78,6 +78,7 @@ def in_copy(folder: Path, *args: str) -> str:
     return run.stdout
 
 
+@pytest.mark.slow
 def test_a_new_option_is_found_everywhere(copy_with_an_option: Path) -> None:
     in_copy(copy_with_an_option, "-c", SEEN)
     shown = " ".join(in_copy(copy_with_an_option, "-m", "octsvm.cli", "fit", "--help").split())
@@ -172,7 +173,7 @@ def test_the_trace_counts_from_the_call() -> None:
     result = octsvm.fit("octsvm", X, y, depth=1, time_limit=2, callback=lambda p: seen.append(p.seconds))
     assert [t.seconds for t in result.trace] == sorted(t.seconds for t in result.trace)
     assert seen == sorted(seen)
-    assert result.trace[-1].seconds <= result.seconds <= 4
+    assert result.trace[-1].seconds <= result.seconds
 
 
 # -- names and values that people bring along ----------------------------------------------------------------------

@@ -61,6 +61,7 @@ def same(one: dict[int, Result], two: dict[int, Result]) -> bool:
 
 
 @pytest.mark.parametrize("name", FORMULATIONS)
+@pytest.mark.quick_cases("oct", "octsvm")
 def test_every_result_is_certified_and_no_worse_than_the_constant_tree(name: str) -> None:
     X, y = noisy()
     y = octsvm.flip_labels(X[:, 0] > 0.5, 0.1) if name == "re_svm" else y
@@ -84,6 +85,7 @@ def test_every_result_is_certified_and_no_worse_than_the_constant_tree(name: str
 
 
 @pytest.mark.parametrize("name", FORMULATIONS)
+@pytest.mark.quick_cases("oct", "re_svm")
 def test_tiny_grids_are_mostly_at_the_optimum_and_never_below(name: str) -> None:
     tried = reached = 0
     for instance in instances.tiny(name, 7, seed=53):
@@ -98,6 +100,7 @@ def test_tiny_grids_are_mostly_at_the_optimum_and_never_below(name: str) -> None
 
 
 @pytest.mark.parametrize("name", FORMULATIONS)
+@pytest.mark.quick_cases("oct", "re_svm")
 def test_what_is_skipped_changes_nothing(name: str) -> None:
     X, y = noisy(24)
     everything = run(name, X, y)
@@ -111,6 +114,7 @@ def test_what_is_skipped_changes_nothing(name: str) -> None:
     assert not run(name, X, y, skip=range(len(everything)))
 
 
+@pytest.mark.slow
 def test_another_process_finds_the_same() -> None:
     code = (
         "import json, sys, test_parameter_grid as t\n"
@@ -139,6 +143,7 @@ def test_the_seed_and_the_work_limit_count() -> None:
     assert sum(r.objective for r in more.values()) < sum(r.objective for r in little.values())
 
 
+@pytest.mark.slow
 def test_depths_norms_and_boundaries_in_one_grid() -> None:
     X, y = noisy(24)
     settings = [

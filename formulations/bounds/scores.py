@@ -12,11 +12,15 @@ pays F(s) = a f(s) + b f(-s), so that RE-SVM is
 without binaries and without big-M. F is piecewise linear; where the two parts of f meet (``switch``) it is concave, so
 on an interval it and its convex envelope have their kinks at the ends, -1 and 1.
 
+**Levels.** OCTSVM pays δ >= ½‖ω‖ in place of ½‖ω‖², and a sample that goes left (s < 0) or right at the root may cost more
+below: ``left_pays`` and ``right_pays`` are added to F on the two sides of 0, where it then jumps. The norm lies in an interval
+[shortest, longest], too.
+
 **Bounds.** For any θ (G,), with r = Σ θ_g and s_g = ω'x_g + ω_0 multiplied by θ_g, weak duality gives
 
-    ½‖ω‖² + Σ F_g(s_g) >= -½‖Σ θ_g x_g‖² + min_{ω_0} r ω_0 + Σ_g min_{low <= s <= high} (F_g(s) - θ_g s)
+    m(‖ω‖) + Σ F_g(s_g) >= min_v (m(v) - v ‖Σ θ_g x_g‖) + min_{ω_0} r ω_0 + Σ_g min_{low <= s <= high} (F_g(s) - θ_g s)
 
-whose minima are at kinks: a bound for every θ, however it was found. Left to itself, the last minimum of one group says
+with m(v) = ½v² or ½v, and the last minima are at kinks: a bound for every θ, however it was found. Left to itself, the last minimum of one group says
 which of its scores a tree up to a given cost can have (:meth:`ScoreCosts.admitted`).
 """
 
@@ -29,6 +33,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..base import FloatArray, IntArray
+from ..blocks import big_m
 
 ROUNDING = 1e-9  # relative: by that much intervals are left wider than computed
 
@@ -36,7 +41,8 @@ ROUNDING = 1e-9  # relative: by that much intervals are left wider than computed
 class Envelope(NamedTuple):
     """The convex envelope of each F on its interval, up to a constant (all arrays (G,)).
 
-    slope·s + below·max(0, low - s) + above·max(0, s - high), where an infinite ``low`` or ``high`` stands for none.
+    slope·s + below·max(0, low - s) + above·max(0, s - high) + beyond·max(0, s - further), where an infinite ``low``, ``high`` or
+    ``further`` stands for none; only where costs jump there is a ``further``.
     """
 
     slope: FloatArray
@@ -44,14 +50,70 @@ class Envelope(NamedTuple):
     below: FloatArray
     high: FloatArray
     above: FloatArray
+    further: FloatArray
+    beyond: FloatArray
 
 
 class DualBound(NamedTuple):
-    """A lower bound on the whole cost, what each group's part (G,) of it is, and the larger of its values at both ends."""
+    """A lower bound on the whole cost, what each group's part (G,) of it is, and the larger of its values at both ends.
+
+    ``pull`` is ‖Σ θ_g x_g‖, and ``margin`` the norm's part of the bound.
+    """
 
     value: float
     parts: FloatArray
     ends: FloatArray
+    pull: float
+    margin: float
+
+
+class Intervals(NamedTuple):
+    """Between which values each score (G,) lies, and the norm of ω."""
+
+    low: FloatArray
+    high: FloatArray
+    shortest: float = 0.0
+    longest: float = np.inf
+
+    @property
+    def empty(self) -> bool:
+        """Whether some score, or the norm, has no value left."""
+        return self.shortest > self.longest or bool((self.low > self.high).any())
+
+    @property
+    def nothing(self) -> Intervals:
+        """Empty ones of this size."""
+        return Intervals(np.full_like(self.low, np.inf), np.full_like(self.high, -np.inf))
+
+    def meeting(self, other: Intervals) -> Intervals:
+        """What they have in common with others."""
+        return Intervals(
+            np.maximum(self.low, other.low),
+            np.minimum(self.high, other.high),
+            max(self.shortest, other.shortest),
+            min(self.longest, other.longest),
+        )
+
+    def hull(self, other: Intervals) -> Intervals:
+        """The least intervals with both in them."""
+        return Intervals(
+            np.minimum(self.low, other.low),
+            np.maximum(self.high, other.high),
+            min(self.shortest, other.shortest),
+            max(self.longest, other.longest),
+        )
+
+    def under(self, g: int, place: float) -> Intervals:
+        """With score ``g`` at most ``place``."""
+        high = self.high.copy()
+        high[g] = min(high[g], place)
+        return self._replace(high=high)
+
+    def over(self, g: int, place: float) -> Intervals:
+        """With score ``g`` at least ``place``."""
+        low = self.low.copy()
+        low[g] = max(low[g], place)
+        return self._replace(low=low)
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +132,14 @@ class ScoreCosts:
         The group of each sample.
     c1, c2 : float
         Cost of a unit of error, and of a label that is given up.
+    squared : bool
+        Whether the margin is ½‖ω‖², or ½‖ω‖.
+    constant : float
+        Is paid in any case.
+    left_pays, right_pays : ndarray of shape (G,), or 0
+        What a group pays besides where its score is below 0, and where it is not; one of the two is 0.
+    boundary : float
+        No score lies between -boundary and 0, where the side matters.
     """
 
     X: FloatArray
@@ -79,6 +149,11 @@ class ScoreCosts:
     group: IntArray
     c1: float
     c2: float
+    squared: bool = True
+    constant: float = 0.0
+    left_pays: FloatArray | float = 0.0
+    right_pays: FloatArray | float = 0.0
+    boundary: float = 0.0
 
     @classmethod
     def of(cls, X: FloatArray, sign: FloatArray, weights: FloatArray, c1: float, c2: float) -> ScoreCosts:
@@ -105,24 +180,68 @@ class ScoreCosts:
         return 1 - self.c2 / self.c1 if self.c2 >= 2 * self.c1 else -self.c2 / (2 * self.c1)
 
     @cached_property
+    def jumps(self) -> bool:
+        """Whether the side at 0 matters to any group by itself."""
+        return bool(np.any(self.left_pays != self.right_pays))
+
+    @cached_property
     def places(self) -> tuple[IntArray, FloatArray]:
-        """Where labels are given up: groups, and the score of each at which its samples of one class change over."""
-        sides = ((self.plus, self.switch), (self.minus, -self.switch))
+        """Where labels are given up: groups, and the score of each at which its samples of one class change over.
+
+        So it is at 0 where the side matters.
+        """
+        jump = np.abs(np.subtract(self.left_pays, self.right_pays)) + np.zeros(len(self.X))
+        sides = ((self.plus, self.switch), (self.minus, -self.switch), (jump, 0.0))
         group = np.concatenate([np.flatnonzero(weight > 0) for weight, _ in sides])
         return group, np.concatenate([np.full(int((weight > 0).sum()), at) for weight, at in sides])
+
+    def before(self, at: float) -> float:
+        """The greatest score on the left of a place."""
+        return at - self.boundary if at == 0 else at
 
     def of_score(self, s: FloatArray) -> FloatArray:
         """F at scores ``s (..., G)``."""
         c1, c2 = self.c1, self.c2
         over, under = c1 * np.maximum(0.0, 1.0 - s), c1 * np.maximum(0.0, 1.0 + s)
-        return self.plus * np.minimum(over, c2 + under) + self.minus * np.minimum(under, c2 + over)
+        value = self.plus * np.minimum(over, c2 + under) + self.minus * np.minimum(under, c2 + over)
+        return value + np.where(s < 0, self.left_pays, self.right_pays) if self.jumps else value
+
+    def _closed(self, s: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
+        """F at scores ``s (..., G)`` in [low, high], at 0 the least that F comes to near it within them."""
+        value = self.of_score(s)
+        if not self.jumps:
+            return value
+        # A score of 0 goes right; in intervals that end at 0 the others are on the left.
+        here = np.where(low >= 0, self.right_pays, np.where(high <= 0, self.left_pays, 0.0))
+        return value + np.where(s == 0, here - self.right_pays, 0.0)
+
+    @cached_property
+    def farthest(self) -> FloatArray:
+        """How far the farthest other group is from each (G,)."""
+        return big_m.farthest(self.X)
+
+    def within_norms(self, shortest: float, longest: float) -> Intervals:
+        """Intervals that some best hyperplane has its scores in, among those with such a norm."""
+        reach = big_m.score_bound(longest, self.farthest)
+        return Intervals(-reach, reach, shortest, longest)
+
+    def parts_by_norm(self, box: Intervals) -> list[Intervals]:
+        """The two halves of an interval of norms that reaches over more than one doubling; none of a shorter one."""
+        longest = box.longest
+        if self.squared or longest <= max(2 * box.shortest, 1.0 / max(1e-9, float(self.farthest.max()))):
+            return []
+        return [box.meeting(self.within_norms(0.0, longest / 2)), box._replace(shortest=longest / 2)]
 
     def objective(self, omega: FloatArray, omega0: float) -> float:
         """The cost of ω (p,) and ω_0, which belongs to centred rows."""
-        return float(omega @ omega) / 2 + float(self.of_score(self.X @ omega + omega0).sum())
+        square = float(omega @ omega)
+        margin = square / 2 if self.squared else np.sqrt(square) / 2
+        return float(margin + self.of_score(self.X @ omega + omega0).sum()) + self.constant
 
     def envelope(self, low: FloatArray, high: FloatArray) -> Envelope:
         """Convex envelopes on [low, high] (..., G)."""
+        if self.jumps:
+            return self._envelope_with_jumps(low, high)
         b, c = np.clip(-1.0, low, high), np.clip(1.0, low, high)
         fa, fb, fc, fd = self.of_score(np.stack([low, b, c, high]))
         # A point is a kink where it lies below every chord from a point on its left to one on its right.
@@ -139,45 +258,110 @@ class ScoreCosts:
             np.where(b_kink, np.maximum(0.0, slope - _slope(low, fa, left, f_left)), 0.0),
             np.where(c_kink, c, np.inf),
             np.where(c_kink, np.maximum(0.0, _slope(right, f_right, high, fd) - slope), 0.0),
+            np.full_like(low, np.inf),
+            np.zeros_like(low),
         )
 
-    def dual_bound(self, theta: FloatArray, low: FloatArray, high: FloatArray) -> DualBound:
-        """No hyperplane whose scores lie in [low, high] (G,) costs less; for any ``theta`` (G,)."""
-        points = np.stack([low, high, np.clip(-1.0, low, high), np.clip(1.0, low, high)])
-        values = self.of_score(points) - theta * points
+    def _envelope_with_jumps(self, low: FloatArray, high: FloatArray) -> Envelope:
+        """The same where 0 may be a kink besides -1 and 1: the lower hull of five points."""
+        points = np.stack([low, *(np.clip(k, low, high) for k in (-1.0, 0.0, 1.0)), high])
+        value = self._closed(points, low, high)
+        kinks, slopes = [], []
+        x, f = points[0], value[0]  # the last point of the hull so far
+        for k in (1, 2, 3):
+            inside = (points[k] > low) & (points[k] < high)
+            for i in range(k):
+                for j in range(k + 1, 5):
+                    chord = _chord(points[i], value[i], points[j], value[j], points[k])
+                    between = (points[i] < points[k]) & (points[k] < points[j])
+                    inside &= ~between | (value[k] < chord)
+            kinks.append(inside)
+            slopes.append(_slope(x, f, points[k], value[k]))
+            x, f = np.where(inside, points[k], x), np.where(inside, value[k], f)
+        last = _slope(x, f, high, value[4])
+        # From the right: what the slope is behind each kink.
+        behind, bends = last, []
+        for inside, slope in zip(kinks[::-1], slopes[::-1], strict=True):
+            bends.append(np.where(inside, np.maximum(0.0, behind - slope), 0.0))
+            behind = np.where(inside, slope, behind)
+        beyond, above, below = bends
+        high_kink, further = (np.where(kinks[k], points[k + 1], np.inf) for k in (1, 2))
+        low_kink = np.where(kinks[0], points[1], -np.inf)
+        return Envelope(behind + below, low_kink, below, high_kink, above, further, beyond)
+
+    def dual_bound(self, theta: FloatArray, box: Intervals) -> DualBound:
+        """No hyperplane within the intervals costs less; for any ``theta`` (G,)."""
+        low, high = box.low, box.high
+        kinks = (-1.0, 0.0, 1.0) if self.jumps else (-1.0, 1.0)
+        points = np.stack([low, high, *(np.clip(k, low, high) for k in kinks)])
+        values = self._closed(points, low, high) - theta * points
         parts = values.min(axis=0)
-        pull, r = theta @ self.X, float(theta.sum())
+        direction, r = theta @ self.X, float(theta.sum())
         # ω_0 is a score less ω'x, whose mean over all samples is 0.
         omega0 = self.share @ low if r > 0 else self.share @ high
-        value = float(parts.sum()) - float(pull @ pull) / 2 + r * float(omega0)
-        return DualBound(value, parts, np.maximum(values[0], values[1]))
+        pull = float(np.sqrt(direction @ direction))
+        margin = self._margin(pull, box)
+        value = float(parts.sum()) + margin + r * float(omega0) + self.constant
+        return DualBound(value, parts, np.maximum(values[0], values[1]), pull, margin)
 
-    def admitted(
-        self, theta: FloatArray, bound: DualBound, low: FloatArray, high: FloatArray, cost: float
-    ) -> tuple[FloatArray, FloatArray]:
-        """The least and the greatest score (G,) that a tree of at most ``cost`` can have; crossed where there is none.
+    def _margin(self, pull: float, box: Intervals) -> float:
+        """The least of m(v) - v·pull over the norms v within the intervals."""
+        if self.squared:
+            v = min(max(pull, box.shortest), box.longest)
+            return v * v / 2 - v * pull
+        return (0.5 - pull) * (box.shortest if pull <= 0.5 else box.longest)
 
-        ``bound`` is that of ``theta`` on [low, high].
+    def admitted(self, theta: FloatArray, bound: DualBound, box: Intervals, cost: float) -> Intervals:
+        """The scores (G,) and norms that a tree of at most ``cost`` can have; crossed where there is none.
+
+        ``bound`` is that of ``theta`` on the intervals.
         """
+        low, high = box.low, box.high
+        if not self.squared:
+            box = self._admitted_norms(bound, box, cost)
         most = cost - (bound.value - bound.parts)
         if (bound.ends <= most).all():
-            return low, high
-        kinks = np.array([-1.0, self.switch, -self.switch, 1.0])
-        points = np.stack([low, *(np.clip(k, low, high) for k in np.sort(kinks)), high])
-        value = self.of_score(points) - theta * points
+            return box
+        kinks = sorted((-1.0, self.switch, -self.switch, 1.0))
+        points = [low, *(np.clip(k, low, high) for k in kinks), high]
+        value = list(self._closed(np.stack(points), low, high))
+        if self.jumps:  # 0 twice, as the end of what is on its left, and of what is on its right
+            at = 1 + int(np.searchsorted(kinks, 0.0))
+            zero = np.clip(0.0, low, high)
+            value[at:at] = self._both_sides(zero, low, high)
+            points[at:at] = [zero, zero]
+        at_points = np.stack(points)
+        values = np.stack(value) - theta * at_points
         hair = ROUNDING * (1 + np.abs(most))
-        fresh_low = _first_within(points, value, most + hair)
-        fresh_high = -_first_within(-points[::-1], value[::-1], most + hair)
+        fresh_low = _first_within(at_points, values, most + hair)
+        fresh_high = -_first_within(-at_points[::-1], values[::-1], most + hair)
         width = ROUNDING * (1 + high - low)
-        return np.maximum(low, fresh_low - width), np.minimum(high, fresh_high + width)
+        return box._replace(low=np.maximum(low, fresh_low - width), high=np.minimum(high, fresh_high + width))
+
+    def _both_sides(self, zero: FloatArray, low: FloatArray, high: FloatArray) -> list[FloatArray]:
+        """F at ``zero``, 0 where that is within [low, high], seen from the left and from the right."""
+        value = self.of_score(zero) - np.where(zero < 0, self.left_pays, self.right_pays)
+        left = np.where(low >= 0, self.right_pays, self.left_pays)
+        right = np.where((low >= 0) | (high > 0), self.right_pays, self.left_pays)
+        return [value + left, value + right]
+
+    def _admitted_norms(self, bound: DualBound, box: Intervals, cost: float) -> Intervals:
+        """Norms v with (½ - pull)·v no more than the cost leaves."""
+        slack, rate = cost - (bound.value - bound.margin), 0.5 - bound.pull
+        if abs(rate) < 1e-9:
+            return box
+        end = slack / rate
+        hair = ROUNDING * (1 + abs(end))
+        if rate > 0:
+            return box._replace(longest=min(box.longest, end + hair))
+        return box._replace(shortest=max(box.shortest, end - hair))
 
 
 class ScoreProblem(NamedTuple):
-    """A whole model as a function of scores: what they cost, and intervals (G,) that some best tree has its scores in."""
+    """A whole model as a function of scores: what they cost, and intervals that some best tree has its scores in."""
 
     costs: ScoreCosts
-    low: FloatArray
-    high: FloatArray
+    box: Intervals
 
 
 def _first_within(points: FloatArray, value: FloatArray, most: FloatArray) -> FloatArray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 MARGIN = {
     "margin": "width of the margins: wide ones cost little",
     "errors": "rows on the wrong side of a split or within its margin, by how far",
-    "relabelled": "labels given up",
+    "relabelled": "labels given up, on each level where they are",
     "misclassified": "rows in a leaf of another class",
-    "splits": "splits",
+    "splits": "splits in use",
 }
 LEAF = {"errors": "rows of another class than their leaf's", "complexity": "splits, or features in them"}
 
@@ -41,9 +41,9 @@ class Suspect(NamedTuple):
     support: float
 
 
-def words_of(tree: Tree, term: str) -> str:
-    """What a term of the objective stands for; its name where that is not known."""
-    return (MARGIN if "margin" in tree.kind or term in ("margin", "misclassified") else LEAF).get(term, term)
+def words_of(terms: Iterable[str], term: str) -> str:
+    """What a term among the ``terms`` of an objective stands for; its name where that is not known."""
+    return (MARGIN if "margin" in terms else LEAF).get(term, term)
 
 
 def suspects(tree: Tree, X: Any, y: Any, node_weights: Any, trained: Mapping[int, int]) -> list[Suspect]:

@@ -11,6 +11,7 @@ import click
 
 from ..options import FIT
 from . import options as shared
+from .findings import weights_of, words_of
 from .options import NO_TREE, OK, UNVERIFIED, say
 from .progress import SolveProgress
 from .table_preparation import prepared, row_weights
@@ -153,7 +154,7 @@ def _fit(
     if options["as_json"]:
         click.echo(json.dumps(result.to_dict() | report, indent=1, allow_nan=False))
     else:
-        click.echo(text_of(data, result, report))
+        click.echo(text_of(data, result, report, f" (--test-size {HELD_OUT} holds some out)"))
     return verdict(result)
 
 
@@ -233,6 +234,7 @@ def report_of(data: CsvTable, result: Result, rows: Partition) -> dict[str, Any]
         "train_accuracy": None,
         "train_accuracy_before_flips": None,
         "test_accuracy": None,
+        "most_frequent": None,
         "relabelled": [],
     }
     if tree is None:
@@ -241,32 +243,98 @@ def report_of(data: CsvTable, result: Result, rows: Partition) -> dict[str, Any]
     if len(flipped):
         out["train_accuracy_before_flips"] = _accuracy(tree, data.X.iloc[train], rows.clean)
     out["test_accuracy"] = _accuracy(tree, data.X.iloc[test], data.y[test])
+    out["most_frequent"] = max(rows.y.tolist().count(c) for c in tree.classes) / len(train)
     out["relabelled"] = [
-        {"row": int(train[r.row]), "node": int(r.node), "cost": float(r.cost)}
+        {
+            "row": int(train[r.row]),
+            "node": int(r.node),
+            "cost": float(r.cost),
+            "line": None if data.lines is None else data.lines[train[r.row]],
+            "given": rows.y[r.row],
+            "believed": next((c for c in tree.classes if c != rows.y[r.row]), rows.y[r.row]),
+        }
         for r in getattr(tree, "relabelled", ())
     ]
     return out
 
 
-def text_of(data: CsvTable, result: Result, report: Mapping[str, Any]) -> str:
-    """The summary."""
-    parts = [result.summary()]
-    if result.tree is None:
-        return parts[0]
-    accuracy = f"train {report['train_accuracy']:.4f} ({report['train_rows']} rows)"
+def text_of(data: CsvTable, result: Result, report: Mapping[str, Any], hint: str = "") -> str:
+    """The summary; ``hint`` says how rows are held out, for where none are."""
+    said = result.summary().splitlines()
+    tree = result.tree
+    if tree is None:
+        return "\n".join(said)
+    notes = [line for line in said if line.startswith("note ")]
+    lines = [line for line in said if not line.startswith(("note ", "counts "))]
+    width = max(map(len, result.terms), default=0)
+    lines += [
+        f"{'' if k else 'costs':11}{value:<11.6g} {name:{width}}  {words_of(result.terms, name)}".rstrip()
+        for k, (name, value) in enumerate(result.terms.items())
+    ]
+    lines += [
+        _counts(result, report),
+        *notes,
+        _accuracies(report, hint),
+        *_relabelled(tree, report),
+        "",
+        str(tree),
+    ]
+    return "\n".join([*lines, *_weights(tree)])
+
+
+def _counts(result: Result, report: Mapping[str, Any]) -> str:
+    splits, counts = int(result.tree.splits.sum()) if result.tree else 0, result.counts
+    text = f"counts     {splits} split{'' if splits == 1 else 's'}"
+    if "wrong_rows" in counts:
+        text += f", {counts['wrong_rows']:.0f} of {report['train_rows']} training rows predicted otherwise than given"
+    if counts.get("charged_otherwise"):
+        text += f"; {counts['charged_otherwise']:.0f} of them charged for the side of a split that does not decide"
+    return text
+
+
+def _accuracies(report: Mapping[str, Any], hint: str) -> str:
+    text = f"accuracy   train {report['train_accuracy']:.4f} ({report['train_rows']} rows)"
     if report["train_accuracy_before_flips"] is not None:
-        accuracy += f", {report['train_accuracy_before_flips']:.4f} of the labels before flipping"
+        text += f", {report['train_accuracy_before_flips']:.4f} of the labels before flipping"
     if report["test_accuracy"] is not None:
-        accuracy += f", test {report['test_accuracy']:.4f} ({report['test_rows']} rows)"
-    parts.append(f"accuracy   {accuracy}")
-    if hasattr(result.tree, "relabelled"):
-        rows = sorted({r["row"] for r in report["relabelled"]})
-        text = f"relabelled {len(rows)} row{'' if len(rows) == 1 else 's'}"
-        if rows:
-            text += ": " + ", ".join(map(str, rows[:12])) + (", ..." if len(rows) > 12 else "")
-        flipped = set(report["flipped_rows"])
-        if flipped:
-            text += f" ({len(flipped & set(rows))} of the {len(flipped)} flipped ones among them)"
-        parts.append(text)
-    parts += ["", str(result.tree)]
-    return "\n".join(parts)
+        text += f", test {report['test_accuracy']:.4f} ({report['test_rows']} rows)"
+    text += f"; the most frequent label alone {report['most_frequent']:.4f}"
+    if report["test_accuracy"] is None:
+        text += f"\n           no rows are held out, so nothing says how the tree does on others{hint}"
+    return text
+
+
+def _relabelled(tree: Tree, report: Mapping[str, Any], most: int = 12) -> list[str]:
+    """The rows whose labels were given up, the dearest first."""
+    if not hasattr(tree, "relabelled"):
+        return []
+    cost: dict[int, float] = {}
+    for r in report["relabelled"]:
+        cost[r["row"]] = cost.get(r["row"], 0.0) + r["cost"]
+    text = f"relabelled {len(cost)} row{'' if len(cost) == 1 else 's'}"
+    flipped = set(report["flipped_rows"])
+    if flipped:
+        text += f" ({len(flipped & set(cost))} of the {len(flipped)} flipped ones among them)"
+    one = {r["row"]: r for r in report["relabelled"]}
+    lines = [text + (", whose labels look wrong to the model; the dearest first:" if cost else "")]
+    for row in sorted(cost, key=lambda i: -cost[i])[:most]:
+        r = one[row]
+        where = f"row {row}" if r["line"] is None else f"line {r['line']}"
+        lines.append(
+            f"           {where}: given {r['given']!r}, believed {r['believed']!r}, cost {cost[row]:.4g}"
+        )
+    if len(cost) > most:
+        lines.append(f"           and {len(cost) - most} more: --json lists them")
+    return lines
+
+
+def _weights(tree: Tree, most: int = 10) -> list[str]:
+    """Weights of the splits in order of their effect."""
+    from ..formulations.trees import printable
+
+    lines = []
+    for node, features in weights_of(tree):
+        shown = ", ".join(f"{printable(name)} {scaled:.4g}" for name, scaled, _ in features[:most])
+        rest = f", and {len(features) - most} smaller ones" if len(features) > most else ""
+        lines.append(f"  split {node}: {shown}{rest}")
+    return ["", "weights by effect, each over the feature's own range in training:", *lines] if lines else []

@@ -29,6 +29,10 @@ KINDS = ("asl", "cbc", "cplex", "glpk", "gurobi", "highs", "scip", "xpress")
     help=f"Who wrote SOLUTION: {', '.join(KINDS)}; found out by default.",
 )
 @click.option("--sidecar", metavar="MODEL.lp.json", help="The sidecar, where it is not beside SOLUTION.")
+@click.option(
+    "--bound", type=float, help="A lower bound on the objective that you trust, e.g. of the solver's log."
+)
+@click.option("--bound-source", metavar="TEXT", help="Whose bound that is; shown with the status.")
 @click.option("--out", metavar="TREE.json", help="Save the tree.")
 @shared.json_option
 def read(table: str, solution: str, **options: Any) -> int:
@@ -55,7 +59,13 @@ def read(table: str, solution: str, **options: Any) -> int:
     with shared.spoken_warnings(), shared.clean_stdout():
         model = shared.build(data, options, start)
         result = octsvm.read_solution(
-            model, solution, kind=options["kind"], sidecar=options["sidecar"], on_mismatch="ignore"
+            model,
+            solution,
+            kind=options["kind"],
+            sidecar=options["sidecar"],
+            on_mismatch="ignore",
+            bound=options["bound"],
+            bound_source=options["bound_source"],
         )
     result = with_preparation(result, data)
     places = np.arange(len(data.y))

@@ -330,7 +330,7 @@ def _certificate(rows: Rows) -> Table | None:
     terms = rows.result.get("terms")
     if not isinstance(terms, Mapping) or not terms:
         return None
-    values = [[str(k), words_of(rows.tree, str(k)), number(float(v), ".6g")] for k, v in terms.items()]
+    values = [[str(k), words_of(terms, str(k)), number(float(v), ".6g")] for k, v in terms.items()]
     params = ", ".join(f"{k}={v}" for k, v in telling(rows.result.get("params") or {}).items())
     return Table(["term", "stands for", "cost"], values, f"What the tree costs, with {params}")
 

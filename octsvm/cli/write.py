@@ -28,6 +28,9 @@ from .options import OK
 @click.option(
     "--no-sidecar", is_flag=True, help="Leave out MODEL.json, which says which variable each column is."
 )
+@click.option(
+    "--solver", metavar="NAME", help="Which solver the file is for: a warning says where it does not take it."
+)
 @shared.json_option
 def write(table: str, **options: Any) -> int:
     """Build the model of TABLE and write it to a file for a solver elsewhere; nothing is solved.
@@ -55,7 +58,14 @@ def write(table: str, **options: Any) -> int:
     start = None if options["start"] is None else shared.read_tree(options["start"])
     model = shared.build(data, options, start)
     problem = classify(model)
-    written = octsvm.write(model, out, compact=options["compact"], sidecar=not options["no_sidecar"])
+    with shared.spoken_warnings():
+        written = octsvm.write(
+            model,
+            out,
+            compact=options["compact"],
+            sidecar=not options["no_sidecar"],
+            solver=options["solver"],
+        )
     files = [str(p) for p in export.files_of(written)]
     classes, features = list(model.info.data.classes), list(model.info.data.feature_names)
     if options["as_json"]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 import warnings
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyomo.environ as pyo
 from pyomo.core.expr.visitor import identify_variables
 
@@ -17,11 +19,11 @@ from ..backends.solution_formats import SolutionFile
 from ..errors import CertificateMismatch, InvalidParameter, InvalidSolutionFile, OctsvmError, TimeLimitReached
 from ..formulations.base import FEASIBILITY, Formulation, ModelInfo
 from ..formulations.registry import formulation as find_formulation
-from ..options import READ, Clock, OnMismatch, limited, require_known, takes_options
+from ..options import READ, Clock, OnMismatch, default_of, limited, require_known, takes_options
 from ..result import Result
 from ..solving import certificate as checks
 from ..solving.certificate import Certificate
-from ..solving.outcome import Contest, Outcome
+from ..solving.outcome import Contest, Outcome, rebuild_note
 from ..solving.own_terms import least_terms
 from ..solving.polish import polish_tree
 from ..solving.steps_ahead import MANY_VARIABLES
@@ -44,11 +46,14 @@ def read_solution(
     kind: str | None = None,
     sidecar: str | Path | None = None,
     on_mismatch: OnMismatch = "raise",
+    bound: float | None = None,
+    bound_source: str | None = None,
     **options: Any,
 ) -> Result:
     """Take the solution file of a solver elsewhere back into the model it was written from, and check the tree in it.
 
-    What the file says of its quality is a note, never a proof: the bound of the result is what holds for every tree.
+    What the file says of its quality is a note, never a proof: the bound of the result is what holds for every tree, or one
+    that you vouch for (``bound``).
     The model's variables take the values of the returned tree where the model admits it; after an error they are as
     before.
 
@@ -65,20 +70,27 @@ def read_solution(
         begins in the same way (model.sol, model.mps.json); where there is none, columns are found by their names.
     on_mismatch : str
         "raise", "warn" or "ignore": what to do when the file's answer does not hold outside its solver.
+    bound : float, optional
+        A lower bound on the model's objective that you trust, such as the "best bound" of a solver's log. It is refused where
+        a known tree costs less, and limited to the trees that the model as it was built is exact for.
+    bound_source : str, optional
+        Whose bound that is, e.g. "CPLEX 22.1.1, job 4711"; kept in the result's ``bound_source`` and shown wherever its
+        status is. "the caller of read_solution" where it is left out.
     {options}
 
     Returns
     -------
     Result
         Its status is "feasible"; "fallback" where the tree without a split is better than the file's; "unverified",
-        with the best tree found, where the answer does not hold. "optimal" only where the bound proves it.
+        with the best tree found, where the answer does not hold. "optimal" only where the bound proves it: a trusted one
+        does where it lies within 1e-4 of the objective, and then the status is said with its source.
 
     Raises
     ------
     InvalidSolutionFile
         The file is broken, holds no point, or is the answer to another model.
     InvalidParameter
-        The model belongs to no formulation, or ``on_mismatch`` is unknown.
+        The model belongs to no formulation, ``on_mismatch`` is unknown, or ``bound`` is no number, or above a known tree.
     UnsupportedProblem
         The model has no objective to be minimised, or several.
     CertificateMismatch
@@ -87,9 +99,10 @@ def read_solution(
         There is no time to check the answer. The model is as before.
     """
     clock = limited(options)
-    require_known(READ, options, ("kind", "sidecar", "on_mismatch"))
+    require_known(READ, options, ("kind", "sidecar", "on_mismatch", "bound", "bound_source"))
     if on_mismatch not in ("raise", "warn", "ignore"):
         raise InvalidParameter(f"on_mismatch={on_mismatch!r} should be 'raise', 'warn' or 'ignore'.")
+    trusted = _trusted(bound, bound_source)
     info = getattr(model, "info", None)
     if not isinstance(info, ModelInfo):
         raise InvalidParameter(
@@ -108,10 +121,10 @@ def read_solution(
     before = [(v, v.value) for v in model.component_data_objects(pyo.Var)]
     try:
         _load(model, point, name)
-        notes.insert(0, _claim(model, found, name))
+        notes.insert(0, _claim(model, found, name, trusted))
         _require_time(clock, len(before))
         with checks.with_its_blocks(model):
-            result = _checked(model, form, info, found, notes, clock)
+            result = _checked(model, form, info, found, notes, clock, trusted)
     except BaseException:
         for var, value in before:
             var.set_value(value, skip_validation=True)
@@ -365,7 +378,52 @@ def _load(model: pyo.ConcreteModel, point: _Point, name: str) -> None:
             var.set_value(0.0, skip_validation=True)
 
 
-def _claim(model: pyo.ConcreteModel, found: SolutionFile, name: str) -> str:
+class _Trusted(NamedTuple):
+    """A bound that the caller vouches for."""
+
+    bound: float
+    source: str
+
+
+def _trusted(bound: float | None, source: str | None) -> _Trusted | None:
+    if bound is None:
+        if source is not None:
+            raise InvalidParameter(f"bound_source={source!r} says whose bound it is: give bound= as well.")
+        return None
+    if isinstance(bound, bool) or not isinstance(bound, (int, float, np.number)) or not math.isfinite(bound):
+        raise InvalidParameter(
+            f"bound={bound!r} should be a finite number, in the units of the model's objective."
+        )
+    if source is not None and (not isinstance(source, str) or not source.strip()):
+        raise InvalidParameter(f"bound_source={source!r} should be text that says whose bound it is.")
+    return _Trusted(float(bound), source or "the caller of read_solution")
+
+
+def _trust(outcome: Outcome, trusted: _Trusted, model: pyo.ConcreteModel, form: Formulation) -> None:
+    """Let the outcome rest on a trusted bound, as far as the model is exact.
+
+    Raises
+    ------
+    InvalidParameter
+        A known tree costs less.
+    """
+    assert outcome.best is not None
+    assert outcome.info is not None
+    objective = outcome.best.objective
+    if not outcome.mismatch and trusted.bound > objective + _allowance(objective):
+        raise InvalidParameter(
+            f"bound={trusted.bound:.8g} cannot be right: a tree that costs {objective:.8g} was checked, and a bound is what no tree "
+            "of this model costs less than. Take the solver's best bound (not the objective of its answer) of this very model."
+        )
+    terms, own = least_terms(model), checks.is_own(model)
+    known = max(terms.floor(), outcome.info.least if own else -math.inf)  # without anybody's word
+    outcome.bound, outcome.asked_gap = min(trusted.bound, objective), default_of("gap")
+    outcome.limit_bound(own, rebuild_note(form, outcome.info, terms), terms)
+    if outcome.bound > known:
+        outcome.bound_source = trusted.source
+
+
+def _claim(model: pyo.ConcreteModel, found: SolutionFile, name: str, trusted: _Trusted | None) -> str:
     """What the file says of itself, as a note."""
     said = [repr(found.status)] if found.status else []
     if found.code is not None:
@@ -373,7 +431,10 @@ def _claim(model: pyo.ConcreteModel, found: SolutionFile, name: str) -> str:
     if found.objective is not None:
         said.append(f"objective {found.objective:.8g}")
     text = f"read from {name!r}" + (f", which says {', '.join(said)}" if said else "")
-    text += "; that is no proof here, the bound holds for every tree"
+    if trusted is None:
+        text += "; that is no proof here, the bound holds for every tree"
+    else:
+        text += f"; that is no proof here, and the bound {trusted.bound:.8g} is taken on trust from {trusted.source}"
     value = float(pyo.value(checks.active_objective(model).expr))
     if found.objective is not None and abs(found.objective - value) > _allowance(value):
         text += (
@@ -390,6 +451,7 @@ def _checked(
     found: SolutionFile,
     notes: list[str],
     clock: Clock,
+    trusted: _Trusted | None,
 ) -> Result:
     """Certify the file's answer, polish it, and choose the best tree known."""
     own = checks.is_own(model)
@@ -418,7 +480,7 @@ def _checked(
         notes.append(
             f"big-M was built from a tree that costs {info.upper_bound:.6g}: the model is exact for trees up to that only"
         )
-    return Outcome(
+    outcome = Outcome(
         info,
         "file",
         best,
@@ -430,7 +492,10 @@ def _checked(
         differing=certificate.differing_rows,
         notes=notes,
         how={"solver": found.kind, "solver_version": "from a file"},
-    ).result(clock.seconds())
+    )
+    if trusted is not None:
+        _trust(outcome, trusted, model, form)
+    return outcome.result(clock.seconds())
 
 
 def _require_time(clock: Clock, variables: int) -> None:

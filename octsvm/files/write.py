@@ -5,17 +5,19 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import warnings
 from pathlib import Path
 from typing import Any
 
 import pyomo.environ as pyo
 from pyomo.repn.plugins.nl_writer import NLWriter
 
+from .. import solvers
 from ..backends.scratch import Scratch
 from ..errors import InvalidParameter, UnsupportedProblem
 from ..formulations.base import ModelInfo
 from ..formulations.replace_file import destination, move, stat_of, writing
-from ..problem_class import require_plain
+from ..problem_class import ProblemClass, classify, require_plain
 from . import column_map
 from .labels import Names
 
@@ -156,7 +158,42 @@ def _why_not(model: Any, suffix: str, message: str) -> Exception | None:
     return None
 
 
-def write(model: pyo.ConcreteModel, path: str | Path, compact: bool = False, *, sidecar: bool = True) -> Path:
+def _hindrances(problem: ProblemClass, kind: str, name: str) -> list[str]:
+    """Why a solver of the table does not take a model's file, or not rightly: what is so, and what to do."""
+    spec = solvers.get(name)
+    found = []
+    if kind not in spec.file_formats:
+        reads = " and ".join(f".{f}" for f in spec.file_formats) or "no model files"
+        found.append(f"it reads {reads}, and this is an .{kind} file")
+    if problem.name not in spec.classes:
+        others = [
+            n
+            for n, s in solvers.table().items()
+            if problem.name in s.classes and s.cone_form == "quadratic" and kind in s.file_formats
+        ]
+        linear = " norm='l1' makes a linear model." if problem.cones or problem.squared_norms else ""
+        found.append(
+            f"it solves {', '.join(spec.classes)}, and this is a {problem}; in a file nothing is rewritten for it. "
+            f"octsvm.solve(model, solver={name!r}) may reach it through a bridge.{linear} "
+            f"As it stands the file is for {', '.join(others) or 'none of the known solvers'}"
+        )
+    elif problem.cones and spec.cone_form not in ("quadratic", "none"):
+        found.append(
+            "it takes tangents of the rows v'v <= k² u² that stand for cones, cuts off feasible points by them, and may call a wrong "
+            f"value optimal. octsvm.solve(model, solver={name!r}) hands it the cones in another form "
+            f"({spec.cone_form})"
+        )
+    return found
+
+
+def write(
+    model: pyo.ConcreteModel,
+    path: str | Path,
+    compact: bool = False,
+    *,
+    sidecar: bool = True,
+    solver: str | None = None,
+) -> Path:
     """Write ``model`` as .lp, .nl or .mps, by the ending of ``path``, for a solver elsewhere.
 
     Beside it a column map is written, called ``<name>.json``: which variable each column is, the formulation, its
@@ -175,6 +212,9 @@ def write(model: pyo.ConcreteModel, path: str | Path, compact: bool = False, *, 
         would name this one's rows and variables wrongly.
     sidecar : bool
         False for the model alone; the column map of an earlier model is removed.
+    solver : str, optional
+        The entry of the solver table that the file is for, installed or not: a warning says where that solver does not
+        take it.
 
     Returns
     -------
@@ -187,12 +227,21 @@ def write(model: pyo.ConcreteModel, path: str | Path, compact: bool = False, *, 
         For another ending; or two names are one in the letters that .lp and .mps admit.
     UnsupportedProblem
         The format cannot carry the model; the message says why, and which can.
+    UnknownSolver
+        ``solver`` is not in the table.
     OutputNotWritable
         The place cannot be written to.
+
+    Warns
+    -----
+    UserWarning
+        ``solver`` does not read the format, or does not solve models of this class as they stand.
     """
     target = Path(path)
-    format_of(target)
+    kind = format_of(target)
     require_plain(model)
+    for hindrance in [] if solver is None else _hindrances(classify(model), kind, solver):
+        warnings.warn(f"{target.name!r} is not for {solver}: {hindrance}.", stacklevel=2)
     real = destination(target)
     names, beside = companions(real.with_suffix(target.suffix)), column_map.beside(real)
     for final in [*([] if compact else names), *([beside] if sidecar else [])]:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..formulations.base import BoolArray, Data, FloatArray
-from ..formulations.bounds.scores import ScoreCosts
+from ..formulations.bounds.scores import Intervals, ScoreCosts
 from ..formulations.margin_trees import constant_side
 from ..formulations.trees import MarginTree, margin_tree
 from . import margin_tree as tree_search
@@ -101,7 +101,7 @@ class LabelSearch:
             np.minimum.at(high, self._group[~over], self._at[~over])
             if (low > high).any():
                 break
-            found = self._relaxation.solve(low, high)
+            found = self._relaxation.solve(Intervals(low, high))
             cost = self.costs.objective(found.omega, found.omega0)
             if best is not None and cost >= best.cost * (1 - IMPROVES):
                 break

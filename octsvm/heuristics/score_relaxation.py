@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..formulations.base import FloatArray
-from ..formulations.bounds.scores import DualBound, Envelope, ScoreCosts
+from ..formulations.bounds.scores import DualBound, Envelope, Intervals, ScoreCosts
 
 SOFT = 8  # DAQP's code for rows that may be violated
 CURVATURE = (
@@ -28,6 +28,10 @@ BEND = 1e6  # a violation v costs v²/(2·BEND) more than it should, for the sam
 PRICE = 1e3  # times the cost of interest, of leaving an interval by 1; hard rows would say nothing where none is left
 UNBOUNDED = 1e30
 MOST_ITERATIONS = 20_000
+NORM_STEPS, NORM_CLOSE = 3, 0.3  # until the norm that the margin was taken about is that of the hyperplane
+PRECISE_STEPS, PRECISE = 20, 1e-3
+LEAST_NORM = 1e-3
+FAR = 8.0  # times an end of its interval
 
 
 class Plane(NamedTuple):
@@ -63,32 +67,69 @@ class ScoreRelaxation:
         self.costs, self.solves = costs, 0
         self._left = seconds_left
         self._model: Any = None
-        self._A = np.ascontiguousarray(np.tile(np.column_stack([costs.X, np.ones(G)]), (2, 1)))
-        self._soft = np.full(2 * G, SOFT, dtype=np.int32)
-        self._bend = np.full(2 * G, BEND)
+        self._kinks = 2 if costs.jumps else 1  # rows of a group for its kinks, two each
+        copies = self._kinks + 1
+        self._A = np.ascontiguousarray(np.tile(np.column_stack([costs.X, np.ones(G)]), (copies, 1)))
+        self._soft = np.full(copies * G, SOFT, dtype=np.int32)
+        self._bend = np.full(copies * G, BEND)
         self._price = np.full(G, PRICE * (1.0 + most))
         self._about, self._precise = 0.0, PRECISION * (1e-3 + most)
         self._G, self._p = G, p
+        self._norm = 1.0  # of the last hyperplane
 
-    def solve(self, low: FloatArray, high: FloatArray, envelope: Envelope | None = None) -> Relaxed:
-        """Solve it on [low, high] (G,), as far as the time goes; its bound holds in any case.
+    def solve(self, box: Intervals, envelope: Envelope | None = None, precise: bool = False) -> Relaxed:
+        """Solve it on intervals (G,), as far as the time goes; its bound holds in any case.
 
         ``envelope`` is that of the intervals, where it is known.
         """
-        self.solves += 1
-        G, p = self._G, self._p
         if envelope is None:
-            envelope = self.costs.envelope(low, high)
-        slope = np.append(envelope.slope @ self.costs.X, envelope.slope.sum() - CURVATURE * self._about)
-        lower = np.concatenate([np.maximum(envelope.low, -UNBOUNDED), low])
-        upper = np.concatenate([np.minimum(envelope.high, UNBOUNDED), high])
+            envelope = self.costs.envelope(box.low, box.high)
+        if self.costs.squared:
+            return self._solve(box, envelope, 1.0)
+        # ½‖ω‖ has the gradient of ‖ω‖²/(4v) where v is its norm.
+        best: Relaxed | None = None
+        steps, close = (PRECISE_STEPS, PRECISE) if precise else (NORM_STEPS, NORM_CLOSE)
+        for _ in range(steps):
+            v = max(LEAST_NORM, min(max(self._norm, box.shortest / FAR), box.longest * FAR))
+            found = self._solve(box, envelope, 2 * v)
+            norm = max(LEAST_NORM, float(np.sqrt(found.omega @ found.omega)))
+            # A norm beyond an end of its interval is brought back to it, as by a multiplier.
+            wanted = min(max(norm, box.shortest), box.longest)
+            self._norm = norm if wanted == norm else v * wanted / norm
+            best = found if best is None or found.bound.value > best.bound.value else best
+            if abs(self._norm - v) <= close * v:
+                break
+        assert best is not None
+        return best
+
+    def improved(self, found: Relaxed, box: Intervals, envelope: Envelope | None = None) -> Relaxed:
+        """The better of a solution and a more precise one, where that takes more than one program."""
+        if self.costs.squared:
+            return found
+        again = self.solve(box, envelope, precise=True)
+        return again if again.bound.value > found.bound.value else found
+
+    def _solve(self, box: Intervals, envelope: Envelope, scale: float) -> Relaxed:
+        """With ½‖ω‖² + ``scale`` times the rest as the objective."""
+        self.solves += 1
+        G, p, low, high = self._G, self._p, box.low, box.high
+        total = envelope.slope.sum() * scale
+        slope = np.append(scale * (envelope.slope @ self.costs.X), total - CURVATURE * self._about)
+        lower, upper = [np.maximum(envelope.low, -UNBOUNDED)], [np.minimum(envelope.high, UNBOUNDED)]
+        dear, dearer = [envelope.below], [envelope.above]
+        if self._kinks == 2:
+            lower.append(np.full(G, -UNBOUNDED))
+            upper.append(np.minimum(envelope.further, UNBOUNDED))
+            dear.append(np.zeros(G))
+            dearer.append(envelope.beyond)
+        rows = np.concatenate([*lower, low]), np.concatenate([*upper, high])
         if self._model is None:
-            self._start(slope, lower, upper)
+            self._start(slope, *rows)
         else:
-            self._model.update(f=slope, bupper=upper, blower=lower)
+            self._model.update(f=slope, bupper=rows[1], blower=rows[0])
         self._model.soft_weights(
-            w_l=np.concatenate([envelope.below, self._price]),
-            w_u=np.concatenate([envelope.above, self._price]),
+            w_l=scale * np.concatenate([*dear, self._price]),
+            w_u=scale * np.concatenate([*dearer, self._price]),
             rho_l=self._bend,
             rho_u=self._bend,
         )
@@ -99,13 +140,13 @@ class ScoreRelaxation:
                 self._model, self._about = None, 0.0  # start anew the next time
                 break
             off, self._about = CURVATURE * abs(float(x[p]) - self._about), float(x[p])
-            if off * float(self.costs.share @ (high - low)) <= self._precise:
+            if off * float(self.costs.share @ (high - low)) <= self._precise * scale:
                 break
-            slope[p] = envelope.slope.sum() - CURVATURE * self._about
+            slope[p] = total - CURVATURE * self._about
             self._model.update(f=slope)
-        dual = np.nan_to_num(np.array(info["lam"]), posinf=0.0, neginf=0.0)
-        theta = _balanced(envelope, dual[:G], dual[G:])
-        return Relaxed(theta, self.costs.dual_bound(theta, low, high), np.array(x[:p]), float(x[p]))
+        dual = np.nan_to_num(np.array(info["lam"]), posinf=0.0, neginf=0.0).reshape(-1, G) / scale
+        theta = _balanced(envelope, dual[0], dual[1] if self._kinks == 2 else 0.0, dual[-1])
+        return Relaxed(theta, self.costs.dual_bound(theta, box), np.array(x[:p]), float(x[p]))
 
     def _start(self, slope: FloatArray, lower: FloatArray, upper: FloatArray) -> None:
         import daqp
@@ -117,14 +158,17 @@ class ScoreRelaxation:
         self._model.settings = {"iter_limit": MOST_ITERATIONS}
 
 
-def _balanced(envelope: Envelope, soft: FloatArray, hard: FloatArray) -> FloatArray:
+def _balanced(
+    envelope: Envelope, soft: FloatArray, further: FloatArray | float, hard: FloatArray
+) -> FloatArray:
     """Multipliers (G,) that sum to 0, without what the bend adds to those of kinks that are passed.
 
     The sum is made up at the group whose multiplier is farthest from where it would leave its kink or the end of its
     interval; there it takes nothing from the bound, to first order.
     """
     soft = np.clip(soft, -envelope.below, envelope.above)
-    theta = envelope.slope + soft + hard
+    beyond = np.clip(further, 0.0, envelope.beyond)
+    theta = envelope.slope + soft + beyond + hard
     room = np.maximum(np.minimum(soft + envelope.below, envelope.above - soft), np.abs(hard))
     most, over = int(room.argmax()), float(theta.sum())
     if room[most] > abs(over):

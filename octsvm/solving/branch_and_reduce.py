@@ -20,49 +20,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..formulations.base import FloatArray
-from ..formulations.bounds.scores import Envelope, ScoreCosts
+from ..formulations.bounds.scores import DualBound, Envelope, Intervals, ScoreCosts
 from ..heuristics.score_relaxation import Plane, Relaxed, ScoreRelaxation
 
 WORTH = 0.02  # of the widths of unsettled intervals: a round of reduction that takes less is the last one
 ROUNDS = 20  # of reduction, at most
+CLOSE = 0.9  # of the cutoff: from there on a relaxation is solved more precisely
 ROOT_SHARE = 0.15  # of the seconds, for reduction before the first branching
 STEPS = 4  # of moving one end of an interval
 STEP_WORTH = 0.02  # of an interval's width
 LOOKAHEAD = 8  # places in a row that a node tries without a better one to branch at, and without settling one
 DESCENTS = 20  # of labels and hyperplane in turn
-
-
-class Intervals(NamedTuple):
-    """Between which values each score (G,) lies."""
-
-    low: FloatArray
-    high: FloatArray
-
-    @property
-    def empty(self) -> bool:
-        """Whether some score has no value left."""
-        return bool((self.low > self.high).any())
-
-    def meeting(self, low: FloatArray, high: FloatArray) -> Intervals:
-        """What they have in common with others."""
-        return Intervals(np.maximum(self.low, low), np.minimum(self.high, high))
-
-    def hull(self, other: Intervals) -> Intervals:
-        """The least intervals with both in them."""
-        return Intervals(np.minimum(self.low, other.low), np.maximum(self.high, other.high))
-
-    def under(self, g: int, place: float) -> Intervals:
-        """With score ``g`` at most ``place``."""
-        high = self.high.copy()
-        high[g] = min(high[g], place)
-        return Intervals(self.low, high)
-
-    def over(self, g: int, place: float) -> Intervals:
-        """With score ``g`` at least ``place``."""
-        low = self.low.copy()
-        low[g] = max(low[g], place)
-        return Intervals(low, self.high)
 
 
 class Place(NamedTuple):
@@ -82,10 +50,11 @@ class _Sides(NamedTuple):
     @classmethod
     def of(cls, costs: ScoreCosts, box: Intervals) -> _Sides:
         """Of all groups on ``box``."""
-        places = sorted({costs.switch, -costs.switch})
-        at = [np.clip(place, box.low, box.high) for place in places]
-        low = np.stack([box.low, *(end for a in at for end in (box.low, a))])
-        high = np.stack([box.high, *(end for a in at for end in (a, box.high))])
+        places = sorted(set(costs.places[1].tolist()))
+        ends = [(costs.before(place), place) for place in places]
+        at = [[np.clip(end, box.low, box.high) for end in pair] for pair in ends]
+        low = np.stack([box.low, *(end for _, b in at for end in (box.low, b))])
+        high = np.stack([box.high, *(end for a, _ in at for end in (a, box.high))])
         all_ = costs.envelope(low, high)
         whole, *rest = (Envelope(*(part[k] for part in all_)) for k in range(len(low)))
         return cls(box, whole, dict(zip(places, zip(rest[::2], rest[1::2], strict=True), strict=True)))
@@ -149,11 +118,17 @@ class Reduction:
 
     def relax(self, box: Intervals, envelope: Envelope | None = None) -> tuple[Relaxed, Intervals]:
         """Solve the relaxation, try its hyperplane, and keep what its multipliers admit of the intervals."""
-        found = self.relaxation.solve(*box, envelope)
+        if box.empty:
+            none = np.zeros_like(box.low)
+            nowhere = DualBound(np.inf, none, none, 0.0, 0.0)
+            return Relaxed(none, nowhere, self.incumbent.omega, self.incumbent.omega0), box
+        found = self.relaxation.solve(box, envelope)
+        if CLOSE * self.cutoff <= found.bound.value < self.cutoff:
+            found = self.relaxation.improved(found, box, envelope)
         self.offer(found)
         if found.bound.value >= self.cutoff:
-            return found, Intervals(np.full_like(box.low, np.inf), np.full_like(box.high, -np.inf))
-        return found, Intervals(*self.costs.admitted(found.theta, found.bound, *box, self.cutoff))
+            return found, box.nothing
+        return found, self.costs.admitted(found.theta, found.bound, box, self.cutoff)
 
     # -- better hyperplanes ---------------------------------------------------------------------------------
 
@@ -170,14 +145,13 @@ class Reduction:
         for _ in range(DESCENTS):
             scores = costs.X @ self.incumbent.omega + self.incumbent.omega0
             reach = float(np.abs(scores).max()) * 2 + 2
-            box = Intervals(np.full_like(scores, -reach), np.full_like(scores, reach))
-            low, high = box.low.copy(), box.high.copy()
+            low, high = np.full_like(scores, -reach), np.full_like(scores, reach)
             for g, at in zip(self._group, self._at, strict=True):
                 if scores[g] <= at:
                     high[g] = min(high[g], at)
                 else:
                     low[g] = max(low[g], at)
-            found = self.relaxation.solve(low, high)
+            found = self.relaxation.solve(Intervals(low, high))
             cost = costs.objective(found.omega, found.omega0)
             if cost >= self.incumbent.cost * (1 - 1e-9):
                 return
@@ -209,6 +183,10 @@ class Reduction:
         paid = self.costs.of_score(scores) - found.theta * scores - found.bound.parts
         return sorted(self.unsettled(box), key=lambda place: -paid[place.g])
 
+    def parts(self, box: Intervals, place: Place) -> tuple[Intervals, Intervals]:
+        """What is on both sides of a place."""
+        return box.under(place.g, self.costs.before(place.at)), box.over(place.g, place.at)
+
     def probe(
         self,
         box: Intervals,
@@ -230,7 +208,7 @@ class Reduction:
             if not box.low[g] < at < box.high[g]:
                 continue
             sides = sides if sides is not None and sides.box is box else _Sides.of(self.costs, box)
-            below, above = box.under(g, at), box.over(g, at)
+            below, above = self.parts(box, place)
             one, under = self.relax(below, sides.envelope(place, below=True))
             two, over = self.relax(above, sides.envelope(place, below=False))
             tried[place] = one.bound.value, two.bound.value
@@ -239,8 +217,9 @@ class Reduction:
             idle = 0 if settled or gain > best else idle + 1
             best = max(best, gain)
             rest = over if under.empty else under if over.empty else under.hull(over)
-            if (rest.low > box.low).any() or (rest.high < box.high).any():
-                box = box.meeting(*rest)
+            narrower = rest.shortest > box.shortest or rest.longest < box.longest
+            if narrower or (rest.low > box.low).any() or (rest.high < box.high).any():
+                box = box.meeting(rest)
             if box.empty:
                 break
         return box, tried
@@ -258,9 +237,9 @@ class Reduction:
         for _ in range(STEPS):
             width = box.high[g] - box.low[g]
             pinned = box.under(g, box.low[g]) if at_low else box.over(g, box.high[g])
-            theta = self.relaxation.solve(*pinned).theta
-            bound = self.costs.dual_bound(theta, *box)
-            fresh = box.meeting(*self.costs.admitted(theta, bound, *box, self.cutoff))
+            theta = self.relaxation.solve(pinned).theta
+            bound = self.costs.dual_bound(theta, box)
+            fresh = box.meeting(self.costs.admitted(theta, bound, box, self.cutoff))
             if fresh.empty:
                 return fresh
             moved = fresh.low[g] - box.low[g] if at_low else box.high[g] - fresh.high[g]
@@ -281,6 +260,7 @@ class Node(NamedTuple):
     bound: float
     number: int
     box: Intervals
+    reduction: Reduction
 
 
 class BranchAndReduce:
@@ -297,8 +277,12 @@ class BranchAndReduce:
     def __init__(self, reduction: Reduction, box: Intervals, floor: float) -> None:
         self.reduction, self.nodes, self.root = reduction, 0, box
         self._numbers = count()
-        self._open = [Node(floor, next(self._numbers), box)]
+        self._open = [Node(floor, next(self._numbers), box, reduction)]
         self._settled = np.inf  # least bound of the nodes that nothing is left to branch at
+
+    def add(self, reduction: Reduction, box: Intervals, floor: float) -> None:
+        """Look in further intervals, of other costs; trees below the least of all cutoffs are looked for."""
+        heapq.heappush(self._open, Node(floor, next(self._numbers), box, reduction))
 
     @property
     def bound(self) -> float:
@@ -313,8 +297,9 @@ class BranchAndReduce:
 
     def run(self) -> Iterator[None]:
         """Look at one node after another, until none is left or the reduction's ``stop`` says so."""
-        seconds = self.reduction.seconds_left()
-        for value, box in self.reduction.thoroughly(self._open[0].box, seconds * ROOT_SHARE):
+        seconds = self.reduction.seconds_left() * ROOT_SHARE
+        rounds = self.reduction.thoroughly(self._open[0].box, seconds) if len(self._open) == 1 else ()
+        for value, box in rounds:
             root = self._open[0]
             self._open[0] = root._replace(bound=max(root.bound, value), box=box)
             self.root = box
@@ -331,26 +316,29 @@ class BranchAndReduce:
             yield
 
     def _children(self, node: Node) -> list[Node]:
-        reduction, box = self.reduction, node.box
+        reduction, box = node.reduction, node.box
         if box.empty:
             return []
         found, box = reduction.relax(box)
         if box.empty:
             return []
         bound = max(node.bound, found.bound.value)
+        norms = reduction.costs.parts_by_norm(box)
+        if norms:
+            return [Node(bound, next(self._numbers), part, reduction) for part in norms]
         box, tried = reduction.probe(box, found, LOOKAHEAD)
         if box.empty or bound >= reduction.cutoff:
             return []
         places = reduction.unsettled(box)
         if not places:
             # The relaxation is exact there, and its hyperplane was tried.
-            found = reduction.relax(box)[0]
+            found = reduction.relaxation.solve(box, precise=True)
             self._settled = min(self._settled, max(bound, found.bound.value))
             return []
         place = max(places, key=lambda place: branching_gain(bound, tried.get(place, (bound, bound))))
         one, two = tried.get(place, (bound, bound))
         return [
-            Node(max(bound, value), next(self._numbers), part)
-            for value, part in ((one, box.under(*place)), (two, box.over(*place)))
-            if value < reduction.cutoff
+            Node(max(bound, value), next(self._numbers), part, reduction)
+            for value, part in zip((one, two), reduction.parts(box, place), strict=True)
+            if value < reduction.cutoff and not part.empty
         ]

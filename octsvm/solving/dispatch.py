@@ -35,11 +35,13 @@ from . import certificate as checks
 from . import large_neighbourhood
 from .certificate import Certificate
 from .compile import compile_program, start_point
+from .conflicts import SECONDS as CONFLICT_SECONDS
+from .conflicts import find_conflict, infeasible_at_any_cost
 from .cutting_planes import CuttingPlaneLoop, Known
 from .engine import Engine, embedded, require_options
 from .outcome import BENT, NOT_CALLED, Candidate, Contest, Outcome, rebuild_note, unmodelled
 from .own_search import OwnSearch
-from .own_terms import NOTHING, complete, infeasible_at_any_cost, least_terms, without_optimum
+from .own_terms import NOTHING, complete, least_terms, without_optimum
 from .plan import Plan, candidates
 from .polish import polish_tree
 from .steps_ahead import (
@@ -390,7 +392,7 @@ class _Call:
                 engine.write_file(model, plan.problem, self._size(), options.clock)
             known = Known(
                 # Costs are not negative in any formulation.
-                floor=-math.inf if form is None else self.terms.floor(),
+                floor=self._floor(own),
                 size=self._size(),
                 improve=self._improver(program, bridge) if own else None,
                 small=self.info is not None and self.info.data.n <= SMALL_TABLE,
@@ -418,6 +420,12 @@ class _Call:
             if bridge is not None:
                 bridge.undo()
         return _Attempt(plan, program, rounds, stop, bridge)
+
+    def _floor(self, own: bool) -> float:
+        """What no point costs less than; a bound from before the solve is one where nothing was added to the model."""
+        if self.form is None or self.info is None:
+            return -math.inf
+        return max(self.terms.floor(), self.info.least) if own else self.terms.floor()
 
     def _for_engine(self) -> SolveOptions:
         """The options, less the time that checking the answer takes."""
@@ -487,6 +495,8 @@ class _Call:
             self._without_tree(outcome, attempt, form, info)
         else:
             self._choose(outcome, attempt, form, info)
+        if outcome.stop == "infeasible" and outcome.best is None:
+            self._name_conflict(outcome)
         return outcome.result(self.options.clock.seconds())
 
     def _without_tree(self, outcome: Outcome, attempt: _Attempt, form: Formulation, info: ModelInfo) -> None:
@@ -496,6 +506,15 @@ class _Call:
         if math.isfinite(info.upper_bound) and not infeasible_at_any_cost(self.model):
             outcome.stop, outcome.bound = "numeric", math.inf
             self._limit_bound(outcome, attempt, form, info)
+
+    def _name_conflict(self, outcome: Outcome) -> None:
+        """Say which of the user's rows and fixings leave no tree, where there is time to find out."""
+        if self.ahead.too_long(COMPILING):
+            return
+        found = find_conflict(self.model, min(CONFLICT_SECONDS, self.options.clock.left()))
+        if found is not None:
+            outcome.conflict = found.names
+            outcome.notes.append(found.note())
 
     def _choose(self, outcome: Outcome, attempt: _Attempt, form: Formulation, info: ModelInfo) -> None:
         """Certify the answer, choose the best tree known, and say what is proved of it."""

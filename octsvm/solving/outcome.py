@@ -151,6 +151,10 @@ class Outcome:
     notes : list of str
     how : dict
         Further fields of the Result: solver, solver_version, engine, rounds, nodes, trace.
+    bound_source : str
+        Whose word the bound is, where it is taken on trust.
+    conflict : tuple of str
+        Rows and fixings of the user's own that no tree keeps together.
     """
 
     info: ModelInfo | None
@@ -165,6 +169,8 @@ class Outcome:
     differing: tuple[int, ...] = ()
     notes: list[str] = field(default_factory=list)
     how: Mapping[str, Any] = field(default_factory=dict)
+    bound_source: str = ""
+    conflict: tuple[str, ...] = ()
 
     def limit_bound(
         self,
@@ -256,6 +262,8 @@ class Outcome:
             model_objective=self.claimed,
             differing_rows=self.differing,
             versions=versions(),
+            bound_source=self.bound_source,
+            conflict=self.conflict,
             **_origin(self.info),
             **self.how,
         )

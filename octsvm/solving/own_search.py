@@ -22,7 +22,7 @@ from ..formulations.bounds.scores import ScoreProblem
 from ..formulations.trees import MarginTree
 from ..heuristics.label_search import LabelSearch
 from ..heuristics.score_relaxation import Plane
-from .branch_and_reduce import BranchAndReduce, Intervals, Reduction
+from .branch_and_reduce import BranchAndReduce, Reduction
 from .cutting_planes import CuttingPlaneLoop
 
 SHARE_OF_GAP = (
@@ -60,8 +60,8 @@ class OwnSearch:
 
     def _loop(self, reduction: Reduction) -> str:
         rounds = self.rounds
-        places = len(reduction.unsettled(Intervals(*self.problem[1:])))
-        search = BranchAndReduce(reduction, Intervals(*self.problem[1:]), rounds.bound)
+        places = len(reduction.unsettled(self.problem.box))
+        search = BranchAndReduce(reduction, self.problem.box, rounds.bound)
         steps, limit = search.run(), rounds.asked.limits.nodes
         labels = LabelSearch(
             self.problem.costs, reduction.incumbent, lambda: max(0.0, self._left()), rounds.asked.seed

@@ -17,12 +17,11 @@ import numpy as np
 import pyomo.environ as pyo
 import scipy.sparse as sp
 from pyomo.contrib.fbbt.fbbt import compute_bounds_on_expr
-from pyomo.core.expr.numvalue import is_fixed
 from pyomo.core.expr.visitor import identify_variables
 from pyomo.repn import generate_standard_repn
 
 from ..backends.matrix_program import Limits, LinearProgram
-from ..formulations.base import FEASIBILITY, ModelInfo
+from ..formulations.base import ModelInfo
 from ..formulations.blocks.big_m import SLACK
 from ..formulations.blocks.roles import role_of
 from . import certificate as checks
@@ -106,6 +105,7 @@ class _Ranges:
         users = {id(v) for c in checks.user_components(model) for v in checks.variables_of(c)}
         self._cost = model.cost.expr
         self._users, self._bounded = users, math.isfinite(info.upper_bound)
+        self._upper_bound = info.upper_bound
         W, delta = info.big_m.get("weights", 0.0), model.find_component("margin.delta")
         # What bounds δ may be far below UB, and then grows faster than UB does; ‖ω‖ <= 2δ <= 2 UB holds for all.
         largest = 2 * info.upper_bound * (1 + SLACK)
@@ -117,10 +117,10 @@ class _Ranges:
                 self._read(row)
 
     @cached_property
-    def _priced(self) -> set[int]:
-        """The variables that cost something in the formulation's own cost."""
+    def _prices(self) -> dict[int, float]:
+        """What the variables cost that the formulation's own cost has a price for."""
         repn = generate_standard_repn(self._cost, quadratic=True, compute_values=True)
-        return {id(v) for c, v in zip(repn.linear_coefs, repn.linear_vars, strict=True) if c}
+        return {id(v): float(c) for c, v in zip(repn.linear_coefs, repn.linear_vars, strict=True) if c > 0}
 
     def of(self, var: Any) -> Range:
         """Where ``var`` lies, by its bounds and, for variables of the user's own without, by a row of theirs."""
@@ -159,14 +159,18 @@ class _Ranges:
         if not self._bounded or id(var) in self._users or not var.is_continuous() or (low, high) == (0, 1):
             return low, high, False
         role = role_of(var)
+        price = self._prices.get(id(var), 0.0)
         # An error that costs nothing may be as large as one likes, at any cost of the tree.
-        score = role is None or (role.sample is not None and (low < 0 or id(var) not in self._priced))
+        score = role is None or (role.sample is not None and (low < 0 or not price))
         if score or not self._known:
-            return (low if _is_nonnegative(var) else -math.inf), math.inf, True
+            return (low if is_nonnegative(var) else -math.inf), math.inf, True
+        # An error may be larger than the tree needs, and then its price alone bounds it.
+        if price and low >= 0:
+            return low, self._upper_bound * (1 + SLACK) / price, True
         return low * self._growth, high * self._growth, True
 
 
-def _is_nonnegative(var: Any) -> bool:
+def is_nonnegative(var: Any) -> bool:
     """Whether bounds say so at any cost of the tree; both are 0 where big-M is built from a tree that costs nothing."""
     return var.lb is not None and var.lb >= 0 != var.ub
 
@@ -230,43 +234,6 @@ def is_unbounded(program: LinearProgram, seconds: float = COMPLETION_SECONDS) ->
     return said in ("unbounded", "inf_or_unbd") and without_optimum(program, seconds) == "unbounded"
 
 
-def infeasible_at_any_cost(model: pyo.ConcreteModel) -> bool:
-    """Whether the user's rows contradict each other, or what the formulation says of its integers, whatever a tree costs.
-
-    Left out is what rests on UB: bounds of the formulation's continuous variables, and its rows with any of them.
-    """
-    from ..backends import highs
-
-    users = {id(v) for c in checks.user_components(model) for v in checks.variables_of(c)}
-    own_rows = {id(row) for c in checks.user_components(model) for row in checks.rows_of(c)}
-
-    def costly(var: Any) -> bool:
-        return id(var) not in users and var.is_continuous() and var.bounds != (0, 1)
-
-    rows: list[Any] = []
-    columns: dict[int, Any] = {}
-    for row in model.component_data_objects(pyo.Constraint, active=True, descend_into=True):
-        variables = list(identify_variables(row.body, include_fixed=True))
-        if id(row) not in own_rows and any(costly(v) for v in variables):
-            continue
-        free = [v for v in variables if not v.fixed]
-        if is_fixed(row.body) and checks.excess(row)[0] > FEASIBILITY:
-            return True
-        if free and row.body.polynomial_degree() == 1:
-            rows.append(row)
-            columns |= {id(v): v for v in free}
-    if not rows:
-        return False
-    bounds = [
-        ((0.0 if _is_nonnegative(v) else None), None) if costly(v) else v.bounds for v in columns.values()
-    ]
-    program = _program(rows, list(columns.values()), bounds)
-    if program is None:
-        return False
-    limits = Limits(COMPLETION_SECONDS, 1.0, None, 1, 0, embedded().tolerances.integrality)
-    return highs.solve(program, embedded(), limits).stop == "infeasible"
-
-
 def _rest(model: pyo.ConcreteModel, lacking: dict[int, Any]) -> LinearProgram | None:
     """The rows and costs of the variables ``lacking`` a value, all others as they are; None where they are not linear."""
     rows = [
@@ -275,7 +242,7 @@ def _rest(model: pyo.ConcreteModel, lacking: dict[int, Any]) -> LinearProgram | 
         if any(id(v) in lacking and not v.fixed for v in checks.variables_in(row.body))
     ]
     with _others_fixed(model, lacking):
-        program = _program(rows, list(lacking.values()), [v.bounds for v in lacking.values()])
+        program = rows_as_program(rows, list(lacking.values()), [v.bounds for v in lacking.values()])
         repn = generate_standard_repn(checks.active_objective(model).expr, quadratic=False)
     if program is None or repn.nonlinear_expr is not None:
         return None
@@ -284,7 +251,9 @@ def _rest(model: pyo.ConcreteModel, lacking: dict[int, Any]) -> LinearProgram | 
     return program
 
 
-def _program(rows: list[Any], columns: list[Any], bounds: list[tuple[Any, Any]]) -> LinearProgram | None:
+def rows_as_program(
+    rows: list[Any], columns: list[Any], bounds: list[tuple[Any, Any]]
+) -> LinearProgram | None:
     """The rows as a program without costs in ``columns``, all others fixed; None where they are not linear."""
     position = {id(v): k for k, v in enumerate(columns)}
     A, low, high = sp.lil_array((len(rows), len(columns))), np.empty(len(rows)), np.empty(len(rows))

@@ -26,6 +26,9 @@ CONES = {
 }
 
 
+TRIED, REWRITES = "was tried before", "takes it rewritten, and another one as it stands"
+
+
 @dataclass(frozen=True, eq=False)
 class Plan:
     """How a model would be solved.
@@ -140,7 +143,8 @@ def plan(model: pyo.ConcreteModel, solver: str = solvers.AUTO, **options: Any) -
         From :func:`octsvm.build`, or any other with one objective.
     solver : str
         A name of the solver table, or "auto": the first of the table's preferences that is installed, proves this class
-        of problem, and whose licence takes the model's size.
+        of problem, and whose licence takes the model's size; one that takes the model as it stands before one that has
+        its cones rewritten.
     {options}
 
     Returns
@@ -193,31 +197,57 @@ def candidates(
         way = _route(problem, solvers.require(solver), _described(model), bridge)
         yield _make(model, problem, solver, way, (f"you asked for {solver}", *asked), ())
         return
-    rejected: list[tuple[str, str]] = []
-    found = False
+    yield from _preferred(model, problem, bridge, asked)
+
+
+def _preferred(
+    model: pyo.ConcreteModel, problem: ProblemClass, bridge: str | None, asked: tuple[str, ...]
+) -> Iterator[Plan]:
+    """Plans for "auto": those of engines that take the model as it stands first, each in the order of the table.
+
+    Raises
+    ------
+    SolverUnavailable
+    """
+    against: dict[str, str] = {}
+    fitting: list[tuple[str, _Way]] = []
     for name in solvers.table().prefer:
-        known = solvers.installed(name)
-        if known is None:
-            rejected.append((name, "not installed"))
-            continue
-        fitting, against = _fit(problem, known, bridge)
-        if fitting is None:
-            unfit = f"does not solve a {problem.name}" + ("" if bridge is None else f" through {bridge}")
-            rejected.append((name, f"its licence: {against}" if against else unfit))
-            continue
-        if known.claim == "none" or (known.claim == "convex" and problem.unmarked):
-            rejected.append((name, "its answer would be no proof"))
-            continue
-        found = True
-        reason = f"the first of the table's preferences that is installed and proves a {problem.name}"
-        yield _make(model, problem, name, fitting, (reason, *asked), tuple(rejected))
-        rejected.append((name, "was tried before"))
-    if not found:
+        way, reason = _proving_way(problem, solvers.installed(name), bridge)
+        if way is None:
+            against[name] = reason
+        else:
+            fitting.append((name, way))
+    if not fitting:
         raise SolverUnavailable(
             f"No installed solver takes this model, a {problem}: "
-            + "; ".join(f"{name}: {reason}" for name, reason in rejected)
+            + "; ".join(f"{name}: {reason}" for name, reason in against.items())
             + ". Install one of them, or write the model with octsvm.write for a solver elsewhere."
         )
+    order = list(solvers.table().prefer)
+    for name, way in sorted(fitting, key=lambda pair: bool(_rewritten(problem, pair[1]))):
+        before = {other: against.get(other, REWRITES) for other in order[: order.index(name)]}
+        before |= {other: reason for other, reason in against.items() if reason == TRIED}
+        direct = problem.quadratic and not _rewritten(problem, way)
+        reason = f"the first of the table's preferences that is installed and proves a {problem.name}" + (
+            " as it stands" if direct else ""
+        )
+        yield _make(model, problem, name, way, (reason, *asked), tuple(before.items()))
+        against[name] = TRIED
+
+
+def _proving_way(
+    problem: ProblemClass, spec: SolverSpec | None, bridge: str | None
+) -> tuple[_Way | None, str]:
+    """How an engine is handed the model for a proof; None with the reason where it is not."""
+    if spec is None:
+        return None, "not installed"
+    way, ceiling = _fit(problem, spec, bridge)
+    if way is None:
+        unfit = f"does not solve a {problem.name}" + ("" if bridge is None else f" through {bridge}")
+        return None, f"its licence: {ceiling}" if ceiling else unfit
+    if spec.claim == "none" or (spec.claim == "convex" and problem.unmarked):
+        return None, "its answer would be no proof"
+    return way, ""
 
 
 def _searches(model: pyo.ConcreteModel, problem: ProblemClass) -> Iterator[Plan]:

@@ -21,6 +21,7 @@ from ..options import Clock, SolveOptions
 from ..result import Progress, Result, TracePoint
 from .dispatch import solve_with
 from .engine import require_options
+from .level_bound import LevelBound, level_bound
 from .outcome import NOT_CALLED, unmodelled
 from .telling import Telling
 
@@ -36,7 +37,11 @@ BUILDING_SHARE = 1 / 3  # of the limit after which building looks for no further
 MODEL_SECONDS = 1.5e-5
 LEAST_BUILDING_SECONDS = 4e-7  # of building alone, for each nonzero: no machine is known to be faster
 START_SHARE = 0.1  # of the limit, at most, for the start heuristic
-SEARCHING, BUILDING = "start heuristics", "building"  # phases, as a callback is told them
+# Where the top level of trees is known to pay by itself, on tables of more rows than engines prove in a moment:
+LEVEL_ROWS, MOST_LEVEL_ROWS = 40, 1_000
+LEVEL_SHARE = 0.35  # of the limit, for a bound from it
+LEVEL_START_SHARE = 0.05  # for better trees before that, which every bound feeds on
+SEARCHING, BOUNDING, BUILDING = "start heuristics", "bounding", "building"  # phases of a callback
 CALLED_OFF = "the callback asked for the end while the model was built; the tree is the best one known before"
 CAUGHT = "Ctrl-C came while the model was built or handed over; the tree is the best one known before"
 
@@ -127,6 +132,8 @@ class Fit:
         Whether Ctrl-C was pressed before the engine ran: from then on nothing more is looked for.
     best : Tree or None
         The best tree known so far: that of a heuristic, or the start.
+    level : LevelBound or None
+        What is proved from the top level of all trees.
     """
 
     form: Formulation
@@ -136,6 +143,7 @@ class Fit:
     interrupted: bool = False
     best: Tree | None = None
     trace: list[TracePoint] = field(default_factory=list)
+    level: LevelBound | None = None
     _size: BlockSize | None = None  # of the model, as predicted
 
     def __post_init__(self) -> None:
@@ -174,9 +182,72 @@ class Fit:
         wanted = options.strategy == "balanced" and options.time_limit >= SHORTEST_FOR_START
         if wanted and not self.interrupted:
             self._better_start()
+        if not self.interrupted and not self.telling.asked:
+            try:
+                self._bound_by_levels()
+            except KeyboardInterrupt:
+                self.interrupted = True
         if self.telling.asked:
             return self._without_model(self._known(), "interrupted", CALLED_OFF)
-        return self._built_and_solved()
+        if self.level is not None and self.level.closed:
+            return self._proved_by_levels(self.level)
+        result = self._built_and_solved()
+        if self.level is not None and result.status != "optimal" and result.bound <= self.level.value:
+            return replace(result, notes=(*result.notes, f"the bound is that of {self.level}"))
+        return result
+
+    # -- a bound from the top level -------------------------------------------------------------------------
+
+    def _bound_by_levels(self) -> None:
+        """Search the top level of all trees for a share of the limit, where that is known and the table is of a fit size."""
+        form, options, nodes = self.form, self.options, self.options.limits.nodes
+        by_time = options.work_limit is None
+        constant = self._cost(form.constant_tree(self.data, self.params))
+        if (
+            not LEVEL_ROWS <= self.data.n <= MOST_LEVEL_ROWS
+            or (not by_time and nodes is None)
+            or constant <= 0
+        ):
+            return
+        if (
+            form.top_level(self.data, self.params, constant) is None
+            or options.time_limit < SHORTEST_FOR_START
+        ):
+            return
+        self._load_libraries()
+        if self.best is options.start:
+            self._admit_start()
+        if options.strategy == "balanced" and by_time:
+            self._more_heuristics(options.time_limit * LEVEL_START_SHARE)
+        cost = constant if self.best is None else min(constant, self._cost(self.best))
+        self.telling.incumbent = cost
+        ahead = 0.0 if self._size is None else MODEL_SECONDS * self._size.nonzeros
+        seconds = min(options.time_limit * LEVEL_SHARE, options.clock.left() - 2 * ahead)
+        if cost <= 0 or seconds <= 0:
+            return
+
+        def stop(bound: float) -> bool:
+            self.telling.bound = bound
+            return self.telling.tell(BOUNDING)
+
+        problems = form.top_level(self.data, self.params, cost)
+        self.level = level_bound(problems, cost, options.gap, stop, options.clock.part(seconds), nodes)
+
+    def _more_heuristics(self, seconds: float) -> None:
+        """Go on looking for trees for so many seconds, from another seed."""
+        from .. import heuristics
+
+        budget = heuristics.Budget(seconds, None, lambda: self.telling.tell(SEARCHING))
+        found, self.interrupted = heuristics.find(
+            self.form, self.data, self.params, seconds, seed=self.options.seed + 1, budget=budget
+        )
+        if found is not None and (self.best is None or self._cost(found) < self._cost(self.best)):
+            self.best = found
+
+    def _proved_by_levels(self, level: LevelBound) -> Result:
+        """The best tree known, which the top level proves to be optimal."""
+        note = f"proved optimal by {level}: no model was built"
+        return self._without_model(self._known(), "optimal", note)
 
     @uncollected
     def _built_and_solved(self) -> Result:
@@ -196,6 +267,8 @@ class Fit:
                 return self._abandoned()
             if self.interrupted:
                 options.clock.out_of_time()
+            if self.level is not None:
+                model.info = replace(model.info, least=max(model.info.least, self.level.value))
             result = solve_with(
                 model,
                 options.but(start=self.best),
@@ -402,6 +475,9 @@ class Fit:
         info: ModelInfo | None = None,
         gap: float | None = None,
     ) -> Result:
+        if self.level is not None and info is None:
+            info = ModelInfo(self.form.name, self.params, self.data, least=self.level.value)
+            gap = self.options.gap
         return unmodelled(
             self.form,
             info or ModelInfo(self.form.name, self.params, self.data),

@@ -14,12 +14,12 @@ from ..errors import InvalidParameter, UnsupportedProblem
 from ..formulations.base import FloatArray, ModelInfo, structure
 from ..formulations.blocks.big_m import SLACK
 from ..formulations.blocks.hinge import narrow_hinge
-from ..formulations.bounds.scores import ScoreProblem
+from ..formulations.bounds.scores import Intervals, ScoreProblem
 from ..formulations.registry import formulation
 from ..formulations.trees import Tree
 from ..heuristics.score_relaxation import Plane
 from . import certificate as checks
-from .branch_and_reduce import Intervals, Reduction
+from .branch_and_reduce import Reduction
 
 SECONDS = 10.0
 
@@ -202,7 +202,7 @@ def _reduced(problem: ScoreProblem, upper_bound: float, left: Any) -> tuple[Inte
     # The slack keeps trees of that very cost, as in big-M.
     first = Plane(upper_bound + SLACK * max(1.0, upper_bound), zero, 0.0)
     reduction = Reduction(problem.costs, first, 0.0, lambda: left() <= 0, left, improve=False)
-    box, bound = Intervals(problem.low, problem.high), 0.0
+    box, bound = problem.box, 0.0
     for value, fresh in reduction.thoroughly(box):
         if fresh.empty:  # but for rounding the known tree itself would be lost
             break

@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 from places import ROOT
+from waiting import PATIENCE
 
 from octsvm import solvers
-
-SECONDS = 120.0
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="descriptors and programs of POSIX")
 
@@ -24,7 +23,7 @@ def run(code: str, *args: str) -> subprocess.CompletedProcess[str]:
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=SECONDS,
+        timeout=PATIENCE,
     )
 
 
@@ -49,11 +48,13 @@ time.sleep(float(sys.argv[1]))
 
 
 @pytest.mark.parametrize("seconds", ["0", "0.4", "1.1"])
+@pytest.mark.quick_cases("0.4")
 def test_a_thread_that_solves_does_not_outlive_the_interpreter(seconds: str) -> None:
     done = run(ENDS.format(after=""), seconds)
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.slow
 def test_who_starts_to_solve_then_is_ended_without_a_word() -> None:
     after = """
 highs._end_all()
@@ -86,6 +87,7 @@ VALUES = ["None", "", "/bin/false", "/usr/bin/blender"]  # none, and programs th
 
 @pytest.mark.parametrize("value", VALUES, ids=["none", "empty", "foreign", "missing"])
 @pytest.mark.parametrize("solver", ["scip", "cbc", "bonmin", "highs"])
+@pytest.mark.quick_cases("scip-foreign", "highs-none")
 def test_the_interpreter_of_the_installation_is_found(solver: str, value: str) -> None:
     require(solver)
     done = run(EMBEDDED, solver, value, "")
@@ -94,6 +96,7 @@ def test_the_interpreter_of_the_installation_is_found(solver: str, value: str) -
 
 @pytest.mark.parametrize("value", VALUES[1:3], ids=["empty", "foreign"])
 @pytest.mark.parametrize("solver", ["scip", "cbc", "highs"])
+@pytest.mark.quick_cases("scip-foreign")
 def test_without_an_interpreter_programs_run_and_packages_say_what_is_lacking(
     solver: str, value: str
 ) -> None:
@@ -108,6 +111,7 @@ def test_without_an_interpreter_programs_run_and_packages_say_what_is_lacking(
         assert done.stdout == "optimal\n"
 
 
+@pytest.mark.slow
 def test_the_interpreter_that_multiprocessing_was_told_is_used() -> None:
     require("scip")
     named = f"import multiprocessing; multiprocessing.set_executable({sys.executable!r})\n"
@@ -135,6 +139,7 @@ os._exit(0)
 
 @pytest.mark.parametrize("closed", ["0,1,2", "0", "1,2"])
 @pytest.mark.parametrize("solver", ["cbc", "scip", "highs"])
+@pytest.mark.quick_cases("scip-0,1,2", "cbc-1,2")
 def test_an_engine_needs_no_standard_streams(solver: str, closed: str, tmp_path: Path) -> None:
     require(solver)
     out = tmp_path / "out"

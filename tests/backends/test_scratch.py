@@ -7,17 +7,16 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import pytest
 from places import ROOT
+from waiting import PATIENCE, wait_until
 
 import octsvm
 from octsvm import solvers
 from octsvm.backends.scratch import Scratch
 
-SECONDS = 20.0
 SOLVES = """
 import sys
 sys.path[:0] = ["tests"]
@@ -32,13 +31,6 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="there is no such sig
 
 def empty(folder: Path) -> bool:
     return not any(entry.name.startswith("octsvm-") for entry in folder.iterdir())
-
-
-def wait_until_empty(folder: Path) -> bool:
-    until = time.monotonic() + SECONDS
-    while not empty(folder) and time.monotonic() < until:
-        time.sleep(0.05)
-    return empty(folder)
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL, signal.SIGHUP], ids=str)
@@ -59,15 +51,11 @@ def test_nothing_is_left_of_a_solve_that_a_signal_ends(
     )
     assert process.stdout is not None
     assert process.stdout.readline() == b"ready\n"
-    until = time.monotonic() + SECONDS
-    while empty(tmp_path) and time.monotonic() < until:
-        time.sleep(0.02)
-    assert not empty(tmp_path)
-    time.sleep(0.5)
+    assert wait_until(lambda: any(tmp_path.glob("octsvm-*/*")))
     process.send_signal(how)
-    assert process.wait(SECONDS) == -how
+    assert process.wait(PATIENCE) == -how
     process.stdout.close()
-    assert wait_until_empty(tmp_path)
+    assert wait_until(lambda: empty(tmp_path))
 
 
 WRITES = """
@@ -75,7 +63,7 @@ import sys
 import numpy as np
 import octsvm
 rng = np.random.default_rng(0)
-model = octsvm.build("oct", rng.random((300, 8)), rng.integers(0, 2, 300), depth=3)
+model = octsvm.build("oct", rng.random((300, 8)), rng.integers(0, 2, 300), depth=2)
 print("ready", flush=True)
 octsvm.write(model, sys.argv[1])
 print("written", flush=True)
@@ -84,6 +72,7 @@ print("written", flush=True)
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL], ids=str)
 @pytest.mark.parametrize("ending", ["lp", "nl"])
+@pytest.mark.quick_cases("lp-9")
 def test_nothing_is_left_of_a_model_file_whose_writing_a_signal_ends(
     ending: str, how: signal.Signals, tmp_path: Path
 ) -> None:
@@ -92,16 +81,12 @@ def test_nothing_is_left_of_a_model_file_whose_writing_a_signal_ends(
     )
     assert process.stdout is not None
     assert process.stdout.readline() == b"ready\n"
-    until = time.monotonic() + SECONDS
-    while not any(tmp_path.iterdir()) and time.monotonic() < until:
-        time.sleep(0.001)
+    assert wait_until(lambda: any(tmp_path.iterdir()), every=0.001)
     process.send_signal(how)
-    assert process.wait(SECONDS) == -how
+    assert process.wait(PATIENCE) == -how
     assert process.stdout.read() == b""
     process.stdout.close()
-    while any(tmp_path.iterdir()) and time.monotonic() < until:
-        time.sleep(0.05)
-    assert list(tmp_path.iterdir()) == []
+    assert wait_until(lambda: not any(tmp_path.iterdir()))
 
 
 def test_a_folder_goes_at_once_and_leaves_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

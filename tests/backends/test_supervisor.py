@@ -18,10 +18,10 @@ from typing import IO, Any
 
 import pytest
 from places import ROOT
+from waiting import PATIENCE, wait_until
 
 from octsvm.backends.supervisor import Supervisor, bound_to_this_process, death
 
-SECONDS = 20.0  # for what is to happen at once, on a busy machine
 SLEEPS = "print('ready', flush=True); time.sleep(600)"
 IGNORES_SIGNALS = (
     f"signal.signal(signal.SIGINT, signal.SIG_IGN); signal.signal(signal.SIGTERM, signal.SIG_IGN); {SLEEPS}"
@@ -56,7 +56,7 @@ class Lines:
         self.complete.set()
 
     def next(self) -> str:
-        return self.queue.get(timeout=SECONDS)
+        return self.queue.get(timeout=PATIENCE)
 
 
 def runs(pid: int) -> bool:
@@ -65,13 +65,6 @@ def runs(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
     except OSError:
         return False
-
-
-def wait_until(holds: Callable[[], bool]) -> bool:
-    until = time.monotonic() + SECONDS
-    while not holds() and time.monotonic() < until:
-        time.sleep(0.02)
-    return holds()
 
 
 def begin(supervisor: Supervisor, code: str) -> tuple[int, Lines]:
@@ -97,7 +90,7 @@ def watched(supervisor: Supervisor) -> Callable[[], bool]:
 
 def test_a_process_that_ends_by_itself_is_left_to() -> None:
     told: list[int] = []
-    with Supervisor(SECONDS) as supervisor:
+    with Supervisor(PATIENCE) as supervisor:
         _, lines = begin(supervisor, "print('ready', flush=True); print('last words'); sys.exit(7)")
         assert supervisor.wait(watched(supervisor), lambda: told.append(1))
         assert supervisor.end() == 7
@@ -116,7 +109,7 @@ def test_past_the_limit_an_interrupt_is_enough_for_who_listens() -> None:
         print("ready", flush=True)
         time.sleep(600)
     """
-    with Supervisor(0.5, patience=0.1, grace=SECONDS) as supervisor:
+    with Supervisor(0.5, patience=0.1, grace=PATIENCE) as supervisor:
         _, lines = begin(supervisor, code)
         assert supervisor.wait(watched(supervisor), supervisor.interrupt)
         assert supervisor.told
@@ -144,13 +137,13 @@ def test_a_grandchild_ends_with_its_parent() -> None:
         print(child.pid, flush=True)
         {IGNORES_SIGNALS}
     """
-    with Supervisor(SECONDS) as supervisor:
+    with Supervisor(PATIENCE) as supervisor:
         pid, lines = begin(supervisor, code)
         grandchild = int(lines.next())
         assert runs(pid)
         assert runs(grandchild)
         supervisor.end()
-        assert lines.complete.wait(SECONDS)
+        assert lines.complete.wait(PATIENCE)
     assert not runs(pid)
     assert wait_until(lambda: not runs(grandchild))
 
@@ -161,7 +154,7 @@ def test_what_a_process_leaves_behind_ends_too() -> None:
         print("ready", flush=True)
         print(child.pid, flush=True)
     """
-    with Supervisor(SECONDS) as supervisor:
+    with Supervisor(PATIENCE) as supervisor:
         _, lines = begin(supervisor, code)
         grandchild = int(lines.next())
         assert supervisor.wait(watched(supervisor))
@@ -181,7 +174,7 @@ def test_one_that_left_the_group_does_not_hold_up_the_end() -> None:
     found: list[int] = []
 
     def solve() -> None:
-        with Supervisor(SECONDS) as supervisor:
+        with Supervisor(PATIENCE) as supervisor:
             _, lines = begin(supervisor, code)
             found.append(int(lines.next()))
             supervisor.wait(watched(supervisor))
@@ -189,7 +182,7 @@ def test_one_that_left_the_group_does_not_hold_up_the_end() -> None:
 
     threading.Thread(target=solve, daemon=True).start()
     try:
-        assert done.wait(SECONDS)
+        assert done.wait(PATIENCE)
     finally:
         for pid in found:
             os.kill(pid, signal.SIGKILL)
@@ -202,7 +195,7 @@ def test_megabytes_are_read_while_it_runs_and_to_their_end() -> None:
             os.write(1, b"x" * 200_000 + b"\\n")
             os.write(2, b"a line\\n" * 20_000)
     """
-    with Supervisor(SECONDS) as supervisor:
+    with Supervisor(PATIENCE) as supervisor:
         _, lines = begin(supervisor, code)
         assert supervisor.wait(watched(supervisor))
         assert supervisor.end() == 0
@@ -218,7 +211,7 @@ def test_the_end_waits_for_a_reader_that_is_slow() -> None:
         time.sleep(0.3)
         seen.append(text)
 
-    with Supervisor(SECONDS) as supervisor:
+    with Supervisor(PATIENCE) as supervisor:
         supervisor.start([sys.executable, "-c", "print('last words')"], os.environ, output=read)
         assert supervisor.wait(watched(supervisor))
         supervisor.end()
@@ -227,7 +220,7 @@ def test_the_end_waits_for_a_reader_that_is_slow() -> None:
 
 def test_two_streams_and_a_standard_input() -> None:
     out, err = Lines(), Lines()
-    with Supervisor(SECONDS) as supervisor:
+    with Supervisor(PATIENCE) as supervisor:
         code = "import sys; print(sys.stdin.readline().strip(), file=sys.stderr); print('ready')"
         process = supervisor.start([sys.executable, "-c", code], os.environ, output=out.read, errors=err.read)
         assert process.stdin is not None
@@ -245,7 +238,7 @@ def test_the_callback_ends_it_and_is_asked_no_more() -> None:
         asked.append(known)
         return len(asked) == 3
 
-    with Supervisor(SECONDS, watch, grace=0.3) as supervisor:
+    with Supervisor(PATIENCE, watch, grace=0.3) as supervisor:
         pid, _ = begin(supervisor, IGNORES_SIGNALS)
         assert not supervisor.wait(watched(supervisor), supervisor.interrupt)
         assert supervisor.asked
@@ -263,7 +256,7 @@ def test_an_exception_of_the_callback_leaves_neither_process_nor_folder(temporar
     pids: list[int] = []
 
     def solve() -> None:
-        with Supervisor(SECONDS, watch) as supervisor:
+        with Supervisor(PATIENCE, watch) as supervisor:
             pids.append(begin(supervisor, IGNORES_SIGNALS)[0])
             supervisor.wait(watched(supervisor), supervisor.interrupt)
 
@@ -279,7 +272,7 @@ def test_a_guarded_exception_waits_for_the_end() -> None:
     def watch(*_: Any) -> bool:
         raise error
 
-    supervisor = Supervisor(SECONDS, watch)
+    supervisor = Supervisor(PATIENCE, watch)
 
     def finished() -> bool:
         supervisor.guarded(lambda: supervisor.ask(0.0, 0))
@@ -308,7 +301,7 @@ def test_ctrl_c_tells_it_to_stop_and_what_it_found_is_read() -> None:
             signal.raise_signal(signal.SIGINT)
         return False
 
-    with Supervisor(SECONDS, watch, grace=SECONDS) as supervisor:
+    with Supervisor(PATIENCE, watch, grace=PATIENCE) as supervisor:
         _, lines = begin(supervisor, code)
         assert supervisor.wait(watched(supervisor), supervisor.interrupt)
         assert (supervisor.pressed, supervisor.asked, supervisor.reason) == (True, False, "interrupted")
@@ -320,7 +313,7 @@ def test_ctrl_c_again_and_again_does_not_get_past_the_end() -> None:
         signal.raise_signal(signal.SIGINT)
         return False
 
-    with Supervisor(SECONDS, watch, grace=0.3) as supervisor:
+    with Supervisor(PATIENCE, watch, grace=0.3) as supervisor:
         pid, _ = begin(supervisor, IGNORES_SIGNALS)
         assert not supervisor.wait(watched(supervisor), supervisor.interrupt)
         assert supervisor.pressed
@@ -348,7 +341,7 @@ def test_a_process_ends_with_the_one_that_supervises_it() -> None:
         import os, sys
         from octsvm.backends.supervisor import Supervisor, bound_to_this_process
         sleeper = [sys.executable, "-c", "import os, time; print(os.getpid(), flush=True); time.sleep(600)"]
-        with Supervisor({SECONDS}) as supervisor:
+        with Supervisor({PATIENCE}) as supervisor:
             supervisor.start(
                 bound_to_this_process(sleeper), os.environ, output=lambda s: print(s.readline().decode(), flush=True)
             )
@@ -367,13 +360,13 @@ def test_a_process_ends_with_the_one_that_supervises_it() -> None:
 
 
 def test_a_program_that_is_not_there(tmp_path: Path) -> None:
-    with Supervisor(SECONDS) as supervisor:
+    with Supervisor(PATIENCE) as supervisor:
         supervisor.make_folder()
         with pytest.raises(FileNotFoundError):
             supervisor.start([str(tmp_path / "none")], os.environ, output=Lines().read)
         assert supervisor.end() is None
     lines = Lines()
-    with Supervisor(SECONDS) as supervisor:
+    with Supervisor(PATIENCE) as supervisor:
         supervisor.start(bound_to_this_process([str(tmp_path / "none")]), os.environ, output=lines.read)
         assert supervisor.wait(watched(supervisor))
         assert supervisor.end() == 127
@@ -396,7 +389,7 @@ def test_an_exit_code_in_words(code: int | None, said: str) -> None:
 
 def test_the_process_runs_in_its_folder_which_goes_with_what_is_in_it(temporary: Path) -> None:
     with contextlib.ExitStack() as stack:
-        supervisor = stack.enter_context(Supervisor(SECONDS))
+        supervisor = stack.enter_context(Supervisor(PATIENCE))
         _, lines = begin(
             supervisor,
             "os.mkdir('below'); open('below/file', 'w').close(); print('ready'); print(os.getcwd())",

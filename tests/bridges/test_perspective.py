@@ -87,6 +87,7 @@ ALGORITHMS = ["B-OA", pytest.param("B-BB", marks=pytest.mark.slow)]
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.slow
 def test_algorithms_that_take_tangents_are_right_with_the_form_that_cones_have(algorithm: str) -> None:
     # On quadratic rows v'v <= k²u² most of them call wrong values optimal: hence the perspective form.
     names = [n for n in ("bonmin", "bonmin_casadi") if solvers.get(n).version is not None]

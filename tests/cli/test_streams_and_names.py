@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from waiting import PATIENCE
 
 import octsvm
 from octsvm import cli, solvers
@@ -33,7 +34,7 @@ def table(tmp_path: Path) -> Path:
 def shell(line: str) -> subprocess.CompletedProcess[str]:
     """A line of bash in which ``octsvm`` is the command."""
     command = f'octsvm() {{ "{sys.executable}" -m octsvm.cli "$@"; }}; {line}'
-    return subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=120)
+    return subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=PATIENCE)
 
 
 # -- streams ------------------------------------------------------------------------------------------------------
@@ -54,6 +55,7 @@ def test_messages_that_nobody_gets_change_no_exit_code(stream: str, table: Path)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+@pytest.mark.slow
 def test_a_tree_is_written_where_every_stream_is_full(table: Path) -> None:
     out = table.with_name("tree.json")
     done = shell(f"octsvm fit {table} {' '.join(FIT)} --out {out} >/dev/full 2>/dev/full")
@@ -163,7 +165,7 @@ def test_engines_where_the_working_directory_is_gone(solver: str, tmp_path: Path
     gone = tmp_path / "gone"
     gone.mkdir()
     done = subprocess.run(
-        [sys.executable, "-c", code, gone, solver], capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", code, gone, solver], capture_output=True, text=True, timeout=PATIENCE
     )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == ["optimal", pytest.approx(0.1)]

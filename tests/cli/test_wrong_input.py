@@ -19,6 +19,7 @@ import pyomo.environ as pyo
 import pytest
 import scipy.sparse
 from click.testing import CliRunner
+from waiting import PATIENCE
 
 import octsvm
 from octsvm import cli
@@ -259,7 +260,7 @@ def test_stdout_that_cannot_be_written(folder: Path, line: str) -> None:
         pytest.skip("needs /dev/full")
     with open("/dev/full", "w") as full:
         child = process(*line.split(), stdout=full)
-        _, stderr = child.communicate(timeout=60)
+        _, stderr = child.communicate(timeout=PATIENCE)
     assert child.returncode == cli.WRONG_INPUT
     assert "No space left on device" in stderr
     assert "Send it elsewhere" in stderr
@@ -275,7 +276,7 @@ def test_reader_that_leaves(folder: Path) -> None:
     child.stdout.close()
     assert child.stderr is not None
     assert child.stderr.read() == ""
-    child.wait(60)
+    child.wait(PATIENCE)
 
 
 @POSIX
@@ -291,7 +292,7 @@ def test_disk_that_fills_up_while_a_model_is_written(folder: Path, line: str) ->
 
     before = contents(folder)
     child = process(*line.split(), preexec_fn=small)
-    _, stderr = child.communicate(timeout=60)
+    _, stderr = child.communicate(timeout=PATIENCE)
     assert child.returncode == cli.WRONG_INPUT, stderr
     assert "model." in stderr
     assert "Choose another place" in stderr
@@ -301,7 +302,7 @@ def test_disk_that_fills_up_while_a_model_is_written(folder: Path, line: str) ->
 
 def reader(fifo: Path) -> int:
     """Wait until somebody reads from ``fifo``."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         try:
             return os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)
@@ -319,15 +320,15 @@ def reader(fifo: Path) -> int:
         "write pipe.csv --out new.lp",
     ],
 )
+@pytest.mark.quick_cases("fit*")
 def test_interrupted_while_it_reads(folder: Path, line: str) -> None:
     os.mkfifo("pipe.csv")
     before = contents(folder)
     child = process(*line.split())
     ours = reader(folder / "pipe.csv")
-    time.sleep(0.5)  # by now it waits in read(); a signal just before that call would be seen after it only
     child.send_signal(signal.SIGINT)
-    _, stderr = child.communicate(timeout=60)
-    os.close(ours)
+    os.close(ours)  # a signal just before it waits in read() is seen after that call only
+    _, stderr = child.communicate(timeout=PATIENCE)
     assert child.returncode == cli.INTERRUPTED
     assert stderr.strip() == "Interrupted."
     assert contents(folder) == before

@@ -17,7 +17,6 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
@@ -30,6 +29,7 @@ import pyomo.environ as pyo
 import pytest
 from engines import ENTRIES, Entry, every_entry, solve
 from places import ROOT
+from waiting import PATIENCE, at_most
 
 import octsvm
 from octsvm import solvers
@@ -46,7 +46,7 @@ from octsvm.solving.engine import Engine
 POINTS: dict[int, list[Entry]] = {}
 LIMITED = 2.0
 STREAMS = ("highs", "gurobi", "cplex", "xpress", "scip", "shot")  # report points and bounds while they run
-LATE = 2.0  # seconds past the limit by which every engine must be back
+LATE = 2.0  # seconds past the limit that an engine may work on
 
 
 def point(*numbers: int) -> Callable[[Any], Any]:
@@ -176,10 +176,8 @@ def test_a_limit_of_two_seconds_holds(entry: Entry) -> None:
     model = hard()
     octsvm.plan(model, entry.name)  # asks the engine for its licence, once
     seen: list[octsvm.Progress] = []
-    result = solve(entry, model, time_limit=LIMITED, callback=lambda p: seen.append(p) and False)
-    assert (
-        result.seconds < LIMITED + LATE
-    )  # of the call itself, without the check that the model is unchanged
+    with at_most(LIMITED + LATE):
+        result = solve(entry, model, time_limit=LIMITED, callback=lambda p: seen.append(p) and False)
     assert result.stop == "time_limit"
     assert result.status in ("feasible", "fallback")
     assert result.tree is not None
@@ -195,8 +193,8 @@ def test_a_limit_of_two_seconds_holds(entry: Entry) -> None:
 def test_a_limit_of_a_millisecond_gives_the_fallback(entry: Entry) -> None:
     for model in (hard(), plain()):
         octsvm.plan(model, entry.name)
-        result = solve(entry, model, time_limit=0.001)
-        assert result.seconds < LATE
+        with at_most(LATE):
+            result = solve(entry, model, time_limit=0.001)
         if result.formulation == "octsvm":
             assert broken_row(model) is None
             assert result.stop == "time_limit"
@@ -288,7 +286,7 @@ def test_a_start_is_used_and_the_engine_says_so(entry: Entry, norm: str) -> None
 
 
 @point(7)
-@pytest.mark.quick_cases("highs", "bonmin-stand-in")
+@pytest.mark.quick_cases("highs", "cbc")
 def test_a_start_that_leaves_a_variable_open_and_one_that_the_model_forbids(entry: Entry) -> None:
     tree = solve("highs", engines.tree_model(1, 6, 1)).tree
     model = engines.tree_model(1, 6, 1)
@@ -341,23 +339,25 @@ def test_a_gap_of_one_half_is_honoured(entry: Entry) -> None:
 @point(10)
 def test_an_unknown_option_is_refused_by_name(entry: Entry) -> None:
     model = engines.tree_model(0, 5, 1)
-    began = time.monotonic()
-    with pytest.raises(octsvm.InvalidParameter, match="nosuch"):
+    with at_most(10.0), pytest.raises(octsvm.InvalidParameter, match="nosuch"):
         solve(entry, model, options={"nosuch": 1})
-    assert time.monotonic() - began < 10
 
 
 INTERRUPTED = textwrap.dedent("""
-    import json, sys, time
+    import json, sys
     sys.path[:0] = ["tests", "tests/contract"]
     import engines, octsvm, test_contract
+    from waiting import PATIENCE
     model = test_contract.hard()
     octsvm.plan(model, sys.argv[1])  # asks the engine for its licence, once
-    print("ready", flush=True)
-    sys.stdin.readline()
-    began = time.monotonic()
-    r = engines.solve(sys.argv[1], model, time_limit=60)
-    print(json.dumps([r.stop, r.status, r.objective, r.bound, time.monotonic() - began]), flush=True)
+    said = []
+    def tell(progress):
+        if progress.phase == "solving" and progress.seconds > 1.5 and not said:
+            said.append(progress)  # first: what is printed brings the signal
+            print("solving", flush=True)
+        return False
+    r = engines.solve(sys.argv[1], model, time_limit=PATIENCE, callback=tell)
+    print(json.dumps([r.stop, r.status, r.objective, r.bound]), flush=True)
 """)
 
 
@@ -367,7 +367,6 @@ def test_a_callback_and_ctrl_c_end_it_with_the_incumbent(entry: Entry) -> None:
     child = subprocess.Popen(
         [sys.executable, "-c", INTERRUPTED, entry.name],
         cwd=ROOT,
-        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -379,23 +378,19 @@ def test_a_callback_and_ctrl_c_end_it_with_the_incumbent(entry: Entry) -> None:
         bounds.append(progress.bound)
         return progress.seconds > 1.5 and (not streams or progress.bound > 0)
 
-    result = solve(entry, hard(), time_limit=60, callback=stop)
-    seen = [result.stop, result.status, result.objective, result.bound, 0.0]
-    assert result.seconds < (10 if streams else 1.5 + LATE)
+    with at_most(10.0 if streams else 1.5 + LATE):
+        result = solve(entry, hard(), time_limit=PATIENCE, callback=stop)
+    seen = [result.stop, result.status, result.objective, result.bound]
     assert all(a <= b for a, b in itertools.pairwise(bounds))
-    assert child.stdin is not None
     assert child.stdout is not None
-    assert child.stdout.readline().strip() == "ready"
-    print("go", file=child.stdin, flush=True)
-    time.sleep(1.5)
+    assert child.stdout.readline() == "solving\n"
     os.kill(child.pid, signal.SIGINT)
-    out, err = child.communicate(timeout=30)
+    out, err = child.communicate(timeout=PATIENCE)
     assert (child.returncode, err) == (0, "")
-    for stopped, status, objective, bound, seconds in (seen, json.loads(out)):
+    for stopped, status, objective, bound in (seen, json.loads(out)):
         assert stopped == "interrupted"
         assert status in ("feasible", "fallback")
         assert 0 <= bound <= objective < math.inf
-        assert seconds < 1.5 + LATE
 
 
 @point(12)
@@ -503,10 +498,8 @@ def test_a_licence_that_is_too_small_is_known_before_the_solve(entry: Entry) -> 
         return
     broken = most.broken_by(*licences.sizes(classify(model), True)[:2])
     assert broken
-    began = time.monotonic()
-    with pytest.raises(octsvm.LicenseTooSmall) as caught:
+    with at_most(1.0), pytest.raises(octsvm.LicenseTooSmall) as caught:
         octsvm.solve(model, solver=entry.name)
-    assert time.monotonic() - began < 1
     text = str(caught.value)
     assert broken in text
     for other in ("highs", "scip"):
@@ -563,9 +556,8 @@ def test_options_by_the_solvers_own_names_win_over_ours(entry: Entry) -> None:
         pytest.skip("its limit is an argument, and comes before the caller's own options")
     model = hard()
     octsvm.plan(model, entry.name)
-    began = time.monotonic()
-    result = solve(entry, model, time_limit=60, options={own: 1.0})
-    assert time.monotonic() - began < 20
+    with at_most(20.0):
+        result = solve(entry, model, time_limit=60, options={own: 1.0})
     assert result.stop == "time_limit"
     if entry.spec.native("gap") == "MIPGap":
         assert (
@@ -574,16 +566,16 @@ def test_options_by_the_solvers_own_names_win_over_ours(entry: Entry) -> None:
 
 
 @every_entry
-@pytest.mark.quick_cases("highs", "bonmin-stand-in")
+@pytest.mark.quick_cases("highs", "cbc")
 def test_a_limit_of_nodes_is_honoured_or_refused(entry: Entry) -> None:
     model = engines.tree_model(0, 20, 3, c1=1.0, c2=1.0, c3=0.1)
     if not entry.spec.takes("node_limit"):
         with pytest.raises(octsvm.InvalidParameter, match="no such limit"):
             solve(entry, model, work_limit={"nodes": 3})
         return
-    result = solve(entry, model, work_limit={"nodes": 3}, time_limit=60)
+    with at_most(30.0):
+        result = solve(entry, model, work_limit={"nodes": 3}, time_limit=PATIENCE)
     assert result.stop == "work_limit"
-    assert result.seconds < 30
     assert 0 <= result.bound <= result.objective
 
 
@@ -602,6 +594,8 @@ def test_points_are_seen_while_the_engine_runs(name: str) -> None:
 
 
 @pytest.mark.parametrize("algorithm", ["B-Hyb", "B-QG", "b-ecp"])
+@pytest.mark.quick_cases("B-Hyb")
+@pytest.mark.slow
 def test_what_bonmins_linear_algorithms_call_optimal_is_not_taken_for_it(algorithm: str) -> None:
     names = [n for n in ("bonmin", "bonmin_casadi") if solvers.get(n).version is not None]
     if not names:

@@ -23,6 +23,7 @@ import numpy as np
 import pytest
 from engines import Entry, every_entry, solve
 from places import ROOT
+from waiting import PATIENCE
 
 import octsvm
 
@@ -61,7 +62,7 @@ def test_the_callback_comes_on_the_callers_thread(entry: Entry) -> None:
     threads.clear()
     told.clear()
     away.start()
-    away.join(30)
+    away.join(PATIENCE)
     assert done == [True, True]
     assert len(told) > 1
     assert len(threads) == 1
@@ -82,8 +83,8 @@ def test_an_exception_of_the_callback_reaches_the_caller_at_once(entry: Entry) -
         return False
 
     with pytest.raises(MineError, match="of my own"):
-        solve(entry, hard(), time_limit=60, callback=callback)
-    assert calls[-1] < 4
+        solve(entry, hard(), time_limit=PATIENCE, callback=callback)
+    assert sum(seconds > 0.7 for seconds in calls) == 1
 
 
 @every_entry

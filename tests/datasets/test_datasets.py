@@ -19,6 +19,7 @@ import pandas as pd
 import pytest
 from places import ROOT, SHARED
 from pydantic import ValidationError
+from waiting import PATIENCE
 
 import octsvm
 from octsvm import datasets
@@ -327,7 +328,7 @@ def test_a_server_that_says_nothing(server: Server, tmp_path: Path, monkeypatch:
     monkeypatch.setattr(fetch, "TIMEOUT", 0.05)
     monkeypatch.setattr(fetch, "RETRIES", 0)
     done = threading.Event()
-    server.handler.answer = staticmethod(lambda handler: done.wait(10))
+    server.handler.answer = staticmethod(lambda handler: done.wait(PATIENCE))
     try:
         assert "did not answer within 0.05 seconds" in refused(server.url, tmp_path / "cache")
     finally:

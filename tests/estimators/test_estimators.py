@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
 import warnings
 from pathlib import Path
 from typing import Any
@@ -27,6 +26,7 @@ from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from waiting import PATIENCE, wait_until
 
 import octsvm
 from octsvm import MOCTSVMClassifier, OCTClassifier, OCTHClassifier, OCTSVMClassifier, RESVMClassifier
@@ -232,6 +232,7 @@ def test_labels_of_any_kind_come_back(cls: Any, labels: tuple[Any, Any]) -> None
 
 
 @pytest.mark.parametrize("cls", ALL)
+@pytest.mark.quick_cases("OCTClassifier", "OCTSVMClassifier")
 def test_predictions_agree_with_each_other(cls: Any) -> None:
     X, y = table(40, seed=4)
     model = small(cls, **SHORT).fit(X, y)
@@ -253,6 +254,7 @@ def test_predictions_agree_with_each_other(cls: Any) -> None:
 
 
 @pytest.mark.parametrize("cls", LEAFY)
+@pytest.mark.quick_cases("OCTClassifier")
 def test_probabilities_are_the_shares_of_the_training_weight(cls: Any) -> None:
     iris = load_iris()
     weights = np.random.default_rng(0).integers(1, 4, 150).astype(float)
@@ -483,6 +485,7 @@ def test_silent_unless_verbose(cls: Any, capfd: pytest.CaptureFixture[str]) -> N
 
 
 @pytest.mark.parametrize("cls", ALL)
+@pytest.mark.quick_cases("OCTClassifier", "OCTSVMClassifier")
 def test_clone_pickle_joblib(cls: Any, tmp_path: Path) -> None:
     X, y = table(30)
     model = small(cls, class_weight={"blue": 2.0, "red": 1.0}, **SHORT).fit(X, y)
@@ -507,6 +510,7 @@ def test_pickles_with_the_former_path_of_a_class_are_read(cls: Any) -> None:
     assert (copy.predict(X) == model.predict(X)).all()
 
 
+@pytest.mark.slow
 def test_fitting_twice_is_fitting_once() -> None:
     X, y = table(30)
     for cls in ALL:
@@ -555,17 +559,14 @@ def test_a_grid_search_in_two_processes() -> None:
         env=os.environ | {"PYTHONPATH": str(root), "PYTHONWARNINGS": "ignore:A limit ended this fit"},
     )
     try:
-        out, err = process.communicate(timeout=240)
+        out, err = process.communicate(timeout=PATIENCE)
         assert process.returncode == 0, err
         assert err == ""
         longest, *scores = (float(word) for word in out.split())  # and nothing else was printed
         assert len(scores) == 2
         assert longest <= 1.0 + 2.0  # the limit, and what checking the last answer takes
         # joblib's tracker of resources sees only now that its parent is gone.
-        deadline = time.monotonic() + 10
-        while (left := in_session(process.pid)) and time.monotonic() < deadline:
-            time.sleep(0.05)
-        assert left == []
+        assert wait_until(lambda: in_session(process.pid) == [])
     finally:
         for pid in in_session(process.pid):
             os.kill(pid, signal.SIGKILL)
@@ -626,6 +627,7 @@ def test_html(cls: Any) -> None:
 
 @pytest.mark.parametrize("wrap", [OneVsRestClassifier, OneVsOneClassifier])
 @pytest.mark.parametrize("cls", MARGIN)
+@pytest.mark.quick_cases("OCTSVM*OneVsRest*")
 def test_more_classes_through_scikit_learn(cls: Any, wrap: Any) -> None:
     iris = load_iris()
     X, y = iris.data[::3], iris.target_names[iris.target[::3]]
@@ -655,6 +657,7 @@ def test_many_classes_are_decided_as_scikit_learn_does(cls: Any, kind: str, wrap
     np.testing.assert_allclose(shares.sum(axis=1), 1.0)
 
 
+@pytest.mark.slow
 def test_many_classes_know_weights_and_names() -> None:
     iris = load_iris(as_frame=True)
     X, y = iris.data[::5], iris.target[::5]

@@ -7,7 +7,6 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -18,6 +17,7 @@ import pandas as pd
 import pytest
 import small_runs
 from small_runs import comparable, gone, load, protocol, until, whole, workers
+from waiting import PATIENCE, wait_until
 
 import octsvm
 from octsvm.experiments import Fit, read_cells, run
@@ -55,11 +55,8 @@ def test_worker_processes_stop_and_go_on(tmp_path: Path) -> None:
     with program(store, 2) as child:  # the run is killed, its workers are not: they follow
         until(store, 60)
         os.kill(child.pid, signal.SIGKILL)
-        child.wait(10)
-        end = time.monotonic() + 10
-        while any(not gone(w) for w in workers(store)):
-            assert time.monotonic() < end
-            time.sleep(0.05)
+        child.wait(PATIENCE)
+        assert wait_until(lambda: all(gone(w) for w in workers(store)))
     with program(
         store, 2
     ) as child:  # a worker is killed, and the run lives on; then comes Ctrl-C, for all of them
@@ -67,17 +64,13 @@ def test_worker_processes_stop_and_go_on(tmp_path: Path) -> None:
         with closing(sqlite3.connect(store)) as db:
             victim = int(db.execute("SELECT worker FROM cells ORDER BY time DESC LIMIT 1").fetchone()[0])
         os.kill(victim, signal.SIGKILL)
-        while not gone(victim):
-            time.sleep(0.001)
+        assert wait_until(lambda: gone(victim))
         until(store, small_runs.done(store) + 60)
         os.killpg(child.pid, signal.SIGINT)
-        out, err = child.communicate(timeout=20)
+        out, err = child.communicate(timeout=PATIENCE)
     assert (child.returncode, out) == (130, "stopped\n")
     assert err == "a worker process died; its batch is tried again\n"
-    end = time.monotonic() + 10
-    while family(child.pid):
-        assert time.monotonic() < end
-        time.sleep(0.05)
+    assert wait_until(lambda: not family(child.pid))
     whole(store)
     before = small_runs.done(store)
     assert run(protocol(), store, load=load).fitted == len(undisturbed) - before > 0
@@ -91,6 +84,7 @@ def my_method(data: Any, settings: Any, spec: Any, seed: int, skip: Any) -> Iter
             yield k, Fit(lambda X: np.sign(X[:, 0] - X[:, 1]).astype(int), 0.0)
 
 
+@pytest.mark.slow
 def test_a_method_of_ones_own_runs_in_workers_too(tmp_path: Path) -> None:
     method = {"title": "Mine", "kind": f"{__name__}:my_method", "grid": {"a": [0.0, 1.0]}}
     store = tmp_path / "cells.sqlite"

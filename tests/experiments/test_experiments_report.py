@@ -640,6 +640,7 @@ def test_what_the_report_says_of_a_run_with_gaps(tmp_path: Path, monkeypatch: py
     assert any(t.startswith("mean of 2 folds") for t in tips if t)
 
 
+@pytest.mark.slow
 def test_a_method_without_cells_is_left_out(tmp_path: Path) -> None:
     p, cells, _ = run()
     write_report((p, cells[cells["method"] != "octsvm"], {}), tmp_path, formats=["md"])
@@ -661,6 +662,7 @@ def test_a_run_without_any_cell(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("lacking", ["matplotlib", "scikit_posthocs"])
+@pytest.mark.quick_cases("matplotlib")
 def test_without_what_draws_tables_remain(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lacking: str
 ) -> None:
@@ -698,6 +700,7 @@ def test_without_what_makes_it_there_is_no_report(
     assert not (tmp_path / "here").exists()
 
 
+@pytest.mark.slow
 def test_cells_that_carry_their_protocol_give_the_same_files(whole: Path, tmp_path: Path) -> None:
     p, cells, _ = run()
     with pytest.raises(InvalidData, match="attrs has no 'protocol'"):

@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ import pandas as pd
 import pytest
 import small_runs
 from small_runs import comparable, gone, load, protocol, until, whole
+from waiting import wait_until
 
 import octsvm
 from octsvm.experiments import Fit, Protocol, Store, Summary, batch_queue, part_data, read_cells, run, work
@@ -195,14 +197,12 @@ def test_twenty_kills_change_nothing(start: Any, tmp_path: Path, undisturbed: pd
         until(store, moment)
         time.sleep(rng.random() * 0.005)
         os.kill(pid, signal.SIGKILL)
-        while not gone(pid):
-            time.sleep(0.001)
+        assert wait_until(partial(gone, pid), every=0.001)
     killed = small_runs.done(store)
     assert killed < len(undisturbed)
     pid = start(store)
     until(store, len(undisturbed))
-    while not gone(pid):
-        time.sleep(0.001)
+    assert wait_until(partial(gone, pid), every=0.001)
     pd.testing.assert_frame_equal(comparable(read_cells(store)), undisturbed)
     whole(store)
     again = Counter(Path(f"{store}.log").read_text().split("\n")[:-1])
@@ -214,8 +214,7 @@ def test_twenty_kills_change_nothing(start: Any, tmp_path: Path, undisturbed: pd
 def test_two_runs_share_a_store(start: Any, tmp_path: Path, undisturbed: pd.DataFrame) -> None:
     store = tmp_path / "cells.sqlite"
     pids = [start(store), start(store)]
-    while not all(map(gone, pids)):
-        time.sleep(0.005)
+    assert wait_until(lambda: all(map(gone, pids)))
     pd.testing.assert_frame_equal(comparable(read_cells(store)), undisturbed)
     whole(store)
     once = Path(f"{store}.log").read_text().split("\n")[:-1]
@@ -227,13 +226,13 @@ def test_two_runs_share_a_store(start: Any, tmp_path: Path, undisturbed: pd.Data
 
 
 @posix
+@pytest.mark.slow
 def test_half_a_log_of_changes_is_survived(start: Any, tmp_path: Path, undisturbed: pd.DataFrame) -> None:
     store, rng = tmp_path / "cells.sqlite", random.Random(3)
     pid = start(store)
     until(store, 150)
     os.kill(pid, signal.SIGKILL)
-    while not gone(pid):
-        time.sleep(0.001)
+    assert wait_until(partial(gone, pid), every=0.001)
     main, changes = store.read_bytes(), Path(f"{store}-wal").read_bytes()
     assert len(changes) > 10_000
     kept = []
@@ -445,6 +444,7 @@ def test_a_line_a_minute_where_there_is_no_terminal(
     assert caplog.messages == [str(now)]
 
 
+@pytest.mark.slow
 def test_a_bar_on_a_terminal() -> None:
     import io
 

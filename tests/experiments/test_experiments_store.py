@@ -18,6 +18,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner, Result
 from small_runs import load, protocol
+from waiting import PATIENCE
 
 import octsvm
 from octsvm import cli
@@ -241,7 +242,7 @@ def test_a_lease_of_a_killed_run_is_taken_over_though_its_child_lives(path: Path
                 with Store.open(link) as linked:
                     assert linked.claim(1, linked.begin()) == "held", "by another name of the file, too"
                 holder.kill()
-                holder.wait(10)
+                holder.wait(PATIENCE)
                 assert store.claim(1, run) == "claimed"
             finally:
                 os.kill(child, signal.SIGKILL)

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from face import record  # type: ignore[import-not-found,unused-ignore]
+from waiting import PATIENCE
 
 import octsvm
 
@@ -220,7 +221,7 @@ def test_exit_codes_are_what_they_were() -> None:
 def test_the_command_line_is_a_module_too() -> None:
     for args, code in ((["--version"], 0), (["--no-such-option"], 2)):
         done = subprocess.run(
-            [sys.executable, "-m", "octsvm.cli", *args], capture_output=True, text=True, timeout=60
+            [sys.executable, "-m", "octsvm.cli", *args], capture_output=True, text=True, timeout=PATIENCE
         )
         assert done.returncode == code, done.stderr
 

@@ -111,6 +111,7 @@ def files(folder: Path, texts: dict[str, str], ending: str) -> list[Path]:
     return paths
 
 
+@pytest.mark.slow
 def test_yaml_that_outgrows_its_text(tmp_path: Path) -> None:
     paths = files(tmp_path, YAMLS, ".yaml")
     all_refused([(path, "solvers.table()") for path in paths], "InvalidSolverTable")
@@ -236,6 +237,7 @@ JSONS = {
 }
 
 
+@pytest.mark.slow
 def test_json_that_is_deep_or_long(tmp_path: Path) -> None:
     (tmp_path / "x.sol").write_text("# Objective value = 1\nx 1\n")
     paths = files(tmp_path, JSONS, ".json")
@@ -259,6 +261,7 @@ SOLUTIONS = {
 }
 
 
+@pytest.mark.slow
 def test_a_solution_that_announces_more_than_it_has(tmp_path: Path) -> None:
     paths = files(tmp_path, SOLUTIONS, ".sol")
     all_refused([(path, "solution_formats.read(path)") for path in paths], "InvalidSolutionFile")

@@ -114,6 +114,7 @@ def test_the_bounds_are_the_same_on_every_call() -> None:
 
 @pytest.mark.parametrize("work", [0, oct.WORK])
 @pytest.mark.parametrize("strategy", ["exact", "balanced"])
+@pytest.mark.quick_cases("exact-*")
 def test_the_optimum_is_that_of_enumeration(work: int, strategy: str, monkeypatch: Any) -> None:
     monkeypatch.setattr(oct, "WORK", work)
     for X, y, weights, params in tables(12, seed=4, most=9):
@@ -134,6 +135,7 @@ def without_bounds(m: pyo.ConcreteModel) -> pyo.ConcreteModel:
     return m
 
 
+@pytest.mark.slow
 def test_the_flow_alone_has_the_same_optimum() -> None:
     for X, y, weights, params in tables(12, seed=5, most=9):
         m = without_bounds(octsvm.build("oct", X, y, weights=weights, variant="flow", **params))

@@ -62,6 +62,7 @@ def test_units_do_not_matter_to_oct() -> None:
 # -- the printed rows of OCTSVM -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_printed_rows_are_never_above_the_default() -> None:
     lower = 0
     for instance in instances.tiny("octsvm", 16, seed=3):
@@ -161,6 +162,7 @@ def test_weights_agree_with_brute_force() -> None:
 
 @pytest.mark.parametrize("ending", ["nl", "lp", "mps"])
 @pytest.mark.parametrize("formulation", ["oct", "oct_h", "re_svm", "octsvm"])
+@pytest.mark.quick_cases("oct-*", "octsvm-nl")
 def test_scip_finds_the_same_optimum_in_the_written_file(
     formulation: str, ending: str, tmp_path: Path
 ) -> None:

@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 import pytest
+from click.testing import CliRunner
 from places import FIXTURES, ROOT
 
 import octsvm
 from octsvm import solvers
+from octsvm.cli import main
 from octsvm.diagnostics import model_size
 from octsvm.experiments import methods
 from octsvm.formulations import registry
@@ -172,66 +174,70 @@ def test_the_page_on_adding_shows_this_file() -> None:
     assert f"```python\n{FILE.read_text(encoding='utf-8')}```" in page
 
 
-def run(*words: str, cwd: Path) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "octsvm.cli", *words], check=True, cwd=cwd, capture_output=True, text=True
-    )
+def run(*words: str) -> str:
+    """What a command prints that ends well."""
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 0, done.stderr
     return done.stdout
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A folder with the user's file and a table."""
-    (tmp_path / "toy.py").write_text(FILE.read_text(encoding="utf-8"), encoding="utf-8")
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The working directory, with the user's file and a table."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / FILE.name).write_text(FILE.read_text(encoding="utf-8"), encoding="utf-8")
     X, y = table()
     rows = [",".join([*map(str, x), label]) for x, label in zip(X.tolist(), y, strict=True)]
     (tmp_path / "data.csv").write_text("\n".join(["a,b,c,label", *rows]) + "\n", encoding="utf-8")
-    return tmp_path
 
 
-def test_the_command_line_fits_it(folder: Path) -> None:
-    words = ["fit", "data.csv", "-f", "toy.py:Stump", "--param", f"miss={MISS}", "--quiet"]
-    found = json.loads(run(*words, "--json", "--out", "tree.json", cwd=folder))
+@pytest.mark.usefixtures("_folder")
+def test_the_command_line_fits_it() -> None:
+    words = ["fit", "data.csv", "-f", "toy_formulation.py:Stump", "--param", f"miss={MISS}", "--quiet"]
+    process = [sys.executable, "-m", "octsvm.cli", *words, "--json", "--out", "tree.json"]
+    found = json.loads(subprocess.run(process, check=True, capture_output=True, text=True).stdout)
     assert found["formulation"] == "stump"
     assert found["objective"] == pytest.approx(cheapest(*table()))
-    assert run("show", "tree.json", cwd=folder).startswith("axis-parallel tree, 1 level of splits, 1 split")
-    assert run(*words, cwd=folder).startswith("stump on 24 rows and 3 features, miss=3.0, split=0.5")
+    assert run("show", "tree.json").startswith("axis-parallel tree, 1 level of splits, 1 split")
+    assert run(*words).startswith("stump on 24 rows and 3 features, miss=3.0, split=0.5")
 
 
-def test_the_command_line_writes_plans_and_races_it(folder: Path) -> None:
-    words = ["data.csv", "-f", "toy.py:Stump"]
-    assert "model      stump: MILP" in run("write", *words, "--out", "model.lp", cwd=folder)
-    assert "problem    MILP" in run("plan", *words, cwd=folder)
-    assert "highs   optimal" in run("race", *words, "--solvers", "highs", "-q", cwd=folder)
+@pytest.mark.usefixtures("_folder")
+def test_the_command_line_writes_plans_and_races_it() -> None:
+    words = ["data.csv", "-f", "toy_formulation.py:Stump"]
+    assert "model      stump: MILP" in run("write", *words, "--out", "model.lp")
+    assert "problem    MILP" in run("plan", *words)
+    assert "highs   optimal" in run("race", *words, "--solvers", "highs", "-q")
 
 
-def test_the_command_line_tells_its_size(folder: Path) -> None:
-    shown = run("size", "data.csv", "-f", "toy.py:Stump", cwd=folder)
+@pytest.mark.usefixtures("_folder")
+def test_the_command_line_tells_its_size() -> None:
+    shown = run("size", "data.csv", "-f", "toy_formulation.py:Stump")
     assert shown.startswith("stump on 24 rows, 3 features, 2 classes")
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["-f", "toy.py:Stumps"], "'toy.py:Stumps' cannot be loaded: AttributeError"),
+        (["-f", "toy_formulation.py:Stumps"], "'toy_formulation.py:Stumps' cannot be loaded: AttributeError"),
         (["-f", "none.py:Stump"], "'none.py:Stump' cannot be loaded: FileNotFoundError"),
         (["-f", "no_module:Stump"], "'no_module:Stump' cannot be loaded: ModuleNotFoundError"),
-        (["-f", "toy.py:StumpParams"], "is not a formulation"),
+        (["-f", "toy_formulation.py:StumpParams"], "is not a formulation"),
         (
-            ["-f", "toy.py:Stump", "--param", "mis=3"],
+            ["-f", "toy_formulation.py:Stump", "--param", "mis=3"],
             "'mis' is not a parameter of 'stump'. Did you mean 'miss'?",
         ),
-        (["-f", "toy.py:Stump", "--param", "miss=-1"], "miss=-1 is not allowed for 'stump'"),
+        (["-f", "toy_formulation.py:Stump", "--param", "miss=-1"], "miss=-1 is not allowed for 'stump'"),
         (
-            ["-f", "toy.py:Stump", "--param", "miss"],
+            ["-f", "toy_formulation.py:Stump", "--param", "miss"],
             "'miss' should be the name of a parameter, =, and a value.",
         ),
-        (["-f", "toy.py:Stump", "--depth", "2"], "'depth' is not a parameter of 'stump'."),
+        (["-f", "toy_formulation.py:Stump", "--depth", "2"], "'depth' is not a parameter of 'stump'."),
         (["--depth", "2", "--param", "depth=2"], "depth is given more than once."),
     ],
 )
-def test_the_command_line_says_what_is_wrong(folder: Path, words: list[str], message: str) -> None:
-    with pytest.raises(subprocess.CalledProcessError) as caught:
-        run("fit", "data.csv", *words, cwd=folder)
-    assert caught.value.returncode == 2
-    assert message in caught.value.stderr
+@pytest.mark.usefixtures("_folder")
+def test_the_command_line_says_what_is_wrong(words: list[str], message: str) -> None:
+    done = CliRunner().invoke(main, ["fit", "data.csv", *words])
+    assert done.exit_code == 2
+    assert message in done.stderr

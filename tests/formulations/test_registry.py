@@ -289,6 +289,7 @@ def test_a_package_cannot_take_the_name_of_a_built_in_one(site: Path) -> None:
     assert "usurper" not in sys.modules
 
 
+@pytest.mark.slow
 def test_the_command_line_takes_the_formulation_of_a_package(site: Path) -> None:
     install(site, "grove-three", "grove_three")
     words = ["fit", "toy", "-f", "grove_three", "--depth", "1", "--alpha", "2", "--quiet"]
@@ -323,6 +324,7 @@ def words(asked: dict[str, Any]) -> str:
 
 
 @pytest.mark.parametrize("asked", MODELS, ids=words)
+@pytest.mark.quick_cases("oct-*", "octsvm-compact-*")
 def test_a_built_model_is_pickled_and_solved_alike_afterwards(asked: dict[str, Any]) -> None:
     name = asked["name"]
     X = np.random.default_rng(0).random((10, 2))

@@ -161,6 +161,7 @@ def test_the_solution_is_the_optimum_and_routes_as_fixed(norm: str, single: bool
 
 
 @pytest.mark.parametrize(("norm", "single"), WHAT)
+@pytest.mark.quick_cases("l1-*")
 def test_dual_values_are_slopes_of_the_optimum(norm: str, single: bool) -> None:
     rng = np.random.default_rng(3)
     positive = 0

@@ -10,6 +10,7 @@ import numpy as np
 import oracles
 import pytest
 from places import ROOT
+from waiting import PATIENCE
 
 import octsvm
 from octsvm import heuristics
@@ -72,6 +73,7 @@ def test_the_same_steps_give_the_same_start() -> None:
 
 
 @pytest.mark.parametrize("formulation", instances.FORMULATIONS)
+@pytest.mark.quick_cases("oct", "octsvm")
 def test_both_strategies_prove_the_same_optimum(formulation: str) -> None:
     for instance in instances.tiny(formulation, 6, seed=29):
         values = [
@@ -136,7 +138,7 @@ def test_the_first_call_of_a_process_has_a_start() -> None:
         capture_output=True,
         text=True,
         check=True,
-        timeout=120,
+        timeout=PATIENCE,
     )
     assert float(done.stdout) == pytest.approx(later.objective, rel=0.1)
     assert later.objective < 12  # the constant tree has 17.8

@@ -122,6 +122,7 @@ def test_without_the_binding_the_public_class_gives_the_same(monkeypatch: pytest
 
 @pytest.mark.parametrize("depth", [1, 2])
 @pytest.mark.parametrize("costs", HARD)
+@pytest.mark.quick_cases("costs0-*")
 def test_with_hard_margins_the_estimate_is_the_cost(costs: tuple[float, float, float], depth: int) -> None:
     seen = 0
     for seed in range(5):
@@ -137,6 +138,7 @@ def test_with_hard_margins_the_estimate_is_the_cost(costs: tuple[float, float, f
 
 @pytest.mark.parametrize("costs", SOFT + HARD + LARGE)
 @pytest.mark.parametrize(("name", "depth"), [("octsvm", 1), ("octsvm", 2), ("re_svm", 0)])
+@pytest.mark.quick_cases("octsvm-1-*", "re_svm-0-costs0")
 def test_no_move_that_is_better_is_left_out(name: str, depth: int, costs: tuple[float, float, float]) -> None:
     tried = 0
     for seed in range(3):

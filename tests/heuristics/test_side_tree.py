@@ -100,6 +100,7 @@ def test_large_tables_go_over_a_sample() -> None:
     assert (result.tree.predict(X) == y).mean() > 0.85
 
 
+@pytest.mark.slow
 def test_neighbourhoods_of_the_model_make_no_tree_worse() -> None:
     X, y = three_classes(24, seed=4)
     params = {"depth": 2, "c1": 1.0, "c2": 10.0, "c3": 0.3}

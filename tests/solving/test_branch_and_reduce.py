@@ -10,9 +10,9 @@ import oracles
 import pytest
 
 from octsvm.formulations.blocks import big_m
-from octsvm.formulations.bounds.scores import ScoreCosts
+from octsvm.formulations.bounds.scores import Intervals, ScoreCosts
 from octsvm.heuristics.score_relaxation import Plane, ScoreRelaxation
-from octsvm.solving.branch_and_reduce import BranchAndReduce, Intervals, Reduction
+from octsvm.solving.branch_and_reduce import BranchAndReduce, Reduction
 
 COSTS = ((1.0, 1.0), (10.0, 5.0), (1.0, 10.0), (100.0, 1.0), (0.1, 1.0), (2.0, 0.0), (3.0, 6.0), (1.0, 1.9))
 N_TINY = 240
@@ -105,16 +105,18 @@ def test_any_multipliers_give_a_bound_and_lose_no_score(seed: int) -> None:
         omega, omega0 = rng.normal(size=costs.X.shape[1]), float(rng.normal())
         s = costs.X @ omega + omega0
         low, high = s - rng.random(len(s)) * 2, s + rng.random(len(s)) * 2
-        cost = costs.objective(omega, omega0)
+        cost, norm = costs.objective(omega, omega0), float(np.sqrt(omega @ omega))
+        box = Intervals(low, high, norm * rng.random(), norm * (1 + rng.random()))
         for theta in (
             rng.normal(size=len(s)),
-            ScoreRelaxation(costs, lambda: 10.0, cost).solve(low, high).theta,
+            ScoreRelaxation(costs, lambda: 10.0, cost).solve(box).theta,
         ):
-            bound = costs.dual_bound(theta, low, high)
+            bound = costs.dual_bound(theta, box)
             assert bound.value <= cost + 1e-9
-            fresh_low, fresh_high = costs.admitted(theta, bound, low, high, cost)
-            assert (fresh_low <= s + 1e-9).all()
-            assert (fresh_high >= s - 1e-9).all()
+            fresh = costs.admitted(theta, bound, box, cost)
+            assert (fresh.low <= s + 1e-9).all()
+            assert (fresh.high >= s - 1e-9).all()
+            assert fresh.shortest <= norm <= fresh.longest
 
 
 def test_reduction_keeps_every_tree_below_the_cost() -> None:

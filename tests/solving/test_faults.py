@@ -15,7 +15,6 @@ import sys
 import tempfile
 import textwrap
 import threading
-import time
 import uuid
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -26,6 +25,7 @@ import engines
 import numpy as np
 import pytest
 from places import ROOT, TESTS
+from waiting import PATIENCE, at_most, wait_until
 
 import octsvm
 from octsvm import solvers
@@ -76,12 +76,10 @@ def marked(mark: str) -> list[str]:
     return found
 
 
-def wait_for_none(mark: str, seconds: float = 3.0) -> list[str]:
-    """Those that are still there after some seconds."""
-    until = time.monotonic() + seconds
-    while (left := marked(mark)) and time.monotonic() < until:
-        time.sleep(0.05)
-    return left
+def wait_for_none(mark: str) -> list[str]:
+    """Those that do not go."""
+    wait_until(lambda: not marked(mark))
+    return marked(mark)
 
 
 @pytest.fixture(autouse=True)
@@ -198,19 +196,15 @@ def test_without_a_start_a_dead_engine_is_an_error() -> None:
 
 @pytest.mark.parametrize("fault", ["sleep", "sleep with the lock"])
 def test_a_child_that_ignores_its_limit_is_ended(fault: str) -> None:
-    began = time.monotonic()
     result = engines.solve("faulty", model(), options={"fault": fault}, time_limit=2.5)
-    assert time.monotonic() - began < 2.5 + 2
     assert "did not stop when told to" in checked(result, best=True)
     assert (result.stop, result.status) == ("time_limit", "feasible")
 
 
 def test_a_callback_ends_a_child_that_sleeps() -> None:
-    began = time.monotonic()
     result = engines.solve(
-        "faulty", model(), options={"fault": "sleep"}, time_limit=60, callback=lambda p: p.seconds > 2
+        "faulty", model(), options={"fault": "sleep"}, time_limit=PATIENCE, callback=lambda p: p.seconds > 2
     )
-    assert time.monotonic() - began < 5
     assert result.stop == "interrupted"
     checked(result, best=True)
 
@@ -273,9 +267,7 @@ def test_a_program_that_dies_or_writes_rubbish(fault: str, said: str) -> None:
 
 @pytest.mark.parametrize("fault", ["sleep", "with a child"])
 def test_a_program_that_ignores_its_limit_is_ended_with_what_it_started(fault: str) -> None:
-    began = time.monotonic()
     result = engines.solve("program", model(), options={"fault": fault}, time_limit=1.5)
-    assert time.monotonic() - began < 1.5 + 2
     assert "did not stop when told to" in checked(result, best=False)
     assert (result.stop, result.status) == ("time_limit", "fallback")
 
@@ -313,8 +305,8 @@ def test_a_size_on_which_an_engine_has_crashed_before() -> None:
     X = rng.random((67, 13))
     y = octsvm.flip_labels(np.where(X.sum(axis=1) > 6.5, 1, -1), 0.2, 0)
     m = octsvm.build("octsvm", X, y, depth=2)
-    result = engines.solve("scip", m, time_limit=8)
-    assert result.seconds < 10
+    with at_most(10.0):
+        result = engines.solve("scip", m, time_limit=8)
     assert result.tree is not None
     assert result.status in ("feasible", "fallback")
     assert result.stop == "time_limit" or any("broke down" in note for note in result.notes)
@@ -323,20 +315,19 @@ def test_a_size_on_which_an_engine_has_crashed_before() -> None:
 # ---------------------------------------------------------------------------------------------- disks and folders
 
 
-ENGINES = [e for e in engines.ENTRIES if not e.absent and not e.stand_in]
-
-
-@pytest.mark.parametrize("entry", ENGINES, ids=str)
+@engines.every_engine_here
 def test_a_full_disk_costs_the_log(entry: engines.Entry) -> None:
     result = engines.solve(entry, engines.tree_model(4, 5, 1), log="/dev/full")
     assert result.status == "optimal"
     assert any("log is not complete" in note and "No space left" in note for note in result.notes)
 
 
-BACKENDS = [e for e in ENGINES if e.name in ("scip", "gurobi", "shot", "cbc", "glpk")]
+BACKENDS = engines.every(
+    [e for e in engines.ENTRIES if not e.absent and str(e) in ("scip", "gurobi", "shot", "cbc", "glpk")]
+)
 
 
-@pytest.mark.parametrize("entry", BACKENDS, ids=str)
+@BACKENDS
 def test_a_full_folder_for_temporary_files(
     entry: engines.Entry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -365,7 +356,7 @@ def test_a_full_folder_for_temporary_files(
         subprocess.run(["umount", str(small)], check=True)
 
 
-@pytest.mark.parametrize("entry", BACKENDS, ids=str)
+@BACKENDS
 def test_a_folder_for_temporary_files_that_cannot_be_written(
     entry: engines.Entry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -374,7 +365,7 @@ def test_a_folder_for_temporary_files_that_cannot_be_written(
         engines.solve(entry, engines.tree_model(4, 5, 1))
 
 
-@pytest.mark.parametrize("entry", ENGINES, ids=str)
+@engines.every_engine_here
 def test_a_working_folder_that_cannot_be_written(
     entry: engines.Entry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -399,7 +390,7 @@ def test_two_solves_at_once_in_threads() -> None:
         for worker in pair:
             worker.start()
         for worker in pair:
-            worker.join(60)
+            worker.join(PATIENCE)
     values = [found[k].objective for k in sorted(found)]
     assert len(values) == len(workers)
     assert values == pytest.approx([values[0]] * len(values), rel=2e-4)
@@ -437,14 +428,10 @@ def test_a_parent_that_is_killed_leaves_no_process(name: str, clean: str, tmp_pa
     parent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
     assert parent.stdout is not None
     assert parent.stdout.readline().strip() == "ready"
-    until = time.monotonic() + 20
-    while len(marked(clean)) < 2 and time.monotonic() < until:
-        time.sleep(0.05)
-    time.sleep(0.5)
-    assert len(marked(clean)) >= 2
+    assert wait_until(lambda: len(marked(clean)) >= 2)
     parent.send_signal(signal.SIGKILL)
     parent.wait()
-    assert wait_for_none(clean, 4.0) == []
+    assert wait_for_none(clean) == []
     for folder in (tmp_path / "tmp").iterdir():  # nobody is left who could remove it
         for file in folder.iterdir():
             file.unlink()

@@ -9,6 +9,7 @@ import numpy as np
 import oracles
 import pyomo.environ as pyo
 import pytest
+from waiting import at_most
 
 import octsvm
 
@@ -100,9 +101,9 @@ def test_node_limit_can_be_repeated() -> None:
 
 def test_bound_rises_and_time_limit_and_callback_hold() -> None:
     X, y = table(80, 10, 2)
-    short = octsvm.fit("re_svm", X, y, time_limit=1)
+    with at_most(3.0):
+        short = octsvm.fit("re_svm", X, y, time_limit=1)
     assert short.stop == "time_limit"
-    assert short.seconds < 3
     assert 0 < short.bound < short.objective
     bounds = [point.bound for point in short.trace]
     assert bounds == sorted(bounds)

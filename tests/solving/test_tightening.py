@@ -31,6 +31,7 @@ def text(model: pyo.ConcreteModel, folder: Path) -> str:
 
 @pytest.mark.parametrize("variant", [None, "paper"])
 @pytest.mark.parametrize("seed", range(12))
+@pytest.mark.slow_cases("*[5-9]*")
 def test_the_optimum_stays_and_everything_is_undone(seed: int, variant: str | None, tmp_path: Path) -> None:
     X, y = table(seed)
     c1, c2 = COSTS[seed % len(COSTS)]

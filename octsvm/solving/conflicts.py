@@ -1,0 +1,188 @@
+"""Which rows and fixings of the user's own no tree keeps together, where a model is infeasible.
+
+Engines that find irreducible sets of rows count the formulation's own among them, by the thousand. Here only the user's are
+taken out, in halves and then one by one, and what is left is solved for any point at all (a deletion filter: Chinneck
+2008, Feasibility and Infeasibility in Optimization, ch. 6), by the embedded solver, whatever engine said "infeasible".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyomo.environ as pyo
+from pyomo.core.expr.visitor import identify_variables
+
+from ..backends.matrix_program import Limits
+from ..formulations.base import FEASIBILITY
+from ..options import Clock
+from . import certificate as checks
+from .engine import embedded
+from .own_terms import COMPLETION_SECONDS, is_nonnegative, rows_as_program
+
+SECONDS = 10.0  # at most, for naming what conflicts
+
+
+class Conflict(NamedTuple):
+    """Rows and fixings that no tree keeps together; ``smallest`` where it is known that each is needed for that."""
+
+    names: tuple[str, ...]
+    smallest: bool
+
+    def note(self) -> str:
+        """What the result says of it."""
+        if not self.names:
+            return "the model has no solution without rows and fixings of your own either"
+        if len(self.names) == 1:
+            return f"no tree keeps {self.names[0]} of yours: leave it out, or relax it"
+        return (
+            f"no tree keeps these of your rows and fixings together: {', '.join(self.names)}; leave one of them out, or relax it"
+            + (
+                ""
+                if self.smallest
+                else " (a smaller set may conflict as well: there was no time to find out)"
+            )
+        )
+
+
+def find_conflict(model: pyo.ConcreteModel, seconds: float) -> Conflict | None:
+    """A set of the user's rows and fixings that conflict, as small as can be found in ``seconds``.
+
+    None where it was not proved that they do, as where nonlinear rows take part. Of a model that belongs to no formulation
+    all rows are the user's.
+    """
+    clock = Clock(seconds)
+    claims = _Claims(model, releasing=True)
+    kept = list(range(len(claims.parts)))
+    if claims.verdict(kept, clock.left()) != "infeasible":
+        return None
+    if claims.verdict((), clock.left()) == "infeasible":
+        return Conflict((), True)
+    decided, size = True, max(1, len(kept) // 2)
+    while True:
+        at = 0
+        while at < len(kept):
+            if clock.late():
+                return Conflict(tuple(claims.parts[k].name for k in kept), False)
+            rest = kept[:at] + kept[at + size :]
+            said = claims.verdict(rest, clock.left())
+            if said == "infeasible":
+                kept = rest
+                continue
+            # With fewer parts than now these are needed all the more.
+            decided = decided and (size > 1 or said == "feasible")
+            at += size
+        if size == 1:
+            return Conflict(tuple(claims.parts[k].name for k in kept), decided)
+        size = max(1, size // 2)
+
+
+def infeasible_at_any_cost(model: pyo.ConcreteModel) -> bool:
+    """Whether the user's rows contradict each other, or what the formulation says of its integers, whatever a tree costs."""
+    claims = _Claims(model, releasing=False)
+    return claims.verdict(range(len(claims.parts)), COMPLETION_SECONDS) == "infeasible"
+
+
+class _Part(NamedTuple):
+    """A row or a fixing of the user's own, and its place among the program's rows or columns."""
+
+    name: str
+    row: int | None
+    column: int | None
+
+
+class _Claims:
+    """The linear rows that a model's trees keep whatever they cost, as a program in which the user's own can be left out.
+
+    Left out altogether is what rests on UB: bounds of the formulation's continuous variables, and its rows with any of them.
+    With ``releasing``, variables that the user fixed are columns that can be let go.
+    """
+
+    def __init__(self, model: pyo.ConcreteModel, releasing: bool) -> None:
+        info = getattr(model, "info", None)
+        components = (
+            checks.user_components(model)
+            if info is not None
+            else list(model.component_objects(descend_into=False))
+        )
+        self._users = {id(v) for c in components for v in checks.variables_of(c)}
+        self._own_rows = {id(row) for c in components for row in checks.rows_of(c)}
+        self._exact = info is None or not math.isfinite(info.upper_bound)
+        at_build = frozenset() if info is None or info.structure is None else info.structure.fixed
+        fixed = [v for v in model.component_data_objects(pyo.Var) if v.fixed and v.name not in at_build]
+        self.parts: list[_Part] = []
+        with _released(fixed if releasing else []):
+            self._read(model, {id(v): float(v.value) for v in fixed if releasing})
+
+    def _read(self, model: pyo.ConcreteModel, values: dict[int, float]) -> None:
+        rows: list[Any] = []
+        columns: dict[int, Any] = {}
+        for row in model.component_data_objects(pyo.Constraint, active=True, descend_into=True):
+            variables = list(identify_variables(row.body, include_fixed=True))
+            if id(row) not in self._own_rows and any(map(self._is_costly, variables)):
+                continue
+            free = [v for v in variables if not v.fixed]
+            constant = all(v.fixed or id(v) in values for v in variables)
+            if constant and checks.excess(row)[0] <= FEASIBILITY:
+                continue  # off by a rounding error, for which engines have other tolerances
+            if row.body.polynomial_degree() in (0, 1):
+                self.parts += [_Part(row.name, len(rows), None)] if id(row) in self._own_rows else []
+                rows.append(row)
+                columns |= {id(v): v for v in free}
+        self.parts += [
+            _Part(f"{v.name} = {values[key]:g}", None, k)
+            for k, (key, v) in enumerate(columns.items())
+            if key in values
+        ]
+        bounds = [
+            ((0.0 if is_nonnegative(v) else None), None) if self._is_costly(v) else v.bounds
+            for v in columns.values()
+        ]
+        self._values = np.array([values.get(key, np.nan) for key in columns])
+        self._program = rows_as_program(rows, list(columns.values()), bounds)
+
+    def _is_costly(self, var: Any) -> bool:
+        """Whether what bounds a variable is the cost of its tree."""
+        return not self._exact and id(var) not in self._users and var.is_continuous() and var.bounds != (0, 1)
+
+    def verdict(self, kept: Collection[int], seconds: float) -> str:
+        """With these of the user's parts: "infeasible", "feasible", or "" where ``seconds`` do not tell."""
+        from ..backends import highs
+
+        whole = self._program
+        if whole is None:
+            return ""
+        kept = set(kept)
+        low, high, integer = whole.low.copy(), whole.high.copy(), whole.integer.copy()
+        row_low, row_high = whole.row_low.copy(), whole.row_high.copy()
+        for k, part in enumerate(self.parts):
+            if part.row is not None and k not in kept:
+                row_low[part.row], row_high[part.row] = -np.inf, np.inf
+            if part.column is not None and k in kept:
+                low[part.column] = high[part.column] = self._values[part.column]
+                integer[part.column] = False  # whatever it was fixed to
+        bare = np.diff(whole.A.indptr) == 0  # of fixed variables alone
+        if (bare & ((row_low > 0) | (row_high < 0))).any() or (low > high).any():
+            return "infeasible"
+        if bare.all():
+            return "feasible"
+        program = replace(whole, low=low, high=high, integer=integer, row_low=row_low, row_high=row_high)
+        limits = Limits(seconds, 1.0, None, 1, 0, embedded().tolerances.integrality)
+        out = highs.solve(program, embedded(), limits)
+        return "infeasible" if out.stop == "infeasible" else "feasible" if out.x is not None else ""
+
+
+@contextmanager
+def _released(fixed: list[Any]) -> Iterator[None]:
+    """Variables unfixed for a while."""
+    try:
+        for var in fixed:
+            var.unfix()
+        yield
+    finally:
+        for var in fixed:
+            var.fix()

@@ -1,0 +1,81 @@
+"""Which solver "auto" takes: the first in the table, and one that takes the model as it stands before one that does not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import octsvm
+from octsvm import solvers
+
+RNG = np.random.default_rng(0)
+X = RNG.random((8, 2))
+Y = (X[:, 0] > 0.5).astype(int)
+CONIC, LINEAR = {"norm": "l2", "depth": 1}, {"norm": "l1", "depth": 1}
+
+
+@pytest.fixture
+def prefer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    def set_order(*names: str) -> None:
+        table = tmp_path / "solvers.yaml"
+        table.write_text(f"prefer: [{', '.join(names)}]\nsolvers: {{}}\n")
+        monkeypatch.setenv(solvers.ENVIRONMENT, str(table))
+
+    return set_order
+
+
+def need(*names: str) -> None:
+    for name in names:
+        if solvers.installed(name) is None:
+            pytest.skip(f"{name} is not installed")
+
+
+@pytest.mark.parametrize("direct", ["scip", "gurobi", "cplex"])
+def test_a_solver_that_takes_cones_comes_before_one_that_needs_rounds(prefer: Any, direct: str) -> None:
+    need(direct)
+    prefer("highs", "cbc", direct)
+    conic, linear = octsvm.build("octsvm", X, Y, **CONIC), octsvm.build("octsvm", X, Y, **LINEAR)
+    plan = octsvm.plan(conic)
+    assert (plan.solver, plan.native, plan.rewritten) == (direct, True, ())
+    assert plan.reasons[0].endswith("proves a MISOCP as it stands")
+    assert dict(plan.rejected)["highs"] == "takes it rewritten, and another one as it stands"
+    assert octsvm.plan(linear).solver == "highs"
+    chosen, other = octsvm.solve(conic, solver="auto"), octsvm.solve(conic, solver="highs")
+    assert (chosen.solver, chosen.status) == (direct, "optimal")
+    assert chosen.engine["as_it_stands"]
+    assert chosen.objective == pytest.approx(other.objective, rel=1e-3)
+
+
+def test_cones_in_another_form_are_rewritten_too(prefer: Any) -> None:
+    need("bonmin_casadi")
+    conic = octsvm.build("octsvm", X, Y, **CONIC)
+    for order in (("highs", "bonmin_casadi"), ("bonmin_casadi", "highs")):
+        prefer(*order)
+        plan = octsvm.plan(conic)
+        assert plan.solver == order[0]
+        assert plan.rewritten
+        assert not plan.reasons[0].endswith("as it stands")
+
+
+def test_with_a_bridge_that_was_asked_for_the_order_is_that_of_the_table(prefer: Any) -> None:
+    need("scip")
+    prefer("highs", "scip")
+    conic = octsvm.build("octsvm", X, Y, **CONIC)
+    assert octsvm.plan(conic, bridge="outer_approximation").solver == "highs"
+
+
+def test_what_breaks_down_is_followed_by_those_that_rewrite(
+    prefer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    need("scip")
+    prefer("highs", "scip")
+    from octsvm.problem_class import classify
+    from octsvm.solving.plan import candidates
+
+    conic = octsvm.build("octsvm", X, Y, **CONIC)
+    plans = list(candidates(conic, classify(conic), "auto"))
+    assert [plan.solver for plan in plans] == ["scip", "highs"]
+    assert dict(plans[1].rejected) == {"scip": "was tried before"}
