@@ -36,6 +36,12 @@ _HOME = {
     "RESVMClassifier": "estimators",
     "OCTSVMClassifier": "estimators",
     "MOCTSVMClassifier": "estimators",
+    "OCTClassifierCV": "estimators",
+    "OCTHClassifierCV": "estimators",
+    "RESVMClassifierCV": "estimators",
+    "OCTSVMClassifierCV": "estimators",
+    "MOCTSVMClassifierCV": "estimators",
+    "from_sklearn": "estimators.from_sklearn",
     "relabelling_report": "relabelling",
     "relabelling_scores": "relabelling",
     "relabelling_path": "relabelling",
@@ -115,11 +121,17 @@ if TYPE_CHECKING:
     )
     from .estimators import (
         MOCTSVMClassifier,
+        MOCTSVMClassifierCV,
         OCTClassifier,
+        OCTClassifierCV,
         OCTHClassifier,
+        OCTHClassifierCV,
         OCTSVMClassifier,
+        OCTSVMClassifierCV,
         RESVMClassifier,
+        RESVMClassifierCV,
     )
+    from .estimators.from_sklearn import from_sklearn
     from .exports import export_dict, export_graphviz, export_source, export_text
     from .files.read_solution import read_solution
     from .files.write import write

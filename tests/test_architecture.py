@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -242,6 +243,15 @@ def test_a_name_in_a_condition_is_seen(text: str) -> None:
     assert names_in_conditions(text, {"gurobi"})
     assert not names_in_conditions('start = table["gurobi"] if known else "gurobi"', {"gurobi"})
     assert not names_in_conditions('if found.kind == "gurobi": pass', {"gurobi"})
+
+
+def test_every_dependency_and_extra_has_its_reason_on_the_page() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    section = PAGE.partition("## Dependencies\n")[2].partition("\n## ")[0]
+    cells = re.findall(r"^\| (`.*?) \|", section, re.MULTILINE)
+    told = {name for cell in cells for name in re.findall(r"`(.+?)`", cell)}
+    needed = {re.split(r"[<>=;]", wanted)[0] for wanted in project["dependencies"]}
+    assert told == needed | set(project["optional-dependencies"]) - {"solvers"}
 
 
 if __name__ == "__main__":

@@ -353,7 +353,8 @@ INTERRUPTED = textwrap.dedent("""
     said = []
     def tell(progress):
         if progress.phase == "solving" and progress.seconds > 1.5 and not said:
-            said.append(print("solving", flush=True))
+            said.append(progress)  # first: what is printed brings the signal
+            print("solving", flush=True)
         return False
     r = engines.solve(sys.argv[1], model, time_limit=PATIENCE, callback=tell)
     print(json.dumps([r.stop, r.status, r.objective, r.bound]), flush=True)

@@ -103,7 +103,8 @@ def test_ctrl_c_returns_the_incumbent() -> None:
         said = []
         def tell(progress):
             if progress.phase == "solving" and not said:
-                said.append(print("solving", flush=True))
+                said.append(progress)  # first: what is printed brings the signal
+                print("solving", flush=True)
         result = octsvm.fit("octsvm", X, y, time_limit=test_limits.PATIENCE, callback=tell, **test_limits.HARD)
         print(result.stop, result.status, result.objective > 0, flush=True)
     """)
