@@ -371,7 +371,7 @@ def labelled_only(table: CsvTable) -> CsvTable:
         cells=cells,
         remarks=(
             *table.remarks,
-            f"{table.name}: {len(table.y) - len(held)} rows without a label are left out.",
+            f"{table.name}: rows without a label are left out: {len(table.y) - len(held)}.",
         ),
     )
 

@@ -77,6 +77,7 @@ def test_from_a_messy_file_to_predictions_without_python(tmp_path: Path) -> None
     again = run("predict", tree, table, *FORM, "--label", "risk", "--json")
     assert json.loads(again.stdout)["accuracy"] == 1.0
     assert run("show", tree).output.count("region is not 'north'") == 1
+    assert json.loads(run("show", tree, "--json").stdout)["preparation"] == kept
 
 
 def test_a_category_that_training_did_not_show(tmp_path: Path) -> None:
@@ -232,7 +233,7 @@ def test_a_file_of_a_german_excel(tmp_path: Path) -> None:
     whole = [*line, "--encoding", "cp1252", "--skip-unlabelled", "--out", tree]
     found = run("fit", table, *whole)
     assert found.exit_code == 0, found.output
-    assert "1 rows without a label are left out" in found.stderr
+    assert "rows without a label are left out: 1." in found.stderr
     assert "Größe is not 'klein'" in found.output
     saved = Tree.from_json(Path(tree))
     assert saved.classes == (0, 1)
