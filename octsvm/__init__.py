@@ -36,6 +36,11 @@ _HOME = {
     "RESVMClassifier": "estimators",
     "OCTSVMClassifier": "estimators",
     "MOCTSVMClassifier": "estimators",
+    "OCTClassifierCV": "estimators",
+    "OCTHClassifierCV": "estimators",
+    "RESVMClassifierCV": "estimators",
+    "OCTSVMClassifierCV": "estimators",
+    "MOCTSVMClassifierCV": "estimators",
     "from_sklearn": "estimators.from_sklearn",
     "relabelling_report": "relabelling",
     "relabelling_scores": "relabelling",
@@ -116,10 +121,15 @@ if TYPE_CHECKING:
     )
     from .estimators import (
         MOCTSVMClassifier,
+        MOCTSVMClassifierCV,
         OCTClassifier,
+        OCTClassifierCV,
         OCTHClassifier,
+        OCTHClassifierCV,
         OCTSVMClassifier,
+        OCTSVMClassifierCV,
         RESVMClassifier,
+        RESVMClassifierCV,
     )
     from .estimators.from_sklearn import from_sklearn
     from .exports import export_dict, export_graphviz, export_source, export_text

@@ -2,5 +2,23 @@
 
 from .leaf_labelled import MOCTSVMClassifier, OCTClassifier, OCTHClassifier
 from .margin import OCTSVMClassifier, RESVMClassifier
+from .tuned import (
+    MOCTSVMClassifierCV,
+    OCTClassifierCV,
+    OCTHClassifierCV,
+    OCTSVMClassifierCV,
+    RESVMClassifierCV,
+)
 
-__all__ = ["MOCTSVMClassifier", "OCTClassifier", "OCTHClassifier", "OCTSVMClassifier", "RESVMClassifier"]
+__all__ = [
+    "MOCTSVMClassifier",
+    "MOCTSVMClassifierCV",
+    "OCTClassifier",
+    "OCTClassifierCV",
+    "OCTHClassifier",
+    "OCTHClassifierCV",
+    "OCTSVMClassifier",
+    "OCTSVMClassifierCV",
+    "RESVMClassifier",
+    "RESVMClassifierCV",
+]

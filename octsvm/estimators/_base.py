@@ -85,6 +85,9 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
     """
 
     formulation: ClassVar[str] = ""
+    chosen: ClassVar[frozenset[str]] = (
+        frozenset()
+    )  # parameters of the model that are chosen where they are None
     own_parameters: ClassVar[dict[str, Any]] = OURS  # neither the model's nor options of a solve
 
     tree_: Any
@@ -164,6 +167,8 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
             # The printed rows let equal rows on a hyperplane take different sides, and N_min counts rows.
             merge = getattr(params, "variant", None) != "paper" and self._leaf_size(params, len(labels)) == 1
             rows = condense(matrix, position, weights, merge)
+            self._choose(self._table(rows.X), classes[rows.y], rows.weights)
+            params = form.Params.make(self.formulation, **self._model_parameters())
             result = self._solve(self._table(rows.X), classes[rows.y], rows.weights)
         except InvalidParameter as error:
             raise InvalidParameter(_in_our_names(str(error))) from None
@@ -221,6 +226,9 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
                     raise
                 warnings.warn(f"warm_start: the former tree is no start for this fit. {error}", stacklevel=4)
             return api.fit(self.formulation, X, labels, on_mismatch="warn", **options)
+
+    def _choose(self, X: Any, y: NDArray[Any], weights: FloatArray) -> None:
+        """Choose parameters that are left to the fit; here all are given."""
 
     def _require_classes(self, classes: NDArray[Any]) -> None:
         """Refuse labels that the model does not take."""
@@ -423,7 +431,7 @@ def _initialiser(cls: type[TreeClassifier]) -> Callable[..., None]:
         inspect.Parameter(
             ours.get(name, name),
             keyword,
-            default=None if name in OPTIONAL else field.default,
+            default=None if name in OPTIONAL or name in cls.chosen else field.default,
             annotation=field.annotation,
         )
         for name, field in find_formulation(cls.formulation).Params.model_fields.items()

@@ -31,7 +31,7 @@ START_STEPS = 300
 SHORTEST_FOR_START = 0.5  # seconds below which the heuristic would eat the limit
 LARGEST_SEARCHED = 1_000  # rows times nodes up to which strategy="heuristic" builds a model
 HEURISTIC_SHARE = 0.7  # of the limit that goes to the start heuristics before neighbourhoods are searched
-BUILDING_SHARE = 1 / 3  # of the limit after which building looks for no further bounds
+BUILDING_SHARE = 0.5  # of the limit after which building looks for no further bounds
 # Of building a model, embedding a tree, compiling and checking, for each nonzero: 6 to 15 µs on tables of up to a million
 # nonzeros, in all formulations. The engine's own time comes on top.
 MODEL_SECONDS = 1.5e-5
@@ -92,7 +92,7 @@ def build_within(
     start: Tree | None,
     upper_bound: float | None = None,
 ) -> pyo.ConcreteModel:
-    """:func:`build_from`, while there is time; a search for bounds ends after a third of it.
+    """:func:`build_from`, while there is time; a search for bounds ends after half of it.
 
     Raises
     ------
@@ -262,7 +262,7 @@ class Fit:
             return by_time and (options.clock.late(BUILDING_SHARE) or options.clock.left() < ahead)
 
         try:
-            model = self._build(late)
+            model = self._build(late if options.work_limit is None or options.callback else None)
             if model is None:
                 return self._abandoned()
             if self.interrupted:

@@ -1,0 +1,89 @@
+"""The classifiers that choose their parameters."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.model_selection import cross_val_score
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import octsvm
+from octsvm import (
+    MOCTSVMClassifierCV,
+    OCTClassifierCV,
+    OCTHClassifierCV,
+    OCTSVMClassifierCV,
+    RESVMClassifierCV,
+)
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:A limit ended this fit"),
+    pytest.mark.filterwarnings("ignore:y holds one class only"),
+]
+ALL = [OCTClassifierCV, OCTHClassifierCV, RESVMClassifierCV, OCTSVMClassifierCV, MOCTSVMClassifierCV]
+SHORTEST: dict[str, Any] = {"work_limit": {"nodes": 1, "rounds": 1}, "gap": 0.99, "folds": 2, "repeats": 1}
+TWO: dict[str, Any] = {"c1": [2.0, 8.0], "c2": [100.0]}
+
+
+@pytest.mark.slow
+@parametrize_with_checks(
+    [
+        OCTSVMClassifierCV(grid=TWO | {"max_depth": [0], "c3": [0.01]}, relative=True, **SHORTEST),
+        RESVMClassifierCV(grid=TWO, relative=True, multi_class="ovr", **SHORTEST),
+        OCTClassifierCV(grid={"max_depth": [2], "alpha": [0.01, 0.1]}, relative=True, **SHORTEST),
+    ]
+)
+def test_scikit_learns_checks(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+def data(n: int = 40) -> tuple[np.ndarray, np.ndarray]:
+    X = np.random.default_rng(0).random((n, 2))
+    return X, np.where(X[:, 0] + X[:, 1] > 1, "up", "down")
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_what_is_none_is_chosen_and_what_is_given_stays(cls: Any) -> None:
+    X, y = data()
+    grid = (
+        {"alpha": [0.01, 0.1]}
+        if cls in (OCTClassifierCV, OCTHClassifierCV)
+        else {"c1": [4.0], "c2": [3.0, 100.0]}
+    )
+    fixed = {} if cls is RESVMClassifierCV else {"max_depth": 1}
+    model = cls(grid=grid, relative=True, **fixed, **SHORTEST).fit(X, y)
+    assert all(model.get_params()[name] is None for name in grid)
+    assert {k: model.result_.params[k] for k in model.tuning_.choice} == model.tuning_.choice
+    assert (model.tree_.depth == 1) or not fixed
+    assert model.tuning_.frame()["chosen"].sum() == 1
+    assert model.score(X, y) >= 0.75
+    again = pickle.loads(pickle.dumps(model))
+    assert (again.predict(X) == model.predict(X)).all()
+    assert (cls.from_json(model.to_json()).predict(X) == model.predict(X)).all()
+
+
+def test_a_second_fit_chooses_anew_and_weights_are_rows() -> None:
+    X, y = data()
+    model = OCTSVMClassifierCV(grid=TWO | {"max_depth": [0], "c3": [0.01]}, relative=True, **SHORTEST)
+    first = model.fit(X, y).tuning_
+    assert model.fit(X[:20], y[:20]).tuning_.choice != first.choice  # costs are those of 20 rows
+    twice = model.fit(np.vstack([X, X]), np.r_[y, y]).tuning_
+    weighted = model.fit(X, y, np.full(40, 2.0)).tuning_
+    assert twice.frame().equals(weighted.frame())
+    assert twice.choice == weighted.choice
+    assert (model.result_.terms["errors"] > 0) == (model.result_.counts["errors"] > 0)
+
+
+def test_nested_cross_validation_is_one_line() -> None:
+    found = cross_val_score(RESVMClassifierCV(grid=TWO, relative=True, **SHORTEST), *data(), cv=2)
+    assert found.min() > 0.6
+
+
+def test_wrong_input_names_the_classifiers_parameters() -> None:
+    with pytest.raises(octsvm.InvalidParameter, match="rule"):
+        OCTSVMClassifierCV(rule="luck").fit(*data())
+    with pytest.raises(octsvm.InvalidParameter, match="max_depth"):
+        OCTSVMClassifierCV(grid={"max_depth": [1]}, max_depth=2).fit(*data())
