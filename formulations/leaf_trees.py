@@ -208,24 +208,23 @@ def as_oblique(tree: AxisTree) -> ObliqueTree:
     return ObliqueTree(tree.depth, tree.classes, tree.feature_names, unscaled, a, b, tree.splits, tree.label)
 
 
-def normalise_oblique(tree: AxisTree | ObliqueTree, data: Data, depth: int) -> ObliqueTree:
-    """The same tree in a heap of another depth, with the data's classes and scaling; splits on one feature are oblique too.
+def normalise_oblique(tree: ObliqueTree, data: Data, depth: int) -> ObliqueTree:
+    """The same tree in a heap of another depth, with the data's classes and scaling.
 
     Raises
     ------
     TreeNotAdmitted
         Of another kind or on other features, too deep, or a leaf in use predicts a class that the data lacks.
     """
-    given = as_oblique(tree) if isinstance(tree, AxisTree) else tree
-    if not isinstance(given, ObliqueTree):
-        raise TreeNotAdmitted(f"The model takes trees with oblique splits, not {type(given).__name__}.")
-    require_same_features(given, data)
-    fresh: ObliqueTree = rescaled(given, data.scaling)
-    arrays = to_depth(fresh, depth)
-    known = label_map(given, data)[arrays["label"]]
+    if not isinstance(tree, ObliqueTree):
+        raise TreeNotAdmitted(f"The model takes trees with oblique splits, not {type(tree).__name__}.")
+    require_same_features(tree, data)
+    tree = rescaled(tree, data.scaling)
+    arrays = to_depth(tree, depth)
+    known = label_map(tree, data)[arrays["label"]]
     fresh = ObliqueTree(
         depth,
-        given.classes,
+        tree.classes,
         data.feature_names,
         data.scaling,
         arrays["a"],

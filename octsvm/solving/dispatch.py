@@ -516,6 +516,8 @@ class _Call:
         if found is not None:
             outcome.conflict = found.names
             outcome.notes.append(found.note())
+            if found.refuted:
+                outcome.stop, outcome.bound = "numeric", self.terms.floor()
 
     def _choose(self, outcome: Outcome, attempt: _Attempt, form: Formulation, info: ModelInfo) -> None:
         """Certify the answer, choose the best tree known, and say what is proved of it."""

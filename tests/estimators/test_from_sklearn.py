@@ -79,7 +79,10 @@ def test_a_decision_tree_is_a_start(formulation: str, solver: str) -> None:
     assert (held.predict(X[rows]) == theirs.predict(X[rows])).all()
     given = octsvm.solve(model, start=start, solver=solver, time_limit=20, **SHORT)
     assert given.objective <= cost + 1e-9
-    assert given.engine["start"] in ("accepted", "unknown", "none", "rejected")
+    for strategy in ("balanced", "exact", "heuristic"):
+        params: dict[str, Any] = {"depth": 2, "alpha": 0.1, "strategy": strategy, "time_limit": 20, **SHORT}
+        fitted = octsvm.fit(formulation, X[rows], Y[rows], start=start, solver=solver, **params)
+        assert fitted.objective <= cost + 1e-9
 
 
 @pytest.mark.parametrize("formulation", ["re_svm", "octsvm"])
