@@ -117,7 +117,7 @@ def solve_with(
     """
     call = _Call(model, options, start_is_optional, neighbourhoods)
     call.telling.incumbent = incumbent
-    with call.values_restored_on_error():
+    with call.values_restored_on_error(), checks.with_its_blocks(model):
         try:
             call.choose_plan()
             call.embed_first_tree()
