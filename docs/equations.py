@@ -40,10 +40,10 @@ FUNCTIONS = ("min", "max", "log", "exp", "sqrt")
 SHORT_WORDS = ("in", "of", "or", "at", "if", "is", "no", "to", "by", "on", "as")
 
 TOKEN = re.compile(
-    r"""(?P<quoted>"[^"]*"|s\.t\.)
+    r"""(?P<quoted>"[^"]*"|s\.t\.|\(\d+[′']?\)(?=\s))
     |(?P<over>\d+)/(?P<under>\d+)
     |(?P<number>\d+(?:\.\d+)?(?:e-?\d+)?)
-    |(?P<name>[^\W\d_]+)(?P<index>\d+(?![\w.]))?(?P<prime>'(?=_))?
+    |(?P<name>[^\W\d_]\u0304|[^\W\d_]+)(?P<index>\d+(?![\w.]))?(?P<prime>'(?=_))?
         (?:_(?:\{(?P<braced>(?:[^{}]|\{[^{}]*\})*)\}(?P<rest>,\w+)?
              |(?P<plain>[^\W_]+(?:,[^\W_]+)*(?:_[^\W_]+)?(?:[+-]\d)?(?:\([^()\s]*\))?)))?
     |(?P<sign><=|>=|!=|->|\.{2,3}|\|\||\S)
@@ -118,7 +118,7 @@ def _name(name: str) -> str:
         return f"<mi>{name}</mi>"
     if _is_word(name):
         return f"<mtext>{name}</mtext>"
-    return "".join(f"<mi>{letter}</mi>" for letter in name)
+    return "".join(f"<mi>{letter}</mi>" for letter in re.findall(".\u0304?", name))
 
 
 def _is_word(name: str) -> bool:
@@ -155,7 +155,7 @@ def _named(found: re.Match[str]) -> list[str]:
     name = found["name"]
     if not below:
         return [_name(name)]
-    alone = len(name) == 1 or name in GREEK or name in UNDER or _is_word(name)
+    alone = len(name) == 1 or name[1:] == "\u0304" or name in GREEK or name in UNDER or _is_word(name)
     before, last = ("", name) if alone else (name[:-1], name[-1])
     tag = "munder" if name in UNDER else "msub"
     shown = f'<mo movablelimits="true">{last}</mo>' if last in FUNCTIONS else _name(last)

@@ -9,7 +9,7 @@ import numpy as np
 import pyomo.environ as pyo
 from numpy.typing import NDArray
 
-from .base import Data, Evaluation, FloatArray, IntArray, values
+from .base import Data, Evaluation, FloatArray, IntArray, Scaling, values
 from .blocks.assignment import set_leaf_assignment
 from .blocks.leaf_label import set_leaf_labels
 from .errors import TreeNotAdmitted
@@ -199,6 +199,13 @@ def evaluate_leaves(
 def constant_label(data: Data) -> int:
     """The weighted majority class."""
     return int(np.argmax(class_weights(data.y, data.weights, data.K)))
+
+
+def as_oblique(tree: AxisTree) -> ObliqueTree:
+    """The same tree, its splits written as weights of the features in original units."""
+    a, b = tree.weights("original")
+    unscaled = Scaling.identity(len(tree.feature_names))
+    return ObliqueTree(tree.depth, tree.classes, tree.feature_names, unscaled, a, b, tree.splits, tree.label)
 
 
 def normalise_oblique(tree: ObliqueTree, data: Data, depth: int) -> ObliqueTree:

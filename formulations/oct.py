@@ -80,7 +80,8 @@ from .trees import AxisTree
 NAME = "oct"
 SMALLEST_GAP = 1e-5  # of "bd": ten times the solvers' feasibility tolerance
 DEFAULT = "flow"
-WORK = 50_000_000  # cumulative sums that the bounds of "flow" may take, about two seconds
+# Cumulative sums that the bounds of "flow" may take, about two seconds; and where a clock ends them.
+WORK, MORE_WORK = 50_000_000, 800_000_000
 # Rows of the largest table proved optimal, by norm and depth: :mod:`octsvm.diagnostics.model_size` says how measured.
 PROVED_ROWS: dict[str, dict[int, int]] = {"": {1: 2560, 2: 2560, 3: 160}}
 
@@ -171,7 +172,7 @@ def build(
     data: Data,
     params: OCTParams,
     upper_bound: float = np.inf,
-    stop: Callable[[], bool] = lambda: False,
+    stop: Callable[[], bool] | None = None,
 ) -> pyo.ConcreteModel:
     """Build OCT on ``data``.
 
@@ -213,7 +214,7 @@ def build(
     return m
 
 
-def size(params: OCTParams, table: Data | Shape, stop: Callable[[], bool] = lambda: False) -> BlockSize:
+def size(params: OCTParams, table: Data | Shape, stop: Callable[[], bool] | None = None) -> BlockSize:
     """What :func:`build` builds on ``table``; of a shape all values differ and none is zero.
 
     Where ``stop`` says so from the beginning, no bounds are searched, and it is at most as much as is said.
@@ -240,7 +241,9 @@ def size(params: OCTParams, table: Data | Shape, stop: Callable[[], bool] = lamb
     return out + axis_routing_size(tree, n, entries, gaps) + leaf_labels_size(tree, n, K)
 
 
-def _flow_size(params: OCTParams, table: Data | Shape, tree: Topology, stop: Callable[[], bool]) -> BlockSize:
+def _flow_size(
+    params: OCTParams, table: Data | Shape, tree: Topology, stop: Callable[[], bool] | None
+) -> BlockSize:
     n, p = table.n, table.p
     G, features, cuts, below_last, classes = n, p, p * (n - 1), p * (n - 1), n
     steps, unsplit = 2 * p * (n - 1), True
@@ -250,7 +253,7 @@ def _flow_size(params: OCTParams, table: Data | Shape, tree: Topology, stop: Cal
         G, classes = len(groups.size), int((groups.weight > 0).sum())
         features, cuts = int((groups.n_values > 1).sum()), int((groups.n_values - 1).sum())
         below_last, steps = int((groups.position < groups.n_values - 1).sum()), 2 * cuts
-        if not stop():  # otherwise as many steps as there can be
+        if stop is None or not stop():  # otherwise as many steps as there can be
             bounds = root_bounds(groups, params, params.leaf_size(n), factor, stop)
             jumps = [
                 np.diff(np.minimum(v, bounds.found.upper), prepend=0.0) for v in bounds.left + bounds.right
@@ -272,10 +275,11 @@ def root_bounds(
     params: OCTParams,
     n_min: int,
     factor: float,
-    stop: Callable[[], bool] = lambda: False,
+    stop: Callable[[], bool] | None = None,
 ) -> subtrees.RootBounds:
     """The numbers of ``subtree_bounds``: exact for depth 1 and, within the limit of work, for depth 2 and 3."""
-    search = subtrees.Search(params.alpha, n_min, WORK, stop)
+    work, asked = (WORK, lambda: False) if stop is None else (MORE_WORK, stop)
+    search = subtrees.Search(params.alpha, n_min, work, asked)
     table = subtrees.Table.whole(groups, factor)
     if not params.depth:
         found = search.leaf(table)

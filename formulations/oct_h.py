@@ -46,7 +46,7 @@ from .blocks.topology import Topology
 from .errors import TreeNotAdmitted
 from .params import MAX_DEPTH, _LeafSize
 from .registry import register
-from .trees import ObliqueTree
+from .trees import AxisTree, ObliqueTree
 
 NAME = "oct_h"
 # Rows of the largest table proved optimal, by norm and depth: :mod:`octsvm.diagnostics.model_size` says how measured.
@@ -244,8 +244,6 @@ def _embed(
     info: ModelInfo = model.info
     data, params = info.data, info.params
     assert isinstance(params, OCTHParams)
-    if not isinstance(tree, ObliqueTree):
-        raise TreeNotAdmitted(f"OCT-H takes trees with oblique splits, not {type(tree).__name__}.")
     tree = normalise(tree, data, params)
     path = tree._route(data.X)
     a, b = np.zeros_like(tree.a), np.zeros_like(tree.b)
@@ -299,9 +297,10 @@ def _left_as_it_is(
     return a, b
 
 
-def normalise(tree: ObliqueTree, data: Data, params: OCTHParams) -> ObliqueTree:
+def normalise(tree: AxisTree | ObliqueTree, data: Data, params: OCTHParams) -> ObliqueTree:
     """The same tree in the model's depth, with the data's classes and scaling."""
-    return leaf_trees.normalise_oblique(tree, data, params.depth)
+    given = leaf_trees.as_oblique(tree) if isinstance(tree, AxisTree) else tree
+    return leaf_trees.normalise_oblique(given, data, params.depth)
 
 
 def require(tree: ObliqueTree, data: Data, params: OCTHParams) -> None:

@@ -41,6 +41,7 @@ _HOME = {
     "RESVMClassifierCV": "estimators",
     "OCTSVMClassifierCV": "estimators",
     "MOCTSVMClassifierCV": "estimators",
+    "from_sklearn": "estimators.from_sklearn",
     "relabelling_report": "relabelling",
     "relabelling_scores": "relabelling",
     "relabelling_path": "relabelling",
@@ -130,6 +131,7 @@ if TYPE_CHECKING:
         RESVMClassifier,
         RESVMClassifierCV,
     )
+    from .estimators.from_sklearn import from_sklearn
     from .exports import export_dict, export_graphviz, export_source, export_text
     from .files.read_solution import read_solution
     from .files.write import write

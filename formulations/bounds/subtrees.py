@@ -10,8 +10,9 @@ depth d, and opt_N(S) for the least one whose leaves in use hold N_min rows or m
 4. opt(S) >= Σ_g (w_g - max_k w_gk) over the groups g of equal rows in S, whatever the depth: a subtree gives all rows
    of a group one class (the equivalent points of Angelino, Larus-Stone, Alabi, Seltzer & Rudin, JMLR 18, 2018).
 
-Along one feature the left sets grow with the cut and the right sets shrink, so a value computed at one cut bounds
-those at all others: by 2 on one side of it, by 3 on the other. The search computes values in the middle of each run of
+By 2 and 3 a value computed for one set bounds every other one, of any feature: opt(S') >= opt(S) - w(S - S'), the similarity
+bound of MurTree (Demirović et al., JMLR 23, 2022). Along one feature the left sets grow with the cut and the right sets
+shrink, so a value computed at one cut bounds those at all others: by 2 on one side of it, by 3 on the other. The search computes values in the middle of each run of
 cuts that the bounds leave below the best tree known, until none is left or the work limit is reached. Mazumder, Meng
 & Wang (ICML 2022, Quant-BnB) search trees of depth two and three in this manner; here every cut is left with a
 bound of its own, whether it was looked at or not.
@@ -318,6 +319,8 @@ class Search:
                 tried[cell] = goal
                 if self._stopped:
                     break
+                if self.split + max(A[cell], own[0][cell]) + max(C[cell], own[1][cell]) >= goal:
+                    continue
                 one = self.subtree(table.part(lefts[k]), depth - 1, goal - self.split - C[cell])
                 A[cell], own[0][cell] = max(A[cell], one.free), one.sized
                 if self.split + max(A[cell], one.sized) + C[cell] >= goal:
@@ -326,6 +329,12 @@ class Search:
                 C[cell], own[1][cell] = max(C[cell], two.free), two.sized
                 if one.proved and two.proved:
                     tried[cell] = np.inf
+                # Fact 3 between features: what is known of these two sets bounds all others.
+                for some, value in ((lefts[k], A[cell]), (~lefts[k], C[cell])):
+                    shared = table.sums_below(np.where(some, weight, 0.0))
+                    all_of_it = shared[:, -1:]
+                    np.maximum(A, value - (all_of_it - shared), out=A)
+                    np.maximum(C, value - shared, out=C)
                 if self.split + one.upper + two.upper < upper:
                     upper, (feature, cut), below_it = self.split + one.upper + two.upper, cell, (one, two)
         if depth == 2 and below_it == (None, None) and feature >= 0 and unsplit.upper > upper:

@@ -30,6 +30,9 @@ Array = NDArray[np.float64]
 MOST_CURVED = 500  # variables of a quadratic form up to which its curvature is computed
 FAR = 1e6  # from 1, of a coefficient: from there on rows and columns get units of their own
 NEAR = 1e3  # to 1, of a bound
+# In an engine's units of cost, of which its dual tolerance is 1e-7: of a price as small, that is a usual gap, and it hides much
+# smaller ones of columns with bounds as wide.
+LEAST_PRICE, WIDE = 1e-3, 1e4
 FLAT = 1e-9  # of the largest curvature: less than that below 0 is rounding
 SEEDS = 2_000_000_000  # larger ones are refused by some engines; ours are taken modulo this
 
@@ -116,6 +119,12 @@ class LinearProgram:
     unit: Array | None = None
 
     @classmethod
+    def none(cls) -> LinearProgram:
+        """A program without a point."""
+        empty, no_rows = np.zeros(0), sp.csr_array((0, 0))
+        return cls([], empty, 0.0, empty, empty, empty.astype(bool), no_rows, empty, empty, infeasible=True)
+
+    @classmethod
     @uncollected
     def compile(cls, model: pyo.ConcreteModel) -> LinearProgram:
         """Translate a model without nonlinear terms; a maximisation is turned around."""
@@ -123,19 +132,7 @@ class LinearProgram:
         try:
             info = _standard_form(model)
         except InfeasibleConstraintException:  # a row of constants alone, e.g. of fixed variables
-            none = np.zeros(0)
-            return cls(
-                [],
-                none,
-                0.0,
-                none,
-                none,
-                none.astype(bool),
-                sp.csr_array((0, 0)),
-                none,
-                none,
-                infeasible=True,
-            )
+            return cls.none()
         sign = 1.0 if objective.sense == pyo.minimize else -1.0
         rhs = np.asarray(info.rhs, dtype=float)
         kind = np.array([row.bound_type for row in info.rows])
@@ -292,15 +289,42 @@ class LinearProgram:
             if not new.any():
                 break
         rows[rows == 0] = 1.0
-        return replace(
+        scaled_rows = replace(
             self,
-            cost=self.cost * columns,
-            low=self.low / columns,
-            high=self.high / columns,
-            A=sp.csr_array(sp.diags_array(rows) @ self.A @ sp.diags_array(columns)),
+            A=sp.csr_array(sp.diags_array(rows) @ self.A),
             row_low=self.row_low * rows,
             row_high=self.row_high * rows,
             unit=columns,
+        )
+        return scaled_rows._measured_in(columns)
+
+    def in_units_of_cost(self, size: float) -> tuple[LinearProgram, Array]:
+        """The program with columns in units by which an engine sees their prices, and these units (n,).
+
+        Objectives of about ``size`` are scaled for an engine; where that is 1e9, a price of 1 is then below its dual tolerance,
+        and a column that may be 1e9 is taken for one without. Seen: trees called optimal that cost a third too much.
+        """
+        price = np.abs(self.cost) * self.cost_scale(size)
+        hidden = ~self.integer & (price > 0) & (price < LEAST_PRICE) & (self.high - self.low > WIDE)
+        unit = np.where(hidden, _powers(price), 1.0)
+        return (self._measured_in(unit) if hidden.any() else self), unit
+
+    def _measured_in(self, unit: Array) -> LinearProgram:
+        """The program in columns that are ``unit`` (n,) times as large."""
+
+        def measured(form: QuadraticForm) -> QuadraticForm:
+            return form._replace(coef=form.coef * unit[form.first] * unit[form.second])
+
+        return replace(
+            self,
+            cost=self.cost * unit,
+            low=self.low / unit,
+            high=self.high / unit,
+            A=sp.csr_array(self.A @ sp.diags_array(unit)),
+            quadratic_rows=[
+                r._replace(form=measured(r.form), value=r.value * unit[r.at]) for r in self.quadratic_rows
+            ],
+            quadratic_cost=None if self.quadratic_cost is None else measured(self.quadratic_cost),
         )
 
     def load(self, x: Array) -> None:

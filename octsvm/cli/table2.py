@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -17,6 +18,7 @@ from .options import INTERRUPTED, OK, UNEXPECTED, say
 
 if TYPE_CHECKING:
     from ..experiments import Protocol, Summary
+    from ..experiments.protocol import TableSpec
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -271,7 +273,38 @@ def _call(protocol: Protocol, store: Path, options: Mapping[str, Any], shown: An
         progress=shown,
         keep_trees=options["keep_trees"],
         retry_failed=options["retry_failed"],
+        load=_loader(protocol, options["data_dir"]),
     )
+
+
+def _loader(protocol: Protocol, data_dir: str | None) -> Callable[[str], Any]:
+    """What reads the sets: tables of one's own from their files, others as :func:`octsvm.datasets.load` does."""
+    from .. import datasets
+
+    def load(name: str) -> Any:
+        if name not in protocol.tables:
+            return datasets.load(name, data_dir=data_dir)
+        return _own_table(protocol.tables[name], Path(data_dir or "."))
+
+    return load
+
+
+def _own_table(spec: TableSpec, folder: Path) -> SimpleNamespace:
+    """Features and labels of -1 and 1."""
+    import numpy as np
+
+    from ..errors import InvalidData
+
+    asked = spec.model_dump(exclude={"file", "positive"})
+    data = shared.load(str(folder / spec.file), asked | {"seed": 0, "against_rest": spec.positive})
+    labels = sorted(set(data.y.tolist()))
+    if len(labels) != 2:
+        raise InvalidData(
+            f"{data.name}: an experiment is on two classes, and {data.label!r} has {len(labels)}. Say in the protocol which of "
+            "them is to be told from all others (positive)."
+        )
+    second = labels[1] if spec.positive is None else spec.positive
+    return SimpleNamespace(X=data.X, y=np.where(data.y == second, 1, -1))
 
 
 def _protocol(options: Mapping[str, Any]) -> Protocol:

@@ -43,12 +43,34 @@ class MethodSpec(_Strict):
         return [dict(zip(self.grid, values, strict=True)) for values in product(*self.grid.values())]
 
 
+class TableSpec(_Strict):
+    """A table of one's own: its file, and what the options of ``octsvm fit`` of the same names say of it.
+
+    ``positive`` is the label that counts as 1, all others as -1; where it is left out there have to be two labels, and the second
+    in order is 1. What fills missing values is learned on all rows.
+    """
+
+    file: str
+    label: str | None = None
+    positive: str | None = None
+    separator: str = ","
+    decimal: str = "."
+    encoding: str | None = None
+    features: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
+    encode: tuple[str, ...] = ()
+    dates: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    impute: tuple[str, ...] = ()
+    skip_unlabelled: bool = False
+
+
 class Protocol(_Strict):
     """An experiment. One fold of ``folds`` trains, the others test (Blanco, Japón, Puerto, Section 4).
 
     ``noise`` are shares of the training labels that are flipped, ``min_samples_leaf`` the share of training rows
     that a leaf of CART, OCT and OCT-H holds at least, ``inner_share`` the share of the noisy training rows on which
-    the honest rule fits (it scores on the others).
+    the honest rule fits (it scores on the others). ``tables`` are those of the ``sets`` that are files of one's own.
     """
 
     name: str
@@ -62,6 +84,7 @@ class Protocol(_Strict):
     seed: int = Field(default=0, ge=0)
     rules: tuple[Rule, ...] = ("oracle_mean", "oracle_fold", "honest")
     methods: dict[str, MethodSpec]
+    tables: dict[str, TableSpec] = {}
 
     @model_validator(mode="after")
     def _consistent(self) -> Protocol:
@@ -71,6 +94,9 @@ class Protocol(_Strict):
         for what in ("sets", "noise", "rules", "methods"):
             if not getattr(self, what):
                 raise ValueError(f"{what}: is empty")
+        strange = [name for name in self.tables if name not in self.sets]
+        if strange:
+            raise ValueError(f"tables: {strange[0]!r} is none of the sets {', '.join(self.sets)}")
         return self
 
     @property

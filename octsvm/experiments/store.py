@@ -165,6 +165,8 @@ def machine() -> dict[str, Any]:
 def protocol_hash(protocol: Protocol) -> str:
     """Twelve hex digits of all that a protocol says, but for its titles."""
     content = protocol.model_dump(mode="json", exclude={"title": True, "methods": {"__all__": {"title"}}})
+    if not protocol.tables:  # as before there were any
+        del content["tables"]
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12]
 
 
@@ -179,6 +181,11 @@ def differences(old: Protocol, new: Protocol) -> list[str]:
         a, b = getattr(old, name), getattr(new, name)
         if a != b:
             found.append(f"{name} is {a} there and {b} here")
+    found += [
+        f"the table {n} is another one"
+        for n in old.tables
+        if old.tables[n] != new.tables.get(n, old.tables[n])
+    ]
     for name in old.methods:
         if name in new.methods:
             a, b = (p.methods[name].model_dump(exclude={"title"}) for p in (old, new))
@@ -198,6 +205,7 @@ def _union(old: Protocol, new: Protocol) -> Protocol:
             "noise": tuple(sorted(both("noise"))),
             "rules": both("rules"),
             "repetitions": max(old.repetitions, new.repetitions),
+            "tables": {**new.tables, **old.tables},
             "methods": {**old.methods, **{k: v for k, v in new.methods.items() if k not in old.methods}},
         }
     )

@@ -21,7 +21,7 @@ from ..options import SolveOptions
 from ..result import Progress, TracePoint, relative_gap
 from .engine import Engine, embedded
 from .own_terms import is_unbounded
-from .polish import STARTS_WITHIN, polish_point
+from .polish import STARTS_WITHIN, polish_point, repaired
 
 POLISH_GRACE = 0.5  # seconds past the deadline that polishing may still take
 TIGHTEST_INTEGRALITY = 1e-9
@@ -152,22 +152,19 @@ class CuttingPlaneLoop:
     def _closed(self) -> bool:
         return self._distance() <= self.asked.gap
 
-    def _repaired(self, point: Array) -> Array | None:
-        return point if self.bridge is None else self.bridge.repair(point)
-
     def _admitted(self, point: Array | None) -> Array | None:
         """A point as one of the program, None where it breaks a row."""
-        repaired = None if point is None else self._repaired(point)
-        return None if repaired is None or self.program.violation(repaired) > STARTS_WITHIN else repaired
+        whole = None if point is None else repaired(self.program, self.bridge, point)
+        return None if whole is None or self.program.violation(whole) > STARTS_WITHIN else whole
 
     def _take(self, point: Array, own: bool) -> bool:
-        repaired = self._repaired(point)
-        if repaired is None:
+        whole = repaired(self.program, self.bridge, point)
+        if whole is None:
             return False
-        objective = self.program.objective(repaired)
+        objective = self.program.objective(whole)
         if objective >= self.objective - self.tie:
             return False
-        self.best, self.objective, self.own = repaired, objective, own
+        self.best, self.objective, self.own = whole, objective, own
         return True
 
     # -- polishing ------------------------------------------------------------------------------------------
@@ -196,14 +193,14 @@ class CuttingPlaneLoop:
         for _ in range(REFINE_ROUNDS):
             if self.improve is None or self.best is None or self._left() <= 0:
                 return
-            repaired = self._admitted(self.improve(self.best))
-            if repaired is None:
+            better = self._admitted(self.improve(self.best))
+            if better is None:
                 return
             before = self.objective
-            if self.program.objective(repaired) >= before - 1e-9 * max(1.0, abs(before)):
+            if self.program.objective(better) >= before - 1e-9 * max(1.0, abs(before)):
                 return
-            self._take(repaired, self.own)
-            self.polish(repaired, self.own)
+            self._take(better, self.own)
+            self.polish(better, self.own)
 
     # -- the loop -------------------------------------------------------------------------------------------
 
@@ -242,22 +239,22 @@ class CuttingPlaneLoop:
                 )
                 return
             start = out.x
-        repaired = self._admitted(start)
-        if repaired is None:
+        point = self._admitted(start)
+        if point is None:
             self.notes.append("the start is no point of the model with your own rows, and was not used")
             return
-        self._take(repaired, own=False)
-        self.polish(repaired, own=False)
+        self._take(point, own=False)
+        self.polish(point, own=False)
         self.refine()
         self._report(0)
 
     def adopt(self, x: Array) -> bool:
         """Take a point that was found elsewhere, read as a tree and polished; whether it is better than the incumbent."""
         before = self.objective
-        repaired = self._admitted(x if self.improve is None else self.improve(x))
-        if repaired is None or not self._take(repaired, own=True):
+        point = self._admitted(x if self.improve is None else self.improve(x))
+        if point is None or not self._take(point, own=True):
             return False
-        self.polish(repaired, own=True)
+        self.polish(point, own=True)
         self.refine()
         self._report(0)
         return self.objective < before

@@ -138,12 +138,17 @@ class Engine:
         ------
         EngineFailed, LicenseTooSmall, UnsupportedProblem, InvalidParameter, OutputNotWritable
         """
-        program = self._program if self.native else self._lifted
-        given = None if start is None else start[self._keep]
+        program, unit = self._program if self.native else self._lifted, np.ones(len(self._keep))
+        file = self._file
+        if file is None:
+            program, unit = program.in_units_of_cost(limits.size)
+            file = self._linear_file(program, limits.size)
+        given = None if start is None else start[self._keep] / unit
         if given is not None and not np.isfinite(given).all():
             given = None
 
         def back(x: Array) -> Array:
+            x = x * unit
             if len(self._keep) == self._lifted.n:
                 return x
             out = np.zeros(self._lifted.n)
@@ -157,7 +162,6 @@ class Engine:
             trusted = bound if self.spec.claim != "none" else -np.inf
             return watch(trusted, nodes, None if point is None else back(point))
 
-        file = self._file or self._linear_file(program, limits.size)
         more: dict[str, Any] = {} if file is None else {"nl": file}
         out: Outcome = self._backend.solve(
             program, self.spec, limits, given, None if watch is None else look, **more

@@ -105,6 +105,7 @@ class _Ranges:
         users = {id(v) for c in checks.user_components(model) for v in checks.variables_of(c)}
         self._cost = model.cost.expr
         self._users, self._bounded = users, math.isfinite(info.upper_bound)
+        self._upper_bound = info.upper_bound
         W, delta = info.big_m.get("weights", 0.0), model.find_component("margin.delta")
         # What bounds δ may be far below UB, and then grows faster than UB does; ‖ω‖ <= 2δ <= 2 UB holds for all.
         largest = 2 * info.upper_bound * (1 + SLACK)
@@ -116,10 +117,10 @@ class _Ranges:
                 self._read(row)
 
     @cached_property
-    def _priced(self) -> set[int]:
-        """The variables that cost something in the formulation's own cost."""
+    def _prices(self) -> dict[int, float]:
+        """What the variables cost that the formulation's own cost has a price for."""
         repn = generate_standard_repn(self._cost, quadratic=True, compute_values=True)
-        return {id(v) for c, v in zip(repn.linear_coefs, repn.linear_vars, strict=True) if c}
+        return {id(v): float(c) for c, v in zip(repn.linear_coefs, repn.linear_vars, strict=True) if c > 0}
 
     def of(self, var: Any) -> Range:
         """Where ``var`` lies, by its bounds and, for variables of the user's own without, by a row of theirs."""
@@ -158,10 +159,14 @@ class _Ranges:
         if not self._bounded or id(var) in self._users or not var.is_continuous() or (low, high) == (0, 1):
             return low, high, False
         role = role_of(var)
+        price = self._prices.get(id(var), 0.0)
         # An error that costs nothing may be as large as one likes, at any cost of the tree.
-        score = role is None or (role.sample is not None and (low < 0 or id(var) not in self._priced))
+        score = role is None or (role.sample is not None and (low < 0 or not price))
         if score or not self._known:
             return (low if is_nonnegative(var) else -math.inf), math.inf, True
+        # An error may be larger than the tree needs, and then its price alone bounds it.
+        if price and low >= 0:
+            return low, self._upper_bound * (1 + SLACK) / price, True
         return low * self._growth, high * self._growth, True
 
 

@@ -49,10 +49,10 @@ def polish_point(
         stop, point, bound = rest.solve(seconds)
         if point is None:
             break
-        repaired = point if bridge is None else bridge.repair(point)
-        if repaired is not None and program.objective(repaired) < value:
-            best, value = repaired, program.objective(repaired)
-        if bridge is None or value - bound <= GAP * max(abs(value), 1e-3):
+        whole = repaired(program, bridge, point)
+        if whole is not None and program.objective(whole) < value:
+            best, value = whole, program.objective(whole)
+        if bridge is None or (best is not None and value - bound <= GAP * max(abs(value), 1e-3)):
             break
         cuts = bridge.cuts(point)
         if not cuts:
@@ -62,6 +62,19 @@ def polish_point(
         best = best.copy()
         best[program.integer] = np.round(best[program.integer])
     return Polished(best, value, stop)
+
+
+def repaired(program: LinearProgram, bridge: Bridge | None, x: Array) -> Array | None:
+    """``x`` (n,) as a point of the model that ``bridge`` relaxes.
+
+    None where there is none, or where what has to move breaks a row, as one of the user's own on a margin may be.
+    """
+    if bridge is None:
+        return x
+    point = bridge.repair(x)
+    if point is None or program.violation(point) > max(STARTS_WITHIN, 2 * program.violation(x)):
+        return None
+    return point
 
 
 def polish_tree(form: Formulation, info: ModelInfo, tree: Tree, seconds: float) -> Tree | None:

@@ -118,9 +118,9 @@ def lines(block: Block) -> list[str]:
 
 
 def copy_tables(folder: Path) -> None:
-    """Put the tables that pages read where their examples run."""
-    for table in (DOCS / "examples").glob("*.csv"):
-        shutil.copy(table, folder)
+    """Put the tables and protocols that pages read where their examples run."""
+    for example in (DOCS / "examples").glob("*.[cy]*"):
+        shutil.copy(example, folder)
 
 
 def quick(words: list[str], made_up: Path) -> list[str]:

@@ -183,6 +183,7 @@ def spoken(math: str) -> str:
         ("r_it <= c_{y_i,t}, sum_k c_kt = l_t", "r[it]≤c[y[i],t],∑[[k]]c[kt]=l[t]"),
         ("c1 sum_i e_i + 1/2 ||omega||^2", "c[1]∑[[i]]e[i]+(1/2)‖ω‖^[2]"),
         ("a_m'x_i, M'_i = max(0, 1)", "a[m]′x[i],M′[i]=max(0,1)"),
+        ("(8) s_it >= ω_t'(x_i - x\u0304)", " (8) s[it]≥ω[t]′(x[i]−x\u0304)"),
         ("theta, xi, d binary; t = 1..T", "θ,ξ,d binary;t=1…T"),
         ("cost left of the root >= C_0", " cost left of the root ≥C[0]"),
     ],

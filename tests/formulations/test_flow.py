@@ -76,6 +76,35 @@ def test_no_side_of_any_root_split_costs_less_than_its_bound(stepwise: bool) -> 
     assert tight > cuts / 10  # bounds of nothing would pass, too
 
 
+@pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0])
+def test_what_is_known_of_one_set_bounds_the_others_of_a_deep_tree(alpha: float) -> None:
+    """Depth 3, where values of one feature bound the sides of all others: against subtrees of two levels on each side."""
+    for seed in range(8):
+        rng = np.random.default_rng([7, seed])
+        n = 18
+        X, y = rng.integers(0, 6, (n, 4)) / 5, rng.integers(0, 2 + seed % 2, n)
+        weights = rng.choice([0.5, 1.0, 3.0], n) if seed % 3 else np.ones(n)
+        n_min = 1 + seed % 2
+        found = searched(X, y, weights, {"alpha": alpha, "n_min": n_min, "depth": 3}, np.inf, bool(seed % 2))
+        position = np.column_stack([np.unique(c, return_inverse=True)[1] for c in X.T])
+        least = np.inf
+        for j in range(X.shape[1]):
+            for k in range(1, int(position[:, j].max()) + 1):
+                costs = []
+                for side, bounds in ((position[:, j] < k, found.left), (position[:, j] >= k, found.right)):
+                    ranks = np.column_stack([np.unique(c, return_inverse=True)[1] for c in X[side].T])
+                    groups = subtrees.Groups.of(ranks, y[side], weights[side], int(y.max()) + 1)
+                    exact = subtrees.Search(alpha, n_min, np.inf).subtree(
+                        subtrees.Table.whole(groups, 1.0), 2
+                    )
+                    assert bounds[j][k - 1] <= exact.upper + 1e-9
+                    costs.append(exact.upper)
+                least = min(least, alpha + sum(costs))
+        assert found.found.proved
+        assert found.found.upper <= least + 1e-9
+        assert found.found.sized == pytest.approx(min(least, found.found.upper))
+
+
 def test_without_a_limit_the_search_finds_and_proves_the_optimum() -> None:
     for X, y, weights, params in tables(150, seed=2):
         found = searched(X, y, weights, params, np.inf, False).found
@@ -117,6 +146,7 @@ def test_the_bounds_are_the_same_on_every_call() -> None:
 @pytest.mark.quick_cases("exact-*")
 def test_the_optimum_is_that_of_enumeration(work: int, strategy: str, monkeypatch: Any) -> None:
     monkeypatch.setattr(oct, "WORK", work)
+    monkeypatch.setattr(oct, "MORE_WORK", work)
     for X, y, weights, params in tables(12, seed=4, most=9):
         scale = "baseline" if params["n_min"] == 2 else "count"
         optimum = oracles.oct_optimum(X, y, weights=weights, error_scale=scale, **params)

@@ -452,6 +452,48 @@ def test_of_many_classes_the_largest_are_named() -> None:
     assert sorted(t.get_text() for t in named(ax, "class").values()) == sorted(set(y))
 
 
+def test_the_weights_that_are_shown_are_those_with_the_largest_effect() -> None:
+    """In the table's units a feature with a small range has a large weight, however little it does."""
+    scaling = Scaling(np.zeros(3), np.array([1000.0, 0.001, 1.0]))
+    weights = np.array([[0.5, 0.1, 0.4]])
+    fitted = octsvm.ObliqueTree(
+        1, ("a", "b"), ("wide", "narrow", "middle"), scaling, weights, *map(np.array, ([0.3], [True], [0, 1]))
+    )
+    assert abs(fitted.weights("original")[0][0]).argmax() == 1
+    shown = named(octsvm.plot_tree(fitted, most=2), "node")["1"].get_text().splitlines()
+    assert [line.split()[-1] for line in shown[:2]] == ["wide", "middle"]
+    assert shown[2] == "and 1 with less effect"
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_bars_show_every_class_that_is_there(dark: bool) -> None:
+    X = np.arange(200.0)[:, None]
+    y = np.array(["few"] + ["many"] * 199)
+    fitted = octsvm.fit("oct", X, y, depth=1, n_min=20, alpha=0).tree
+    ax = octsvm.plot_tree(fitted, X, y, dark=dark)
+    colours = {_style.colour_of(0), _style.colour_of(1)}
+    bars = [
+        p
+        for p in ax.patches
+        if not isinstance(p, FancyBboxPatch) and to_hex(p.get_facecolor()).upper() in colours
+    ][:-2]  # the last two are the key's
+    assert bars
+    assert min(bar.get_width() for bar in bars) > 2  # points
+    boxes = named(ax, "box")
+    for bar in bars:
+        around = [
+            p
+            for p in ax.patches
+            if not isinstance(p, FancyBboxPatch)
+            and to_hex(p.get_facecolor()).upper() == _style.BEHIND[_style.DARK if dark else _style.LIGHT]
+            and p.get_x() < bar.get_x()
+            and bar.get_x() + bar.get_width() < p.get_x() + p.get_width()
+            and p.get_y() < bar.get_y()
+        ]
+        assert around, "a rim parts a bar from a leaf of the same colour"
+    assert len(bars) >= len(boxes)
+
+
 def test_labels_given_up_where_nothing_splits_are_counted_once() -> None:
     fitted = octsvm.MarginTree(
         1,
@@ -487,6 +529,12 @@ def test_all_pictures_of_all_models(k: int, four: list[Any], table: Any, tmp_pat
     for name in ("all.png", "all.svg", "all.pdf"):
         figure.savefig(tmp_path / name)
         assert (tmp_path / name).stat().st_size > 1000
+    # The marks of the rows themselves stay in sight.
+    over = {c.get_gid(): c.get_zorder() for c in axes[0, 1].collections if c.get_gid()}
+    rows = [z for name, z in over.items() if name.startswith("rows")]
+    assert all(
+        z < min(rows) for name, z in over.items() if name in ("predicted as another class", "label given up")
+    )
     # Crosses are the rows predicted as another class, rings those given up.
     found = {c.get_gid(): c.get_offsets() for c in axes[0, 1].collections if c.get_gid()}
     wrong = X[model.predict(X) != y]

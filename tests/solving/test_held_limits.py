@@ -306,4 +306,4 @@ def test_collection_is_paused_in_all_threads_and_comes_back() -> None:
 def test_large_tables_and_deep_trees(
     name: str, n: int, p: int, params: dict[str, Any], strategy: str
 ) -> None:
-    held(name, *table(n, p), 5.0, strategy=strategy, **params)
+    held(name, *table(n, p), 2.0, strategy=strategy, **params)

@@ -15,8 +15,9 @@ import octsvm
 from octsvm import solvers
 from octsvm.errors import InvalidParameter, UnsupportedProblem
 from octsvm.formulations.registry import formulation as find_formulation
-from octsvm.problem_class import require_plain
+from octsvm.problem_class import classify, require_plain
 from octsvm.solving import certificate as checks
+from octsvm.solving.compile import compile_program
 from octsvm.solving.own_terms import least_terms
 
 ENGINES = [name for name in ("highs", "scip", "gurobi") if solvers.installed(name) is not None]
@@ -149,6 +150,44 @@ def test_a_credit_for_an_error_that_costs_nothing_is_not_bounded_by_the_own_cost
         results.append(octsvm.solve(model, solver=engine))
     assert results[0].status != "optimal"
     assert results[0].bound <= results[1].objective
+
+
+@ON_ENGINES
+def test_a_credit_above_the_price_of_an_error_has_no_least_value(engine: str) -> None:
+    """Big-M bounds an error by what a tree needs; where it pays, it may be as large as its price allows."""
+    objectives = []
+    for bound in (None, 200.0, 400.0):
+        model = re_svm(c1=0.1, c2=5.0, upper_bound=bound)
+        model.objective.set_value(model.cost - 0.5 * model.hinge.e[0, 1])
+        result = octsvm.solve(model, solver=engine)
+        assert (result.status in ("feasible", "fallback"), result.stop) == (True, "numeric")
+        assert result.bound == -math.inf
+        objectives.append(result.objective)
+    assert objectives[2] < objectives[1] - 1 < objectives[0] - 2
+    model.objective.set_value(model.cost - 0.05 * model.hinge.e[0, 1])  # less than it costs
+    assert octsvm.solve(model, solver=engine).status == "optimal"
+
+
+@ON_ENGINES
+@pytest.mark.parametrize("kind", ["epigraph", "equal"])
+def test_rows_on_the_margin_hold_where_it_is_approximated_by_tangents(engine: str, kind: str) -> None:
+    """The margin of a point is raised to its norm: a variable above it has to follow, and one fixed by a row cannot."""
+    params = {"depth": 1, "c1": 0.1, "c2": 1.0, "c3": 0.0, "upper_bound": 50.0}
+    model = octsvm.build("octsvm", TABLE, list("abaaba"), **params)
+    if kind == "epigraph":
+        model.own = pyo.Var(bounds=(0, 5))
+        model.row = pyo.Constraint(expr=model.margin.delta <= model.own)
+        model.objective.set_value(model.cost + 0.2 * model.own)
+    else:
+        model.row = pyo.Constraint(expr=model.margin.delta == 0.3)
+        model.objective.set_value(
+            model.cost - 0.01 * model.split.omega[1, 0] - 0.02 * model.split.omega[1, 1]
+        )
+    result = octsvm.solve(model, solver=engine, time_limit=30)
+    assert result.status == "optimal"
+    other = octsvm.solve(model, solver="gurobi" if engine == "highs" else "highs", time_limit=30)
+    assert result.objective == pytest.approx(other.objective, rel=3e-4)
+    assert checks.broken_row(model, 2e-6) is None
 
 
 @ON_ENGINES
@@ -568,6 +607,42 @@ def test_weights_in_any_unit_give_the_same_tree(
     else:
         assert scaled.status == "optimal"
         assert scaled.objective == pytest.approx(unit * plain.objective, rel=1e-6, abs=0.0)
+
+
+@ON_ENGINES
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_margin_that_costs_next_to_nothing_is_not_mistaken_for_a_large_one(engine: str, seed: int) -> None:
+    """In the units of objectives of 1e9, ½‖ω‖² costs less than a dual tolerance: such wrong optima have been seen."""
+    weights = 1e9 * np.array([1.09, 1.03, 0.46, 0.67, 0.62, 0.66, 0.26])
+    X = [[1 / 3], [1 / 3], [1 / 3], [2 / 3], [1 / 3], [0.0], [1 / 3]]
+    params = {"c1": 0.1, "c2": 0.1, "variant": "paper", "upper_bound": 4.8e9}
+    model = octsvm.build("re_svm", X, [-1, 1, 1, -1, -1, -1, -1], weights=weights, **params)
+    model.relabelling.xi[5, 1].fix(1)
+    model.mine = pyo.Constraint(expr=model.hinge.e[4, 1] == 0.3)
+    result = octsvm.solve(model, solver=engine, seed=seed, time_limit=20)
+    # Labels given up, the error that the row asks for, and a margin.
+    least = 1e8 * (1.03 + 0.46 + 0.66) + 1e8 * 0.62 * 0.3 + 8
+    assert result.status == "optimal"
+    assert result.objective == pytest.approx(least, rel=2e-4)
+    assert result.bound <= least * (1 + 2e-6)
+
+
+def test_a_program_in_units_of_cost_is_the_same_program() -> None:
+    from octsvm.backends.matrix_program import LinearProgram
+
+    small = LinearProgram.compile(octsvm.build("oct", TABLE, LABELS, depth=1, alpha=0.1))
+    assert small.in_units_of_cost(3.0)[0] is small
+    model = octsvm.build("octsvm", TABLE, LABELS, depth=1, c1=1e7, c2=1e7, weights=np.full(6, 100.0))
+    model.objective.set_value(model.cost + 1e-3 * model.split.omega[1, 0] ** 2)
+    program = compile_program(model, classify(model), None)
+    scaled, unit = program.in_units_of_cost(1e9)
+    assert unit[program.position[id(model.margin.delta)]] == 2**23
+    assert np.array_equal(np.log2(unit), np.round(np.log2(unit)))
+    assert (unit[program.integer] == 1).all()
+    assert len(scaled.quadratic_rows) == len(program.quadratic_rows) > 0
+    x = 1e6 * np.random.default_rng(0).standard_normal(program.n)
+    assert scaled.objective(x / unit) == pytest.approx(program.objective(x), rel=1e-12)
+    assert scaled.violation(x / unit) == pytest.approx(program.violation(x), rel=1e-12)
 
 
 def test_a_program_in_units_of_its_own_is_the_same_program() -> None:

@@ -135,9 +135,11 @@ def _read(source: Any) -> tuple[Protocol, pd.DataFrame, Mapping[str, Any]]:
 
 
 def accuracies(run: Run) -> pd.DataFrame:
-    """One line for each rule, set, noise and method: accuracy in percent, folds, the published figure, the difference."""
+    """One line for each rule, set, noise and method: accuracy in percent, folds; with published sets, their figure and the difference."""
     table = run.selection.table.reset_index()
     table["accuracy"] *= 100
+    if not run.columns:
+        return table.round({"accuracy": 6})
     given = {(*place, m): v for m, column in run.paper.items() for place, v in column.items()}  # type: ignore[misc]
     keys = zip(table["set"], table["noise"], table["method"], strict=True)
     table["paper"] = [given.get(key, math.nan) for key in keys]

@@ -15,6 +15,8 @@ from ..selection import Selection
 from .paper import published, published_averages
 from .ranks import Ranks, rank
 
+ENOUGH_SETS = 5  # ranks over fewer sets are a draw of the lot
+
 
 @dataclass(frozen=True)
 class Run:
@@ -44,14 +46,20 @@ class Run:
 
     @cached_property
     def columns(self) -> dict[str, str]:
-        """Columns of the published table -> our method for it, by name, else by kind."""
-        found = {}
-        for column in map(str, published().columns):
+        """Columns of the published table -> our method for it, by name, else by kind; none without a published set."""
+        found: dict[str, str] = {}
+        given = published().reindex(self.index).dropna(axis=1, how="all")
+        for column in map(str, given.columns):
             kinds = [m for m, spec in self.protocol.methods.items() if spec.kind == column]
             method = column if column in kinds else next(iter(kinds), "")
             if method in self.titles:
                 found[column] = method
         return found
+
+    @property
+    def small(self) -> bool:
+        """Whether there are too few sets or draws to say which method is better."""
+        return len(self.protocol.sets) < ENOUGH_SETS or self.protocol.repetitions == 1
 
     @cached_property
     def index(self) -> pd.MultiIndex:

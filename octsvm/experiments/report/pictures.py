@@ -126,7 +126,7 @@ def accuracy_picture(name: str, run: Run, accuracy: pd.DataFrame) -> Picture:
                 if not panel and method in paper:
                     given = look[method] | {"linestyle": ":", "linewidth": 1.2, "markerfacecolor": "none"}
                     axes.plot(paper.index * 100, paper[method], gid=f"paper {method}", **given)
-            axes.set_title(panel or "average (dotted, open: the paper's)")
+            axes.set_title(panel or ("average (dotted, open: the paper's)" if run.columns else "average"))
             axes.set_xticks([100 * v for v in run.protocol.noise])
             if place % columns == 0:
                 axes.set_ylabel("accuracy, %")

@@ -20,7 +20,7 @@ RULE_TITLES = {
 }
 RULE_TEXTS = {
     "oracle_mean": "For each set, noise and method the grid point with the best mean test accuracy over folds and repetitions. "
-    "This looks at the test labels; it is the reading that fits the paper's figures.",
+    "This looks at the test labels.",
     "oracle_fold": "For each fold the grid point with the best test accuracy. This looks at the test labels of every fold and is "
     "an upper limit of what any choice from the grid reaches.",
     "honest": "For each fold the grid point that does best on held-out rows of the noisy training part, refitted on the "
@@ -67,7 +67,8 @@ def anchor(rule: str, name: str, noise: float, method: str) -> str:
 
 def overview(run: Run) -> Table:
     """Averages by noise, of the paper and of each rule, over the same rows."""
-    shown = {f"ours, {RULE_TITLES[rule]}": run.accuracy(rule) for rule in run.protocol.rules}
+    ours = "ours, " if run.columns else ""
+    shown = {f"{ours}{RULE_TITLES[rule]}": run.accuracy(rule) for rule in run.protocol.rules}
     if run.common.isin(run.paper.dropna().index).all():
         shown = {"paper": run.paper} | shown
     rows: list[list[Any]] = []

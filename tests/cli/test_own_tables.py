@@ -1,0 +1,106 @@
+"""Experiments with tables of one's own: a protocol that names files, and reports without the paper's figures."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+from click.testing import CliRunner
+from places import ROOT
+
+from octsvm import InvalidParameter, cli
+from octsvm.cli import table2
+from octsvm.experiments import load_protocol, run
+from octsvm.experiments.store import differences, protocol_hash
+
+EXAMPLES = ROOT / "docs" / "examples"
+
+
+@pytest.fixture
+def raw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """The example's protocol with one method, its table in the current folder."""
+    shutil.copy(EXAMPLES / "applications.csv", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    content: dict[str, Any] = yaml.safe_load((EXAMPLES / "applications.yaml").read_text())
+    content["rules"] = ["oracle_mean", "oracle_fold", "honest"]
+    content["methods"] = {k: content["methods"][k] for k in ("cart", "svm")}
+    return content
+
+
+def written(raw: dict[str, Any]) -> str:
+    Path("own.yaml").write_text(yaml.safe_dump(raw))
+    return "own.yaml"
+
+
+def test_the_report_of_ones_own_table_has_no_paper_in_it(raw: dict[str, Any]) -> None:
+    found = CliRunner().invoke(cli.main, ["table2", "-p", written(raw), "--jobs", "1", "--out", "own", "-q"])
+    assert found.exit_code == 0, found.output
+    text = Path("own/report.md").read_text()
+    assert "160 of 160 fits" in text
+    for word in ("paper", "Table 2", "ours, ", "Ours"):
+        assert word not in text, text[max(0, text.find(word) - 80) :][:200]
+    assert "What it cannot show is which of them is better" in text
+    assert Path("own/accuracies.csv").read_text().splitlines()[0] == "rule,set,noise,method,accuracy,folds"
+
+
+def test_a_table_is_prepared_as_by_fit_and_has_two_classes(raw: dict[str, Any]) -> None:
+    protocol = load_protocol(raw)
+    data = table2._own_table(protocol.tables["applications"], Path())
+    assert list(data.X.columns)[-2:] == ["owner=yes", "claims"]
+    assert not np.isnan(data.X.to_numpy()).any()
+    lines = Path("applications.csv").read_text().splitlines()[1:]
+    assert data.y.tolist() == [1 if line.endswith("high") else -1 for line in lines]
+    raw["tables"]["applications"] |= {"label": "region", "drop": ["customer", "risk"]}
+    del raw["tables"]["applications"]["positive"]
+    refused = CliRunner().invoke(
+        cli.main, ["table2", "run", "-p", written(raw), "--jobs", "1", "--store", "c.sqlite", "-q"]
+    )
+    assert refused.exit_code == cli.WRONG_INPUT, refused.output
+    assert "'region' has 3" in refused.output
+    assert "positive" in refused.output
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda t: t.update(lable="risk"), "tables.applications.lable"),
+        (lambda t: t.pop("file"), "tables.applications.file"),
+        (lambda t: t.update(file="none.csv"), "no such file"),
+        (lambda t: t.update(drop=["custmer"]), "Did you mean 'customer'?"),
+        (lambda t: t.update(impute=["medain"]), "medain"),
+    ],
+)
+def test_a_wrong_table_is_one_line(change: Any, says: str, raw: dict[str, Any]) -> None:
+    change(raw["tables"]["applications"])
+    refused = CliRunner().invoke(
+        cli.main, ["table2", "run", "-p", written(raw), "--jobs", "1", "--store", "c.sqlite", "-q"]
+    )
+    assert refused.exit_code == cli.WRONG_INPUT, refused.output
+    assert says in refused.output
+    assert len(refused.output.splitlines()) == 1
+
+
+def test_a_table_belongs_to_a_set_and_stores_know_it(raw: dict[str, Any]) -> None:
+    protocol = load_protocol(raw)
+    other = protocol.model_copy(
+        update={
+            "tables": {"applications": protocol.tables["applications"].model_copy(update={"positive": "low"})}
+        }
+    )
+    assert differences(protocol, other) == ["the table applications is another one"]
+    assert protocol_hash(protocol) != protocol_hash(other)
+    without = protocol.model_copy(update={"tables": {}})
+    assert not differences(without, protocol)
+    raw["tables"]["others"] = raw["tables"]["applications"]
+    with pytest.raises(InvalidParameter, match="'others' is none of the sets"):
+        load_protocol(raw)
+    with pytest.raises(InvalidParameter, match="load="):
+        run(protocol, "cells.sqlite")
+
+
+def test_the_hash_of_protocols_without_tables_is_what_it_was() -> None:
+    assert protocol_hash(load_protocol("quick")) == "972f5faac0ac"
