@@ -26,10 +26,10 @@ _RATIOS = [1.0, 3.0, 100.0]  # the last one gives up no label
 # Relative costs, as scikit-learn's ParameterGrid reads them.
 GRIDS: dict[str, list[dict[str, list[Any]]]] = {
     "octsvm": [
-        {"depth": [0], "c1": [1.5, 2.5, 4.0, 8.0, 32.0], "c2": _RATIOS, "c3": [0.0]},
-        {"depth": [1, 2], "c1": [2.5, 8.0, 32.0], "c2": _RATIOS, "c3": [0.01, 0.05]},
+        {"depth": [0], "c1": [1.5, 3.0, 6.0, 12.0, 32.0], "c2": _RATIOS, "c3": [0.0]},
+        {"depth": [1, 2], "c1": [3.0, 8.0, 32.0], "c2": _RATIOS, "c3": [0.01, 0.05]},
     ],
-    "re_svm": [{"c1": [2.0, 6.0, 20.0, 60.0, 200.0], "c2": _RATIOS}],
+    "re_svm": [{"c1": [3.0, 10.0, 30.0, 100.0, 300.0], "c2": _RATIOS}],
     "moctsvm": [{"depth": [1, 2], "c1": [1.0, 3.0, 10.0], "c2": [1.0, 3.0], "c3": [0.01, 0.05]}],
     "oct": [{"depth": [1, 2, 3], "alpha": _SHARES}],
     "oct_h": [{"depth": [1, 2], "alpha": _SHARES}],
@@ -37,8 +37,8 @@ GRIDS: dict[str, list[dict[str, list[Any]]]] = {
 
 # What is best on average, in the same units: where the prior is highest.
 USUAL: dict[str, Setting] = {
-    "octsvm": {"depth": 0, "c1": 2.5, "c2": 100.0, "c3": 0.0},
-    "re_svm": {"c1": 6.0, "c2": 100.0},
+    "octsvm": {"depth": 0, "c1": 3.0, "c2": 100.0, "c3": 0.0},
+    "re_svm": {"c1": 10.0, "c2": 100.0},
     "moctsvm": {"depth": 1, "c1": 3.0, "c2": 1.0, "c3": 0.05},
     "oct": {"depth": 2, "alpha": 0.02},
     "oct_h": {"depth": 1, "alpha": 0.02},
