@@ -26,10 +26,10 @@ _RATIOS = [1.0, 3.0, 100.0]  # the last one gives up no label
 # Relative costs, as scikit-learn's ParameterGrid reads them.
 GRIDS: dict[str, list[dict[str, list[Any]]]] = {
     "octsvm": [
-        {"depth": [0], "c1": [1.0, 2.0, 4.0, 8.0, 32.0], "c2": _RATIOS, "c3": [0.0]},
-        {"depth": [1, 2], "c1": [2.0, 8.0, 32.0], "c2": _RATIOS, "c3": [0.01, 0.05]},
+        {"depth": [0], "c1": [1.5, 3.0, 6.0, 12.0, 32.0], "c2": _RATIOS, "c3": [0.0]},
+        {"depth": [1, 2], "c1": [3.0, 8.0, 32.0], "c2": _RATIOS, "c3": [0.01, 0.05]},
     ],
-    "re_svm": [{"c1": [1.0, 3.0, 10.0, 30.0, 100.0], "c2": _RATIOS}],
+    "re_svm": [{"c1": [3.0, 10.0, 30.0, 100.0, 300.0], "c2": _RATIOS}],
     "moctsvm": [{"depth": [1, 2], "c1": [1.0, 3.0, 10.0], "c2": [1.0, 3.0], "c3": [0.01, 0.05]}],
     "oct": [{"depth": [1, 2, 3], "alpha": _SHARES}],
     "oct_h": [{"depth": [1, 2], "alpha": _SHARES}],
@@ -37,16 +37,17 @@ GRIDS: dict[str, list[dict[str, list[Any]]]] = {
 
 # What is best on average, in the same units: where the prior is highest.
 USUAL: dict[str, Setting] = {
-    "octsvm": {"depth": 0, "c1": 2.0, "c2": 100.0, "c3": 0.01},
+    "octsvm": {"depth": 0, "c1": 3.0, "c2": 100.0, "c3": 0.0},
     "re_svm": {"c1": 10.0, "c2": 100.0},
     "moctsvm": {"depth": 1, "c1": 3.0, "c2": 1.0, "c3": 0.05},
     "oct": {"depth": 2, "alpha": 0.02},
     "oct_h": {"depth": 1, "alpha": 0.02},
 }
 
-# Accuracy that the prior takes off for each level of depth, and for each factor of ten in a cost (one factor at most),
-# away from the usual one. c3 has none.
-PER_LEVEL, PER_TENFOLD = 0.02, 0.02
+# Accuracy that the prior takes off for each level of depth, and for a factor of ten (one at most) in a cost, away from the
+# usual one.
+PER_LEVEL = 0.02
+PER_TENFOLD = {"c1": 0.1, "c2": 0.03, "alpha": 0.1}
 
 
 def settings_of(form: Formulation, grid: Any) -> list[Setting]:
@@ -87,9 +88,9 @@ def prior(form: Formulation, settings: Sequence[Setting]) -> list[float]:
 def _loss(name: str, value: float, usual: float) -> float:
     if name == "depth":
         return PER_LEVEL * abs(value - usual)
-    if name == "c3":
+    if name not in PER_TENFOLD:
         return 0.0
-    return PER_TENFOLD * (min(1.0, abs(math.log10(value / usual))) if value > 0 else 1.0)
+    return PER_TENFOLD[name] * (min(1.0, abs(math.log10(value / usual))) if value > 0 else 1.0)
 
 
 def absolute(

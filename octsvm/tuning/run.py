@@ -21,7 +21,7 @@ from .folds import Grid, Table, fit_folds, split
 from .grids import Setting, absolute, prior, settings_of
 from .tuning import Tuning
 
-PRIOR_ROWS = 100.0
+PRIOR_ROWS = 200.0
 NO_FOLDS = "A class has one row only, or there is one class: nothing could be judged, and the usual setting was taken."
 
 
@@ -68,7 +68,7 @@ def tune(
     rule : "one_standard_error" or "best"
         The smallest depth within a standard error of the best score, and there the best; or the best score.
     prior_rows : float, optional
-        How many rows the prior towards usual settings counts. None is 100 with relative costs, and 0 with your own.
+        How many rows the prior towards usual settings counts. None is 200 with relative costs, and 0 with your own.
     folds : int
         2 or more; fewer are made where a class has fewer rows.
     repeats : int, optional

@@ -79,7 +79,7 @@ def test_what_is_fixed_leaves_the_grid() -> None:
     tuned = octsvm.tune("octsvm", *linear(30), folds=2, repeats=1, refit=False, depth=0, c2=7.0)
     assert tuned.choice["depth"] == 0
     assert tuned.choice["c2"] == 7.0  # as it was given
-    assert set(tuned.frame()["c1"]) == {1.0, 2.0, 4.0, 8.0, 32.0}
+    assert set(tuned.frame()["c1"]) == {1.5, 3.0, 6.0, 12.0, 32.0}
     assert "depth" not in tuned.frame()
 
 

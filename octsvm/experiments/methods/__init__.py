@@ -36,6 +36,7 @@ OWN = Kind("own")  # every formulation
 KINDS = {
     "cart": Kind("cart"),
     **dict.fromkeys(NAMES, OWN),
+    "tuned": Kind("tuned"),
     "svm": Kind("svm"),
     "stree": Kind("stree", "stree", "pip install STree"),
     "cleanlab_cart": Kind("cleanlab_cart", "cleanlab", "pip install cleanlab"),
