@@ -226,7 +226,8 @@ def embed(model: pyo.ConcreteModel, tree: Tree) -> Tree:
     before = [(v, v.value) for v in model.component_data_objects(pyo.Var)]
     try:
         checks.forget_own_values(model)
-        return checks.embed(model, _formulation_of(model), tree)
+        with checks.with_its_blocks(model):
+            return checks.embed(model, _formulation_of(model), tree)
     except BaseException:
         for var, value in before:
             var.set_value(value, skip_validation=True)
@@ -253,7 +254,8 @@ def extract(model: pyo.ConcreteModel) -> Tree:
     InvalidParameter
         The model belongs to no formulation.
     """
-    tree: Tree = _formulation_of(model).extract(model)
+    with checks.with_its_blocks(model):
+        tree: Tree = _formulation_of(model).extract(model)
     return tree
 
 

@@ -12,6 +12,7 @@ from pyomo.common.numeric_types import native_numeric_types, native_types
 from pyomo.core.expr import ExternalFunctionExpression, LinearExpression, MonomialTermExpression
 
 from .errors import InvalidParameter, UnsupportedProblem
+from .formulations.base import FEASIBILITY
 from .formulations.blocks import SecondOrderCone, SquaredNorm
 
 CLASSES = ("LP", "MILP", "QP", "MIQP", "SOCP", "MISOCP", "QCP", "MIQCP", "NLP", "MINLP")
@@ -183,10 +184,8 @@ def _require_numbers(row: Any, expression: Any, known: set[int]) -> None:
                     f"The row or objective {row.name!r} has the variable {node.name!r}, which does not belong to this model. "
                     "Use this model's own variables (a clone has its own)."
                 )
-            if node.fixed and node.value is None:
-                raise InvalidParameter(
-                    f"The variable {node.name!r} in {row.name!r} is fixed and has no value. Fix it at a number, or unfix it."
-                )
+            if node.fixed:
+                _require_fixed_inside(node, row)
         elif node.is_expression_type():
             if isinstance(node, ExternalFunctionExpression):
                 raise UnsupportedProblem(
@@ -205,6 +204,28 @@ def _require_numbers(row: Any, expression: Any, known: set[int]) -> None:
             waiting += [(argument, found) for argument in arguments]
         elif (value := pyo.value(node, exception=False)) is None or not math.isfinite(value):  # a parameter
             raise InvalidParameter(_no_number(row, value, beside, node))
+
+
+def _require_fixed_inside(var: Any, row: Any) -> None:
+    """Refuse a variable that is fixed at no number, or out of its bounds or its domain: engines know its value alone."""
+    if var.value is None:
+        raise InvalidParameter(
+            f"The variable {var.name!r} in {row.name!r} is fixed and has no value. Fix it at a number, or unfix it."
+        )
+    (low, high), value = var.bounds, var.value
+    if not math.isfinite(value):
+        why = "which is no number"
+    elif (low is not None and value < low - FEASIBILITY * max(1.0, abs(low))) or (
+        high is not None and value > high + FEASIBILITY * max(1.0, abs(high))
+    ):
+        why = f"and its bounds are {low} and {high}"
+    elif not var.is_continuous() and abs(value - round(value)) > FEASIBILITY:
+        why = "and its domain has whole numbers only"
+    else:
+        return
+    raise InvalidParameter(
+        f"The variable {var.name!r} in {row.name!r} is fixed at {value:g}, {why}. Fix it at another value, or unfix it."
+    )
 
 
 def _is_plain_row(row: Any, known: set[int]) -> bool:

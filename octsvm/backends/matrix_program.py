@@ -119,6 +119,12 @@ class LinearProgram:
     unit: Array | None = None
 
     @classmethod
+    def none(cls) -> LinearProgram:
+        """A program without a point."""
+        empty, no_rows = np.zeros(0), sp.csr_array((0, 0))
+        return cls([], empty, 0.0, empty, empty, empty.astype(bool), no_rows, empty, empty, infeasible=True)
+
+    @classmethod
     @uncollected
     def compile(cls, model: pyo.ConcreteModel) -> LinearProgram:
         """Translate a model without nonlinear terms; a maximisation is turned around."""
@@ -126,19 +132,7 @@ class LinearProgram:
         try:
             info = _standard_form(model)
         except InfeasibleConstraintException:  # a row of constants alone, e.g. of fixed variables
-            none = np.zeros(0)
-            return cls(
-                [],
-                none,
-                0.0,
-                none,
-                none,
-                none.astype(bool),
-                sp.csr_array((0, 0)),
-                none,
-                none,
-                infeasible=True,
-            )
+            return cls.none()
         sign = 1.0 if objective.sense == pyo.minimize else -1.0
         rhs = np.asarray(info.rhs, dtype=float)
         kind = np.array([row.bound_type for row in info.rows])

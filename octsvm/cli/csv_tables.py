@@ -98,7 +98,10 @@ class CsvTable:
             if self.y is not None:
                 read_labels(self.y, len(self.X))
         except InvalidData as error:
-            raise InvalidData(self.located(str(error))) from None
+            text = str(error).replace(
+                "Drop the row or give it a label.", "Give it one, or --skip-unlabelled."
+            )
+            raise InvalidData(self.located(text)) from None
 
     def check_cells(self, columns: Sequence[str], *, needed: bool = False) -> None:
         """Refuse the first of ``columns`` that holds text, or text among its numbers; ``needed``, where a tree has them.
@@ -143,6 +146,7 @@ def load(
     label: str | None = None,
     separator: str = ",",
     decimal: str = ".",
+    encoding: str | None = None,
     features: Sequence[str] = (),
     drop: Sequence[str] = (),
     as_text: Sequence[str] = (),
@@ -159,6 +163,8 @@ def load(
         One character, for CSV files.
     decimal : str
         The decimal sign of a CSV file, '.' or ','.
+    encoding : str, optional
+        Of a CSV file that is not in UTF-8, UTF-16 or UTF-32.
     features : sequence of str
         Columns that are used; all by default.
     drop : sequence of str
@@ -181,6 +187,7 @@ def load(
             label=label,
             separator=separator,
             decimal=decimal,
+            encoding=encoding,
             features=features,
             drop=drop,
             as_text=as_text,
@@ -201,6 +208,7 @@ def read_table(
     label: str | None = None,
     separator: str = ",",
     decimal: str = ".",
+    encoding: str | None = None,
     labelled: bool = True,
     features: Sequence[str] = (),
     drop: Sequence[str] = (),
@@ -227,7 +235,7 @@ def read_table(
             f"The decimal sign {decimal!r} should be '.' or ',', and another one than the separator {separator!r}."
         )
     name = str(path)
-    content = _content(name)
+    content = _content(name, encoding)
     read = (
         of_frame(name, content, as_text, missing)
         if content.frame is not None
@@ -299,10 +307,10 @@ def _like(cell: str, value: Any, classes: Sequence[Any]) -> Any:
     return value
 
 
-def _content(name: str) -> Content:
+def _content(name: str, encoding: str | None) -> Content:
     path = Path(name)
     try:
-        return read_content(name)
+        return read_content(name, encoding)
     except FileNotFoundError:
         close = difflib.get_close_matches(name, [*BUILT_IN, *_beside(path)], n=1, cutoff=0.6)
         hint = f" Did you mean {close[0]!r}?" if close else ""
@@ -330,6 +338,42 @@ def _beside(path: Path) -> list[str]:
 def _csv_inside(path: Path) -> str:
     inside = sorted(p.name for p in path.glob("*.csv"))
     return f", for example {path / inside[0]}" if inside else ""
+
+
+def labelled_only(table: CsvTable) -> CsvTable:
+    """The same table without the rows that have no label; the index of ``X`` still counts all, and a remark says how many went.
+
+    Raises
+    ------
+    InvalidData
+        If no row has a label.
+    """
+    import numpy as np
+    import pandas as pd
+
+    if table.y is None:
+        return table
+    held = np.flatnonzero(~pd.isna(pd.Series(table.y, dtype=object).to_numpy())).tolist()
+    if len(held) == len(table.y):
+        return table
+    if not len(held):
+        raise InvalidData(
+            f"{table.name}: no row has a label in {table.label!r}. Name another column (--label)."
+        )
+    y, cells = table.y[held], None if table.cells is None else [table.cells[i] for i in held]
+    if y.dtype.kind == "f" and cells is not None and all(re.fullmatch(r"[+-]?\d+", c) for c in cells):
+        y = np.array([int(c) for c in cells])  # a gap made fractions of them
+    return replace(
+        table,
+        X=table.X.iloc[held],
+        y=y,
+        lines=None if table.lines is None else [table.lines[i] for i in held],
+        cells=cells,
+        remarks=(
+            *table.remarks,
+            f"{table.name}: rows without a label are left out: {len(table.y) - len(held)}.",
+        ),
+    )
 
 
 def against_rest(table: CsvTable, chosen: str) -> CsvTable:

@@ -268,7 +268,7 @@ def text_of(data: CsvTable, result: Result, report: Mapping[str, Any], hint: str
     lines = [line for line in said if not line.startswith(("note ", "counts "))]
     width = max(map(len, result.terms), default=0)
     lines += [
-        f"{'' if k else 'costs':11}{value:<11.6g} {name:{width}}  {words_of(result.terms, name)}".rstrip()
+        f"{'' if k else 'costs':11}{_cost(value):<11} {name:{width}}  {words_of(result.terms, name)}".rstrip()
         for k, (name, value) in enumerate(result.terms.items())
     ]
     lines += [
@@ -280,6 +280,11 @@ def text_of(data: CsvTable, result: Result, report: Mapping[str, Any], hint: str
         str(tree),
     ]
     return "\n".join([*lines, *_weights(tree)])
+
+
+def _cost(value: float) -> str:
+    """A cost as it is shown; what the arithmetic leaves of none is none."""
+    return f"{0.0 if abs(value) < 1e-9 else value:.6g}"
 
 
 def _counts(result: Result, report: Mapping[str, Any]) -> str:

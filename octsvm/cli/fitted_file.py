@@ -26,7 +26,7 @@ class FitRecord(BaseModel):
 
     Attributes
     ----------
-    table, label, separator, decimal, against_rest, seed
+    table, label, separator, decimal, against_rest, seed, encoding, skip_unlabelled
         As they were given, or found.
     test_rows : list of int
         Rows of the table that were held out, from 0.
@@ -46,6 +46,8 @@ class FitRecord(BaseModel):
     decimal: str
     against_rest: str | None
     seed: int = 0
+    encoding: str | None = None
+    skip_unlabelled: bool = False
     test_rows: list[Row]
     flipped_rows: list[Row]
     flipped_labels: list[Label]
@@ -72,6 +74,8 @@ def as_json(result: Result, data: CsvTable, rows: Partition, weights: Any, optio
         decimal=options["decimal"],
         against_rest=options["against_rest"],
         seed=options["seed"],
+        encoding=options["encoding"],
+        skip_unlabelled=options["skip_unlabelled"],
         test_rows=rows.test.tolist(),
         flipped_rows=rows.flipped.tolist(),
         flipped_labels=rows.y[rows.y != rows.clean].tolist(),

@@ -22,6 +22,7 @@ from .show import show
 from .size import size
 from .solvers import solvers
 from .table2 import table2
+from .tune import tune
 from .write import write
 
 
@@ -67,6 +68,7 @@ def main() -> None:
 
 for command in (
     fit,
+    tune,
     predict,
     show,
     plot,

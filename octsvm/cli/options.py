@@ -386,11 +386,17 @@ def _all(options: Sequence[Callable[[Any], Any]]) -> Callable[[Function], Functi
 
 TABLE = Suggested("table", built_in, files=True)
 
+encoding_option = click.option(
+    "--encoding",
+    metavar="NAME",
+    help="Of a CSV file that is not in UTF-8, such as cp1252 (Excel in Western Europe).",
+)
 table_options = _all(
     [
         click.option("--label", metavar="NAME", help="Column of the labels in a CSV file; the last one by default."),
         click.option("--separator", default=",", show_default=True, help="What separates the columns of a CSV file."),
         click.option("--decimal", default=".", show_default=True, help="The decimal sign of a CSV file: '.' or ','."),
+        encoding_option,
         *table_preparation.options,
         click.option(
             "--against-rest", metavar="CLASS", help='Make two classes of many: CLASS, and all others as "not CLASS".'
@@ -578,6 +584,7 @@ form_options = _all(
     [
         click.option("--separator", default=",", show_default=True, help="What separates the columns of DATA.csv."),
         click.option("--decimal", default=".", show_default=True, help="The decimal sign of DATA.csv: '.' or ','."),
+        encoding_option,
     ]
 )  # fmt: skip
 scale_option = click.option(
@@ -637,12 +644,15 @@ def load(name: str, options: Mapping[str, Any], *, prepare: bool = True) -> CsvT
         label=options["label"],
         separator=options["separator"],
         decimal=options["decimal"],
+        encoding=options["encoding"],
         features=options["features"],
         drop=options["drop"],
         as_text=[part.strip() for text in options["encode"] for part in (text, *text.split(","))],
         missing=options["missing"],
         seed=options["seed"],
     )
+    if options["skip_unlabelled"]:
+        data = tables.labelled_only(data)
     for remark in data.remarks:
         say(f"Warning: {remark}")
     data.check(table_preparation.wanted(data, options))
@@ -661,14 +671,14 @@ def advice(data: CsvTable, message: str, y: Any) -> str:
     return f"{data.name}: {message}"
 
 
-def form_of(options: Mapping[str, Any], record: FitRecord | None) -> dict[str, str]:
-    """Separator and decimal sign of a file: as given, or those of the training table where a tree's file has them."""
+def form_of(options: Mapping[str, Any], record: FitRecord | None) -> dict[str, Any]:
+    """Separator, decimal sign and encoding of a file: as given, or those of the training table where a tree's file has them."""
     source = click.get_current_context().get_parameter_source
     return {
         name: options[name]
         if record is None or source(name) is not ParameterSource.DEFAULT
         else getattr(record, name)
-        for name in ("separator", "decimal")
+        for name in ("separator", "decimal", "encoding")
     }
 
 

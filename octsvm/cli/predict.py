@@ -94,7 +94,12 @@ def predict(tree: str, table: str, **options: Any) -> int:
 
 
 def read_for(
-    fitted: Tree, table: str, form: Mapping[str, str], label: str | None, rest: str | None
+    fitted: Tree,
+    table: str,
+    form: Mapping[str, Any],
+    label: str | None,
+    rest: str | None,
+    skip_unlabelled: bool = False,
 ) -> CsvTable:
     """The file ``table`` with the columns that a tree needs, and its labels where ``label`` names their column."""
     from . import csv_tables as tables
@@ -113,6 +118,8 @@ def read_for(
         missing=() if known is None else known.missing,
         **form,
     )
+    if skip_unlabelled:
+        data = tables.labelled_only(data)
     if rest is not None and data.y is not None:
         data = tables.against_rest(data, rest)
     data.check_cells(numbers, needed=True)
@@ -169,7 +176,7 @@ def share_right(data: CsvTable, predictions: Sequence[Any], classes: Sequence[An
     return sum(p == k for p, k in zip(predictions, known, strict=True)) / len(known)
 
 
-def kept_columns(data: CsvTable, table: str, form: Mapping[str, str], names: Sequence[str]) -> pd.DataFrame:
+def kept_columns(data: CsvTable, table: str, form: Mapping[str, Any], names: Sequence[str]) -> pd.DataFrame:
     """The columns to keep, as they are written in the file."""
     from . import csv_tables as tables
 

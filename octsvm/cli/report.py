@@ -119,8 +119,8 @@ def _rows_of(tree: Tree, record: FitRecord, table: str | None, options: Mapping[
             data = tables.against_rest(data, record.against_rest)
         kept = data.X[[]]
     else:
-        data = read_for(tree, name, form, label, record.against_rest)
-        kept = kept_columns(data, name, form, options["keep"])
+        data = read_for(tree, name, form, label, record.against_rest, record.skip_unlabelled)
+        kept = kept_columns(data, name, form, options["keep"]).loc[data.X.index]
     try:
         X = tree.features_of(data.X)
     except InvalidData as error:

@@ -134,6 +134,7 @@ def _content(tree: Tree, units: Any) -> dict[str, Any]:
         "units": "scaled" if kernel else units,
         "classes": list(tree.classes),
         "features": list(tree.feature_names),
+        **({} if tree.preparation is None else {"preparation": tree.preparation.to_dict()}),
         **({"kernel": tree.kernel.to_dict(), "support": tree.support.tolist()} if kernel else {}),  # type: ignore[attr-defined]
         "nodes": nodes,
         "relabelled": [

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+POINTED = re.compile(r"[+-]?(\d{1,3}(\.\d{3})*|\d+)(,\d*)?")
 SEPARATORS = (";", "\t", "|", ",")
 
 
@@ -55,9 +56,11 @@ def of_text(
     def column_as_text(place: int) -> pd.Series:
         return pd.read_csv(io.StringIO(text), usecols=[place], dtype=str, **form).iloc[:, 0]
 
-    for column in as_text:
-        if column in header:
-            frame[column] = column_as_text(header.index(column))
+    for place, column in enumerate(header):
+        if column in as_text:
+            frame[column] = column_as_text(place)
+        elif decimal == "," and frame[column].dtype.kind not in "biuf":
+            frame[column] = _without_points(frame[column])
 
     def labels(place: int) -> tuple[Any, list[str]]:
         cells = column_as_text(place)
@@ -67,6 +70,15 @@ def of_text(
         return _plain_labels(frame.iloc[:, place], cells, written), written
 
     return Read(frame, lines, labels)
+
+
+def _without_points(column: pd.Series) -> pd.Series:
+    """Numbers of a column such as 1.234,5, where the comma is known to be the decimal sign; else the column as it is."""
+    held = column.dropna().astype(str).str.strip()
+    if not len(held) or not all(POINTED.fullmatch(text) for text in held):
+        return column
+    numbers = held.str.replace(".", "", regex=False).str.replace(",", ".", regex=False).astype(float)
+    return numbers.reindex(column.index)
 
 
 def of_frame(name: str, content: Content, as_text: Sequence[str] = (), missing: Sequence[str] = ()) -> Read:

@@ -80,8 +80,8 @@ ENCODINGS = (  # the marks that say so, the longer one first
 )
 
 
-def read_content(name: str) -> Content:
-    """What the file called ``name`` holds.
+def read_content(name: str, encoding: str | None = None) -> Content:
+    """What the file called ``name`` holds; ``encoding`` is that of text where it is no Unicode.
 
     Raises
     ------
@@ -95,11 +95,11 @@ def read_content(name: str) -> Content:
     with Path(name).open("rb") as file:
         head = file.read(CHUNK)
         if _is_binary(head) or _encoding(head):
-            return _content(name, head + file.read())
+            return _content(name, head + file.read(), encoding)
         found = bytearray(head)
         while b"\0" not in head and (head := file.read(CHUNK)):  # /dev/zero never ends
             found += head
-    return _content(name, bytes(found))
+    return _content(name, bytes(found), encoding)
 
 
 def _is_binary(head: bytes) -> bool:
@@ -115,16 +115,16 @@ def _is_text(raw: bytes) -> bool:
     return False
 
 
-def _content(name: str, raw: bytes, inside: str = "") -> Content:
+def _content(name: str, raw: bytes, encoding: str | None, inside: str = "") -> Content:
     if _is_text(raw):
-        return Content(_text(name, raw))
+        return Content(_text(name, raw, encoding))
     for start, how, opened in COMPRESSED:
         if raw.startswith(start):
             if inside:
                 raise InvalidData(f"{name}: the file is compressed more than once. {CURE}")
-            return _content(name, _unpacked(name, raw, how, opened), how)
+            return _content(name, _unpacked(name, raw, how, opened), encoding, how)
     if raw.startswith(ZIP):
-        return _of_zip(name, raw, inside)
+        return _of_zip(name, raw, encoding, inside)
     for start, what, reader in FORMATS:
         if raw.startswith(start):
             if not reader:
@@ -132,7 +132,7 @@ def _content(name: str, raw: bytes, inside: str = "") -> Content:
             if reader == "read_excel":
                 return _of_workbook(name, raw, what)
             return Content(frame=_by_pandas(name, raw, what, reader))
-    return Content(_text(name, raw))
+    return Content(_text(name, raw, encoding))
 
 
 def _unpacked(name: str, raw: bytes, how: str, opened: Callable[[Any], Any]) -> bytes:
@@ -156,7 +156,7 @@ def _require_moderate(name: str, size: int, packed: int) -> None:
         )
 
 
-def _of_zip(name: str, raw: bytes, inside: str) -> Content:
+def _of_zip(name: str, raw: bytes, encoding: str | None, inside: str) -> Content:
     try:
         with zipfile.ZipFile(io.BytesIO(raw)) as archive:
             members = [
@@ -178,7 +178,7 @@ def _of_zip(name: str, raw: bytes, inside: str) -> Content:
                 raise InvalidData(
                     f"{name}: the file is a ZIP archive of {len(members)} files. Unpack it and name one of them."
                 )
-            return _content(name, archive.read(members[0]), "zip")
+            return _content(name, archive.read(members[0]), encoding, "zip")
     except (zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError, EOFError) as error:
         raise InvalidData(f"{name}: the file is a ZIP archive that cannot be read: {error}.") from None
 
@@ -235,19 +235,23 @@ def _encoding(raw: bytes) -> str:
     return ""
 
 
-def _text(name: str, raw: bytes) -> str:
-    encoding = _encoding(raw)
+def _text(name: str, raw: bytes, asked: str | None) -> str:
+    encoding = _encoding(raw) or asked
     try:
         text = raw.decode(encoding or "utf-8-sig")
+    except LookupError:
+        raise InvalidData(
+            f"{name}: there is no encoding {asked!r} of text. Of Excel in Western Europe it is cp1252, of older systems latin1."
+        ) from None
     except UnicodeDecodeError as error:
         if encoding:
             raise InvalidData(
-                f"{name}: the file is text in {encoding.upper()} that is damaged or cut off. {CURE}"
+                f"{name}: the file is text in {encoding.upper()} that is damaged or cut off, or in another encoding. {CURE}"
             ) from None
         line = raw[: error.start].count(b"\n") + 1
         raise InvalidData(
-            f"{name}, line {line}: the byte 0x{raw[error.start]:02x} is not UTF-8. Save the file as CSV in UTF-8 "
-            f"(for a file in Latin-1: iconv -f latin1 -t utf-8 {Path(name).name} > new.csv)."
+            f"{name}, line {line}: the byte 0x{raw[error.start]:02x} is not UTF-8. Save the file as CSV in UTF-8, or name its "
+            "encoding: --encoding cp1252 for a file of Excel in Western Europe."
         ) from None
     if "\0" in text:
         line = text[: text.index("\0")].count("\n") + 1

@@ -34,6 +34,7 @@ options = (
         help="Fill missing values of all columns, or of one: median or mean of the training rows (categories: the most frequent), "
         "most_frequent, or category (a category of its own). Without it they are refused.",
     ),
+    click.option("--skip-unlabelled", is_flag=True, help="Leave out rows without a label; else they are refused."),
     click.option(
         "--class-weight", multiple=True, metavar=f"{BALANCED}|LABEL=WEIGHT",
         help="Weight of an error on a row of this label, 1 where nothing is said. balanced: rows / (classes * rows of the label).",

@@ -55,12 +55,14 @@ class TableSpec(_Strict):
     positive: str | None = None
     separator: str = ","
     decimal: str = "."
+    encoding: str | None = None
     features: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
     encode: tuple[str, ...] = ()
     dates: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     impute: tuple[str, ...] = ()
+    skip_unlabelled: bool = False
 
 
 class Protocol(_Strict):

@@ -78,7 +78,8 @@ def export_source(fitted: Any, path: str | Path | None = None, *, name: str = "p
     """A standalone prediction function as Python source: it runs without octsvm, on numpy alone.
 
     It does the tree's own arithmetic in the tree's own order, so that its labels are the tree's, rows on a boundary
-    included. Names and labels stand in it as literals and cannot be run.
+    included. Names and labels stand in it as literals and cannot be run. Where a tree makes its features of a table's
+    columns, the function takes the features, which ``tree.preparation.matrix`` makes.
 
     Parameters
     ----------

@@ -123,7 +123,8 @@ def read_solution(
         _load(model, point, name)
         notes.insert(0, _claim(model, found, name, trusted))
         _require_time(clock, len(before))
-        result = _checked(model, form, info, found, notes, clock, trusted)
+        with checks.with_its_blocks(model):
+            result = _checked(model, form, info, found, notes, clock, trusted)
     except BaseException:
         for var, value in before:
             var.set_value(value, skip_validation=True)

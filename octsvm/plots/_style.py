@@ -174,6 +174,15 @@ def frame(ax: Axes, style: Style) -> None:
         label.set_color(style.ink)
 
 
+def logarithmic(ax: Axes) -> None:
+    """Prices on a logarithmic axis across, with plain numbers that do not run into each other."""
+    ticks = matplotlib("ticker")
+    ax.set_xscale("log")
+    ax.xaxis.set_major_locator(ticks.LogLocator(subs=(1.0, 2.0, 5.0)))
+    ax.xaxis.set_major_formatter(ticks.FuncFormatter(lambda v, _: f"{v:g}"))
+    ax.xaxis.set_minor_locator(ticks.NullLocator())
+
+
 def legend(ax: Axes, handles: list[Any], labels: list[str], style: Style, **where: Any) -> None:
     """A legend with any labels: those that start with an underscore are shown as well."""
     made = ax.legend(handles, [str(k) for k in range(len(handles))], frameon=False, **where)

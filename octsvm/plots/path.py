@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import InvalidParameter
 from ..formulations.base import BoolArray, FloatArray
-from ._style import axes_for, colour_of, frame, legend, matplotlib, style_of
+from ._style import axes_for, colour_of, frame, legend, logarithmic, matplotlib, style_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -112,12 +112,8 @@ def _draw_curve(
 
 def _scale(axes: Axes, costs: FloatArray) -> None:
     """Prices far apart on a logarithmic axis, and whole numbers of rows."""
-    ticks = matplotlib("ticker")
     if len(costs) > 1 and costs.min() > 0 and costs.max() / costs.min() >= 5:
-        axes.set_xscale("log")
-        axes.xaxis.set_major_locator(ticks.LogLocator(subs=(1.0, 2.0, 5.0)))
-        axes.xaxis.set_major_formatter(ticks.FuncFormatter(lambda v, _: f"{v:g}"))
-        axes.xaxis.set_minor_locator(ticks.NullLocator())
-    axes.yaxis.set_major_locator(ticks.MaxNLocator(integer=True))
+        logarithmic(axes)
+    axes.yaxis.set_major_locator(matplotlib("ticker").MaxNLocator(integer=True))
     top = max(float(np.nanmax(line.get_ydata())) for line in axes.get_lines())  # type: ignore[arg-type]
     axes.set_ylim(-0.04 * max(top, 1.0), max(top, 1.0) * 1.06)

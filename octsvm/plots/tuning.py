@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import InvalidParameter
-from ._style import axes_for, colour_of, frame, legend, marker_of, style_of
+from ._style import axes_for, colour_of, frame, legend, logarithmic, marker_of, style_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -68,7 +68,7 @@ def plot_tuning(tuning: Any, *, dark: bool | None = None) -> list[Axes]:
         chosen = part[part["chosen"]]
         axes.plot(chosen[across], chosen["accuracy"], "o", ms=13, mfc="none", mec=style.ink, gid="chosen")
         if np.issubdtype(table[across].dtype, np.number) and table[across].min() > 0:
-            axes.set_xscale("log")
+            logarithmic(axes)
         axes.set_facecolor("none")
         axes.set_xlabel(across)
         axes.set_title("" if depth is None else f"depth {depth}")

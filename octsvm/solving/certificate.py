@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,7 @@ from pyomo.core.expr import LinearExpression, MonomialTermExpression
 from pyomo.core.expr.visitor import identify_variables
 from pyomo.repn import generate_standard_repn
 
-from ..errors import TreeNotAdmitted, UnsupportedProblem
+from ..errors import InvalidParameter, TreeNotAdmitted, UnsupportedProblem
 from ..formulations.base import FEASIBILITY, BoolArray, Evaluation, Formulation, ModelInfo, structure
 from ..formulations.bounds.scores import ScoreProblem
 from ..formulations.registry import formulation
@@ -84,6 +85,28 @@ def is_own(model: pyo.ConcreteModel) -> bool:
     )
 
 
+@contextmanager
+def with_its_blocks(model: pyo.ConcreteModel) -> Iterator[None]:
+    """Name the blocks of the formulation that were taken out of ``model``, where what is done inside fails for want of them.
+
+    Raises
+    ------
+    InvalidParameter
+    """
+    try:
+        yield
+    except AttributeError:
+        info: ModelInfo | None = getattr(model, "info", None)
+        known = frozenset() if info is None or info.structure is None else info.structure.components
+        lacking = sorted(name for name in known if model.component(name) is None)
+        if not lacking:
+            raise
+        raise InvalidParameter(
+            f"The model lacks {', '.join(map(repr, lacking))}, which was taken out of it, and without it no tree can be read or "
+            "set. Put a block with the same variables in its place, deactivate rows instead, or build the model again."
+        ) from None
+
+
 def scores_of(model: pyo.ConcreteModel) -> ScoreProblem | None:
     """The model as a function of scores; None where it is none, or not as it was built."""
     info: ModelInfo | None = getattr(model, "info", None)
@@ -143,7 +166,10 @@ def excess(row: Any) -> tuple[float, float]:
     low, expression, high = row.to_bounded_expression(evaluate_bounds=True)
     body = _present(expression)
     if body is None:
-        return 0.0, 0.0
+        repn = generate_standard_repn(expression, compute_values=True, quadratic=False)
+        if not repn.is_constant():
+            return 0.0, 0.0
+        body = float(repn.constant)  # every coefficient is 0
     size = max(1.0, abs(low or 0.0), abs(high or 0.0))
     beyond = max(low - body if low is not None else 0.0, body - high if high is not None else 0.0)
     if beyond > 0:

@@ -28,13 +28,19 @@ SECONDS = 10.0  # at most, for naming what conflicts
 
 
 class Conflict(NamedTuple):
-    """Rows and fixings that no tree keeps together; ``smallest`` where it is known that each is needed for that."""
+    """Rows and fixings that no tree keeps together; ``smallest`` where it is known that each is needed for that.
+
+    With ``refuted`` there are none: a point was found that keeps all rows.
+    """
 
     names: tuple[str, ...]
     smallest: bool
+    refuted: bool = False
 
     def note(self) -> str:
         """What the result says of it."""
+        if self.refuted:
+            return f"the engine calls the model infeasible, and {embedded().title} has a point of it: nothing is proved"
         if not self.names:
             return "the model has no solution without rows and fixings of your own either"
         if len(self.names) == 1:
@@ -58,8 +64,9 @@ def find_conflict(model: pyo.ConcreteModel, seconds: float) -> Conflict | None:
     clock = Clock(seconds)
     claims = _Claims(model, releasing=True)
     kept = list(range(len(claims.parts)))
-    if claims.verdict(kept, clock.left()) != "infeasible":
-        return None
+    said = claims.verdict(kept, clock.left())
+    if said != "infeasible":
+        return Conflict((), False, refuted=True) if said == "feasible" and claims.whole else None
     if claims.verdict((), clock.left()) == "infeasible":
         return Conflict((), True)
     decided, size = True, max(1, len(kept) // 2)
@@ -99,7 +106,7 @@ class _Claims:
     """The linear rows that a model's trees keep whatever they cost, as a program in which the user's own can be left out.
 
     Left out altogether is what rests on UB: bounds of the formulation's continuous variables, and its rows with any of them.
-    With ``releasing``, variables that the user fixed are columns that can be let go.
+    With ``releasing``, variables that the user fixed are columns that can be let go. ``whole`` says whether no row is left out.
     """
 
     def __init__(self, model: pyo.ConcreteModel, releasing: bool) -> None:
@@ -121,6 +128,7 @@ class _Claims:
     def _read(self, model: pyo.ConcreteModel, values: dict[int, float]) -> None:
         rows: list[Any] = []
         columns: dict[int, Any] = {}
+        self.whole = self._exact
         for row in model.component_data_objects(pyo.Constraint, active=True, descend_into=True):
             variables = list(identify_variables(row.body, include_fixed=True))
             if id(row) not in self._own_rows and any(map(self._is_costly, variables)):
@@ -133,6 +141,8 @@ class _Claims:
                 self.parts += [_Part(row.name, len(rows), None)] if id(row) in self._own_rows else []
                 rows.append(row)
                 columns |= {id(v): v for v in free}
+            else:
+                self.whole = False
         self.parts += [
             _Part(f"{v.name} = {values[key]:g}", None, k)
             for k, (key, v) in enumerate(columns.items())

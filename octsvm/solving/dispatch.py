@@ -117,7 +117,7 @@ def solve_with(
     """
     call = _Call(model, options, start_is_optional, neighbourhoods)
     call.telling.incumbent = incumbent
-    with call.values_restored_on_error():
+    with call.values_restored_on_error(), checks.with_its_blocks(model):
         try:
             call.choose_plan()
             call.embed_first_tree()
@@ -515,6 +515,8 @@ class _Call:
         if found is not None:
             outcome.conflict = found.names
             outcome.notes.append(found.note())
+            if found.refuted:
+                outcome.stop, outcome.bound = "numeric", self.terms.floor()
 
     def _choose(self, outcome: Outcome, attempt: _Attempt, form: Formulation, info: ModelInfo) -> None:
         """Certify the answer, choose the best tree known, and say what is proved of it."""

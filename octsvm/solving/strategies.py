@@ -40,7 +40,7 @@ START_SHARE = 0.1  # of the limit, at most, for the start heuristic
 # Where the top level of trees is known to pay by itself, on tables of more rows than engines prove in a moment:
 LEVEL_ROWS, MOST_LEVEL_ROWS = 40, 1_000
 LEVEL_SHARE = 0.35  # of the limit, for a bound from it
-LEVEL_START_SHARE = 0.05  # for better trees before that, which every bound feeds on
+LEVEL_START_SECONDS = 10.0  # for trees before that, which every bound feeds on; within START_SHARE
 SEARCHING, BOUNDING, BUILDING = "start heuristics", "bounding", "building"  # phases of a callback
 CALLED_OFF = "the callback asked for the end while the model was built; the tree is the best one known before"
 CAUGHT = "Ctrl-C came while the model was built or handed over; the tree is the best one known before"
@@ -198,28 +198,25 @@ class Fit:
 
     # -- a bound from the top level -------------------------------------------------------------------------
 
+    def _has_top_level(self) -> bool:
+        """Whether a bound from the top level is looked for: it is known, and the table is of a fit size."""
+        options = self.options
+        repeatable = options.work_limit is None or options.limits.nodes is not None
+        if not repeatable or not LEVEL_ROWS <= self.data.n <= MOST_LEVEL_ROWS:
+            return False
+        return bool(self.form.top_level(self.data, self.params, 1.0))
+
     def _bound_by_levels(self) -> None:
         """Search the top level of all trees for a share of the limit, where that is known and the table is of a fit size."""
         form, options, nodes = self.form, self.options, self.options.limits.nodes
-        by_time = options.work_limit is None
-        constant = self._cost(form.constant_tree(self.data, self.params))
-        if (
-            not LEVEL_ROWS <= self.data.n <= MOST_LEVEL_ROWS
-            or (not by_time and nodes is None)
-            or constant <= 0
-        ):
-            return
-        if (
-            form.top_level(self.data, self.params, constant) is None
-            or options.time_limit < SHORTEST_FOR_START
-        ):
+        if not self._has_top_level() or options.time_limit < SHORTEST_FOR_START:
             return
         self._load_libraries()
         if self.best is options.start:
             self._admit_start()
-        if options.strategy == "balanced" and by_time:
-            self._more_heuristics(options.time_limit * LEVEL_START_SHARE)
-        cost = constant if self.best is None else min(constant, self._cost(self.best))
+        cost = self._cost(form.constant_tree(self.data, self.params))
+        if self.best is not None:
+            cost = min(cost, self._cost(self.best))
         self.telling.incumbent = cost
         ahead = 0.0 if self._size is None else MODEL_SECONDS * self._size.nonzeros
         seconds = min(options.time_limit * LEVEL_SHARE, options.clock.left() - 2 * ahead)
@@ -232,17 +229,6 @@ class Fit:
 
         problems = form.top_level(self.data, self.params, cost)
         self.level = level_bound(problems, cost, options.gap, stop, options.clock.part(seconds), nodes)
-
-    def _more_heuristics(self, seconds: float) -> None:
-        """Go on looking for trees for so many seconds, from another seed."""
-        from .. import heuristics
-
-        budget = heuristics.Budget(seconds, None, lambda: self.telling.tell(SEARCHING))
-        found, self.interrupted = heuristics.find(
-            self.form, self.data, self.params, seconds, seed=self.options.seed + 1, budget=budget
-        )
-        if found is not None and (self.best is None or self._cost(found) < self._cost(self.best)):
-            self.best = found
 
     def _proved_by_levels(self, level: LevelBound) -> Result:
         """The best tree known, which the top level proves to be optimal."""
@@ -357,8 +343,10 @@ class Fit:
         seconds = options.time_limit
         if options.work_limit is None:
             levels = getattr(self.params, "depth", 0) + 1
-            most = START_SECONDS * (self.data.n / ROWS_FOR_ALL) ** 2 * levels / 2
-            seconds = min(START_SECONDS, most, options.time_limit * START_SHARE)
+            most = min(START_SECONDS, START_SECONDS * (self.data.n / ROWS_FOR_ALL) ** 2 * levels / 2)
+            if self._has_top_level():
+                most = LEVEL_START_SECONDS
+            seconds = min(most, options.time_limit * START_SHARE)
         else:
             steps = START_STEPS
         budget = heuristics.Budget(seconds, steps, lambda: self.telling.tell(SEARCHING))

@@ -77,6 +77,7 @@ def test_from_a_messy_file_to_predictions_without_python(tmp_path: Path) -> None
     again = run("predict", tree, table, *FORM, "--label", "risk", "--json")
     assert json.loads(again.stdout)["accuracy"] == 1.0
     assert run("show", tree).output.count("region is not 'north'") == 1
+    assert json.loads(run("show", tree, "--json").stdout)["preparation"] == kept
 
 
 def test_a_category_that_training_did_not_show(tmp_path: Path) -> None:
@@ -211,3 +212,46 @@ def test_a_model_that_was_written_is_read_with_the_same_columns_and_weights(tmp_
     assert Tree.from_json(tmp_path / "t.json").preparation is not None
     for command in ("size", "plan"):
         assert run(command, table, *same).exit_code == 0
+
+
+def excel_of_a_german(place: Path) -> str:
+    """What Excel saves in Germany: Windows' encoding, points between thousands, decimal commas, and a row without a label."""
+    lines = ["Größe;Umsatz;Ausfall"]
+    for i in range(12):
+        lines.append(f"{('klein', 'groß')[i % 2]};{i}.{100 + i},50;{'' if i == 4 else '01'[i % 2]}")
+    (place / "t.csv").write_bytes("\n".join(lines).encode("cp1252"))
+    return str(place / "t.csv")
+
+
+def test_a_file_of_a_german_excel(tmp_path: Path) -> None:
+    table, tree, page = excel_of_a_german(tmp_path), str(tmp_path / "tree.json"), str(tmp_path / "r.html")
+    line = [*FORM, "--encode", "Größe", *FIT]
+    assert "--encoding cp1252" in run("fit", table, *line).output
+    refused = run("fit", table, *line, "--encoding", "cp1252")
+    assert "line 6: The label of row 4 is missing" in refused.output
+    assert "--skip-unlabelled" in refused.output
+    whole = [*line, "--encoding", "cp1252", "--skip-unlabelled", "--out", tree]
+    found = run("fit", table, *whole)
+    assert found.exit_code == 0, found.output
+    assert "rows without a label are left out: 1." in found.stderr
+    assert "Größe is not 'klein'" in found.output
+    saved = Tree.from_json(Path(tree))
+    assert saved.classes == (0, 1)
+    assert saved.scaling.low[1] == 0.1 * 1000 + 0.5  # 0.100,50
+    assert saved.scaling.span[1] == 11 * 1001
+    assert run("predict", tree, table, "--keep", "Umsatz").stdout.splitlines()[1] == "0.100,50;0"
+    assert run("report", tree, "--out", page, "--keep", "Umsatz").exit_code == 0
+    wrong = run("fit", table, *line, "--encoding", "klingon")
+    assert wrong.exit_code == cli.WRONG_INPUT
+    assert "there is no encoding 'klingon'" in wrong.output
+
+
+def test_points_are_no_thousands_where_they_may_be_anything_else(tmp_path: Path) -> None:
+    cases = {"21.02.2025": "--dates a", "1.2.3": "--encode a", "1.22": "holds"}
+    for text, says in cases.items():
+        (tmp_path / "t.csv").write_text(
+            "a;b;kind\n" + "".join(f"{text};{i};{'xy'[i % 2]}\n" for i in range(6))
+        )
+        found = run("fit", str(tmp_path / "t.csv"), *FORM, *FIT)
+        assert found.exit_code == cli.WRONG_INPUT, text
+        assert says in found.output, found.output

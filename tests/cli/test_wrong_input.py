@@ -152,7 +152,7 @@ CASES = [
     csv("column name twice", "a,a,c\n1,2,x\n", "line 1", "'a'", "a name of its own"),
     csv("question mark", "a,b,c\n1,2,x\n3,?,y\n4,5,y\n", "line 3", "'b'", "'?'", "Correct the cell"),
     csv("empty cell", "a,b,c\n1,2,x\n3,,y\n", "line 3", "'b'", "Fill it"),
-    csv("empty label", "a,b,c\n1,2,x\n3,4,\n", "line 3", "label", "Drop the row"),
+    csv("empty label", "a,b,c\n1,2,x\n3,4,\n", "line 3", "label", "--skip-unlabelled"),
     csv("measured label", "a,c\n" + "".join(f"1,{i}.5\n" for i in range(12)), "measurement", "Cut it"),
     # the command line
     command("no such file", "fit tabel.csv", "tabel.csv", "Did you mean 'table.csv'?"),

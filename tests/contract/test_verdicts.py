@@ -201,3 +201,75 @@ def test_what_is_convex_is_seen() -> None:
     none, inf = np.zeros(0, dtype=int), math.inf
     for low, high, convex in ((-inf, 1.0, True), (0.0, inf, False), (0.0, 0.0, False)):
         assert QuadraticRow(bowl, none, np.zeros(0), low, high).is_convex() is convex
+
+
+@every_entry
+@ON_FORMULATIONS
+@pytest.mark.parametrize("kind", ["zero", "zeros", "fixed beside zero"])
+@pytest.mark.quick_cases("zero-*-highs", "zeros-octsvm-cbc", "fixed beside zero-oct-highs")
+def test_a_row_whose_coefficients_are_all_zero_is_infeasible_or_holds(
+    entry: Entry, formulation: str, kind: str
+) -> None:
+    model = build(formulation)
+    model.a, model.b = pyo.Var(bounds=(0, 5)), pyo.Var(bounds=(0, 5))
+    free = solve(entry, build(formulation), time_limit=20).objective
+    if kind == "fixed beside zero":
+        model.b.fix(2)
+    body = {
+        "zero": 0 * model.a,
+        "zeros": 0 * model.a + 0 * model.b,
+        "fixed beside zero": 0 * model.a + model.b,
+    }
+    model.holds = pyo.Constraint(expr=body[kind] <= 3)
+    assert solve(entry, model, time_limit=20).objective == pytest.approx(free, rel=1e-3)
+    model.breaks = pyo.Constraint(expr=body[kind] >= 3)
+    result = solve(entry, model, time_limit=20)
+    assert (result.status, result.stop, result.tree) == ("infeasible", "infeasible", None)
+
+
+@pytest.mark.parametrize(
+    ("domain", "value", "said"),
+    [
+        (pyo.Reals, math.nan, "is fixed at nan, which is no number"),
+        (pyo.Reals, math.inf, "is fixed at inf, which is no number"),
+        (pyo.Reals, 99.0, "is fixed at 99, and its bounds are 0 and 5"),
+        (pyo.Integers, -1.0, "is fixed at -1, and its bounds are 0 and 5"),
+        (pyo.Binary, 0.5, "is fixed at 0.5, and its domain has whole numbers only"),
+        (pyo.Reals, -1e-9, ""),
+        (pyo.Binary, 1 - 1e-9, ""),
+    ],
+)
+@pytest.mark.parametrize("where", ["row", "objective"])
+def test_a_variable_fixed_where_it_cannot_be_is_refused_by_name(
+    domain: Any, value: float, said: str, where: str, tmp_path: Any
+) -> None:
+    model = build("octsvm")
+    model.own = pyo.Var(domain=domain, bounds=(0, 1) if domain is pyo.Binary else (0, 5))
+    model.own.set_value(value, skip_validation=True)
+    model.own.fixed = True
+    if where == "row":
+        model.mine = pyo.Constraint(expr=model.own + choices(model)[0] <= 300)
+    else:
+        model.objective.set_value(model.cost + model.own)
+    if not said:
+        assert octsvm.solve(model, time_limit=20).status == "optimal"
+        return
+    for call in (octsvm.solve, octsvm.plan, lambda m: octsvm.write(m, tmp_path / "model.lp")):
+        with pytest.raises(octsvm.InvalidParameter, match=f"'own' in .*{said}"):
+            call(model)
+
+
+@pytest.mark.parametrize(
+    ("formulation", "block"),
+    [("oct", "split"), ("oct_h", "assignment"), ("octsvm", "margin"), ("re_svm", "hinge")],
+)
+def test_a_block_that_was_taken_out_is_named(formulation: str, block: str) -> None:
+    model = build(formulation)
+    tree = octsvm.fit(
+        formulation, X, Y, time_limit=5, **({} if formulation == "re_svm" else {"depth": 1})
+    ).tree
+    octsvm.embed(model, tree)
+    model.del_component(block)
+    for call in (octsvm.solve, lambda m: octsvm.embed(m, tree)):
+        with pytest.raises(octsvm.OctsvmError, match=block):
+            call(model)

@@ -25,6 +25,22 @@ def test_models_with_parts_of_ones_own(first: int) -> None:
     assert own_fuzz.run(range(first, first + CHUNK), ENGINES) == []
 
 
+WRONG_ONCE = {
+    "a tree that costs nothing": (202118, 202278, 210706, 211160, 215943),
+    "infeasible and unbounded in one word": (201383, 215640),
+    "prices below a dual tolerance": (210383,),
+    "credits above the price of an error": (204323,),
+    "rows on an approximated margin": (205818, 215433, 215459),
+}
+
+
+@pytest.mark.parametrize("kind", WRONG_ONCE)
+def test_what_was_wrong_once(kind: str) -> None:
+    """Instances of a longer run that led to a rule; without those of engines that are not here."""
+    here = [seed for seed in WRONG_ONCE[kind] if own_fuzz.Instance(seed, own_fuzz.ENGINES).engine in ENGINES]
+    assert own_fuzz.run(here, own_fuzz.ENGINES) == []
+
+
 def test_the_instances_reach_what_there_is() -> None:
     """Every formulation, variant, norm, scale and engine is among the instances of one run."""
     drawn = [own_fuzz.Instance(seed, own_fuzz.ENGINES) for seed in range(1000)]

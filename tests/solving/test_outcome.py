@@ -13,6 +13,7 @@ import pytest
 import octsvm
 from octsvm.formulations.base import Evaluation, ModelInfo
 from octsvm.formulations.registry import formulation as find_formulation
+from octsvm.solving.cutting_planes import CuttingPlaneLoop
 from octsvm.solving.outcome import Candidate, Contest, Outcome
 
 X = [[0.0, 1.0], [1.0, 0.0], [2.0, 1.0], [3.0, 0.0], [4.0, 1.0], [5.0, 0.0]]
@@ -36,6 +37,16 @@ def test_no_tree_is_known_is_not_there_is_none() -> None:
     model.more = pyo.Constraint(expr=model.split.d[1] <= 0)
     none = octsvm.solve(model)
     assert (none.status, none.stop, none.tree, none.bound) == ("infeasible", "infeasible", None, math.inf)
+
+
+def test_infeasible_is_not_believed_where_another_solver_has_a_point(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(CuttingPlaneLoop, "run", lambda *_: "infeasible")
+    model = model_without_the_trees_that_are_known()
+    wrong = octsvm.solve(model)
+    assert (wrong.status, wrong.stop, wrong.tree, wrong.bound) == ("no_tree", "numeric", None, 0.0)
+    assert any("has a point of it" in note for note in wrong.notes)
+    model.more = pyo.Constraint(expr=model.split.d[1] <= 0)
+    assert octsvm.solve(model).status == "infeasible"
 
 
 def test_variables_of_the_users_own_without_values_leave_no_tree() -> None:

@@ -362,3 +362,41 @@ def test_a_picture_has_a_panel_for_each_depth_and_rings_the_choice() -> None:
     panels[0].figure.savefig("/dev/null", format="png")
     with pytest.raises(octsvm.InvalidParameter):
         octsvm.plot_tuning([1, 2])
+
+
+# -- the command --------------------------------------------------------------------------------------------------
+
+
+def test_the_command_keeps_what_is_given_and_saves_a_tree_for_the_other_commands(tmp_path: Path) -> None:
+    from click.testing import CliRunner
+
+    from octsvm import cli
+
+    X, y = linear(30)
+    table = tmp_path / "table.csv"
+    pd.DataFrame(X, columns=["a", "b", "c"]).assign(label=np.where(y, "yes", "no")).to_csv(table, index=False)
+    out = tmp_path / "tree.json"
+    words = [
+        "tune",
+        table,
+        "--depth",
+        "0",
+        "--c2",
+        "100",
+        "--folds",
+        "2",
+        "--repeats",
+        "1",
+        "--time-limit",
+        "5",
+    ]
+    done = CliRunner().invoke(cli.main, [*map(str, words), "--json", "--out", str(out), "--jobs", "1"])
+    assert done.exit_code == 0, done.output
+    said = json.loads(done.stdout)
+    assert said["tuning"]["choice"] == {k: said["params"][k] for k in said["tuning"]["choice"]}
+    assert (said["params"]["depth"], said["params"]["c2"]) == (0, 100.0)
+    assert sum(line["chosen"] for line in said["tuning"]["settings"]) == 1
+    predicted = CliRunner().invoke(cli.main, ["predict", str(out), str(table)])
+    assert predicted.exit_code == 0
+    wrong = CliRunner().invoke(cli.main, ["tune", str(table), "--rule", "luck"])
+    assert wrong.exit_code == 2

@@ -1,0 +1,110 @@
+"""``octsvm tune``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..options import FIT
+from . import options as shared
+from .fit import Partition, report_of, text_of, verdict, with_preparation
+
+if TYPE_CHECKING:
+    from ..tuning import Tuning
+    from .csv_tables import CsvTable
+
+SHOWN = 5  # settings in the summary
+
+
+@click.command(epilog=shared.FIT_EXIT_CODES)
+@click.argument("table", default="toy", type=shared.TABLE)
+@shared.table_options
+@shared.formulation_options
+@click.option(
+    "--rule",
+    type=click.Choice(["one_standard_error", "best"]),
+    default="one_standard_error",
+    show_default=True,
+    help="The smallest depth within one standard error of the best, or the best.",
+)
+@click.option("--folds", type=click.IntRange(2), default=5, show_default=True, help="Folds of a repetition.")
+@click.option(
+    "--repeats", type=click.IntRange(1), help="Repetitions; so many that 400 rows are judged, 4 at most."
+)
+@click.option("--prior-rows", type=click.FloatRange(0), help="How many rows the prior counts; 100.")
+@click.option("--jobs", type=int, default=1, show_default=True, help="Processes; -1 for all processors.")
+@click.option("--store", metavar="FOLDS.jsonl", help="Keep finished folds here, and go on from them.")
+@shared.scale_option
+@shared.solve_options(FIT, "start")
+@click.option("--out", metavar="TREE.json", help="Save the tree.")
+@shared.json_option
+@click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
+def tune(table: str, **options: Any) -> int:
+    """Choose costs and depth for TABLE by repeated folds, fit all of its rows with them, and show the tree.
+
+    A parameter that is given, such as --depth 1, is kept. The limits are those of the last fit. Missing values are filled
+    and categories read as for fit, on all rows, before there are folds; labels play no part in that.
+
+    \b
+    Examples:
+      octsvm tune measurements.csv --label species --jobs 2 --out tree.json
+      octsvm tune breast_cancer --formulation re_svm --store folds.jsonl
+      octsvm tune toy --depth 0 --c2 100 --folds 2 --repeats 1 --time-limit 5
+    """
+    import octsvm
+
+    from .table_preparation import row_weights
+
+    for wanted in ("out", "log"):
+        if options[wanted] is not None:
+            shared.require_writable(options[wanted])
+    data = shared.load(table, options)
+    weights = row_weights(data.y, options["class_weight"])
+    with shared.spoken_warnings(), shared.clean_stdout():
+        found = octsvm.tune(
+            options["formulation"],
+            data.X,
+            data.y,
+            weights=weights,
+            scale=not options["no_scale"],
+            progress=not options["quiet"] and sys.stderr.isatty(),
+            on_mismatch="ignore",
+            **{name: options[name] for name in ("rule", "folds", "repeats", "prior_rows", "jobs", "store")},
+            **shared.params_of(options),
+            **shared.given_options(FIT, options),
+        )
+    return _tell(data, found, weights, options)
+
+
+def _tell(data: CsvTable, found: Tuning, weights: Any, options: Mapping[str, Any]) -> int:
+    import numpy as np
+
+    everyone = np.arange(len(data.y))
+    rows = Partition(everyone, everyone[:0], data.y, data.y)
+    assert found.result is not None
+    result = with_preparation(found.result, data)
+    if result.tree is not None and options["out"] is not None:
+        from . import fitted_file
+
+        shared.write_text(options["out"], fitted_file.as_json(result, data, rows, weights, options))
+    report = report_of(data, result, rows)
+    settings = found.frame()
+    if options["as_json"]:
+        tuning = {
+            "choice": found.choice,
+            "rule": found.rule,
+            "accuracy": None if np.isnan(found.accuracy) else found.accuracy,
+            "settings": json.loads(settings.to_json(orient="records")),
+        }
+        click.echo(json.dumps(result.to_dict() | report | {"tuning": tuning}, indent=1, allow_nan=False))
+    else:
+        best = settings.sort_values("score", ascending=False, kind="stable").head(SHOWN)
+        click.echo(
+            f"{found}\n\nbest scores, in relative costs\n{best.to_string(index=False, float_format=lambda v: f'{v:.4g}')}\n"
+        )
+        click.echo(text_of(data, result, report))
+    return verdict(result)
