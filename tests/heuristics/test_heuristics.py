@@ -210,3 +210,16 @@ def hard_table(n: int, p: int) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(0)
     X = rng.random((n, p))
     return X, (X[:, 0] + X[:, 1] + 0.3 * rng.normal(size=n) > 1).astype(int)
+
+
+def test_support_vector_machines_draw_nothing_of_the_callers_generator() -> None:
+    X, y = hard_table(30, 3)
+    sign, weights = np.where(y > 0, 1.0, -1.0), np.ones(30)
+    np.random.seed(5)
+    before = repr(np.random.get_state())
+    linear_svm._public(X, sign, weights, 1.0, linear_svm.LOOSE)
+    linear_svm._public_regression(X, sign, weights)
+    linear_svm.binding.__wrapped__()
+    linear_svm.fit_sparse_linear_svm(X, sign, weights, 1.0)
+    linear_svm._primal(X, sign, weights, 1.0)
+    assert repr(np.random.get_state()) == before
