@@ -30,7 +30,7 @@ def found(instance: instances.Instance, steps: int = 400) -> tuple:
 
 
 @pytest.mark.parametrize("formulation", instances.FORMULATIONS)
-@pytest.mark.quick_cases("oct*")
+@pytest.mark.quick_cases("oct", "oct_h")
 def test_a_start_is_a_point_of_the_model_and_beats_the_constant_tree(formulation: str) -> None:
     better = 0
     for instance in instances.tiny(formulation, 30, seed=17):
@@ -126,6 +126,7 @@ print(result.objective)
 """
 
 
+@pytest.mark.slow
 def test_the_first_call_of_a_process_has_a_start() -> None:
     # Importing scikit-learn takes longer than the heuristic's share on a table of 14 rows.
     from benchmarks.cases import PROOFS
