@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +17,8 @@ from numpy.typing import NDArray
 
 from .errors import InvalidData
 from .written_numbers import form_of
+
+LARGEST_WHOLE = 2**53  # up to which every whole number is one in double precision
 
 
 class MadeUpNames(tuple[str, ...]):
@@ -144,6 +147,9 @@ def read_matrix(X: Any, expected: Sequence[str] | None = None) -> tuple[NDArray[
         for j, name in enumerate(names):
             matrix[:, j] = read_column(array[:, j], name, frame=False)
     _require_finite(matrix, names)
+    if expected is None and array.dtype.kind not in "bf":
+        for j, name in enumerate(names):
+            _require_apart(array[:, j], matrix[:, j], name)
     return matrix, names
 
 
@@ -157,6 +163,9 @@ def _read_frame(X: Frame, expected: Sequence[str] | None) -> tuple[NDArray[np.fl
     for position, j in enumerate(order):
         matrix[:, position] = read_column(X.column(j), given[j], frame=True, key=X.keys[j])
     _require_finite(matrix, [given[j] for j in order])
+    if expected is None:
+        for j, name in enumerate(given):
+            _require_apart(X.column(j), matrix[:, j], name)
     return matrix, names
 
 
@@ -294,6 +303,19 @@ def _require_finite(matrix: NDArray[np.float64], names: Sequence[str]) -> None:
         raise InvalidData(
             f"The range of column {names[int(np.argmax(wide))]!r} overflows a double. Rescale it first."
         )
+
+
+def _require_apart(column: Any, numbers: NDArray[np.float64], name: str) -> None:
+    """Refuse whole numbers of a training table that are different and one in double precision: no split tells them apart."""
+    if np.abs(numbers).max() < LARGEST_WHOLE:
+        return
+    whole = sorted({int(v) for v in np.asarray(column, dtype=object) if isinstance(v, (int, np.integer))})
+    for low, high in pairwise(whole):
+        if float(low) == float(high):
+            raise InvalidData(
+                f"Column {name!r} holds {low} and {high}, which are one number in double precision. Subtract the least value "
+                "of the column first, or leave it out if it only tells rows apart."
+            )
 
 
 def _some(names: Sequence[str], most: int = 8) -> str:

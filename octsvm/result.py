@@ -80,7 +80,7 @@ def telling(params: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Progress:
-    """What a callback is handed while a solve runs; it may return True to stop the solve.
+    """What a callback is handed while a solve runs; it may return True to stop the solve. As text it is one line.
 
     Attributes
     ----------
@@ -102,6 +102,15 @@ class Progress:
     rounds: int
     nodes: int
     phase: str = "solving"
+
+    def __str__(self) -> str:
+        if math.isfinite(self.incumbent):
+            tree = f"incumbent {self.incumbent:.6g}"
+            gap = f"{relative_gap(self.incumbent, self.bound):.2%}"
+        else:
+            tree, gap = "no tree yet", "-"
+        more = f"rounds {self.rounds}  nodes {self.nodes}" if self.phase == "solving" else self.phase
+        return f"{self.seconds:7.1f} s  {tree}  bound {self.bound:.6g}  gap {gap}  {more}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,11 +16,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark the slow cases of a test as slow, and skip what is slow unless all is asked for."""
     skip = pytest.mark.skip(reason="slow: run with --slow")
+    without = {item.nodeid.partition("[")[0] for item in items if item.get_closest_marker("quick_cases")}
     for item in items:
         if is_slow_case(item):
             item.add_marker("slow")
+        else:
+            without.discard(item.nodeid.partition("[")[0])
         if "slow" in item.keywords and not config.getoption("--slow"):
             item.add_marker(skip)
+    if without and not any("::" in asked for asked in config.args):
+        raise pytest.UsageError(f"quick_cases names no case of {', '.join(sorted(without))}")
 
 
 def is_slow_case(item: pytest.Item) -> bool:

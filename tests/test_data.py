@@ -522,7 +522,7 @@ MOVES: dict[str, Any] = {
         ("octsvm", {"depth": 0, "c1": 5.0, "c2": 4.0, "c3": 0.1}),
     ],
 )
-@pytest.mark.quick_cases("*-oct-*")
+@pytest.mark.quick_cases("oct-*")
 def test_units_and_constant_columns_do_not_matter(move: str, formulation: str, params: Any) -> None:
     X = MOVES[move](TABLE)
     still = octsvm.fit(formulation, TABLE, LABELS, gap=1e-6, **params)

@@ -179,3 +179,36 @@ def test_equal_indices_with_missing_or_repeated_entries_fit() -> None:
         octsvm.build(
             "oct", INDEXED.set_axis(index), GIVEN.set_axis(index), weights=WEIGHTS.set_axis(index), depth=1
         )
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        np.array([2**63 + k for k in range(6)], dtype=np.uint64),
+        np.array([-(2**60) - k for k in range(6)], dtype=np.int64),
+        [10**20 + k for k in range(6)],
+    ],
+    ids=["uint64", "int64", "of Python"],
+)
+@pytest.mark.parametrize("kind", ["array", "frame", "Int64", "list"])
+def test_whole_numbers_that_are_one_in_double_precision_are_refused(column: Any, kind: str) -> None:
+    def table(values: Any) -> Any:
+        if kind == "array":
+            return np.asarray(values).reshape(-1, 1)
+        if kind == "list":
+            return [[int(v)] for v in values]
+        frame = pd.DataFrame({"x1": values})
+        small = kind == "Int64" and all(-(2**63) <= int(v) < 2**63 for v in values)
+        return frame.astype("Int64") if small else frame
+
+    y = list("aaabbb")
+    with pytest.raises(
+        octsvm.InvalidData, match=r"'x1' holds -?\d+ and -?\d+, which are one number in double"
+    ):
+        octsvm.fit("oct", table(column), y, depth=1)
+    apart = [int(v) * 1 + k * 2**14 for k, v in enumerate(np.asarray(column, dtype=object))]
+    if kind != "Int64" or max(apart) < 2**63:
+        fitted = octsvm.fit("oct", [[v] for v in apart], y, depth=1, alpha=0.1)
+        assert (
+            fitted.tree.predict(table([apart[0]] * 6)).tolist() == ["a"] * 6
+        )  # equal ones are no fault later

@@ -6,6 +6,7 @@ import math
 import sys
 import threading
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from .options import say
@@ -50,19 +51,9 @@ class SolveProgress:
 
     def _state(self) -> str:
         seconds = time.monotonic() - self.began
-        p = self.last
-        if p is None:
+        if self.last is None:
             return f"{self.label}{seconds:7.1f} s  preparing"
-        from ..result import relative_gap
-
-        if math.isfinite(p.incumbent):
-            tree = f"incumbent {p.incumbent:.6g}"
-            gap = f"{relative_gap(p.incumbent, p.bound):.2%}"
-        else:
-            tree, gap = "no tree yet", "-"
-        known = f"{tree}  bound {p.bound:.6g}  gap {gap}"
-        more = f"rounds {p.rounds}  nodes {p.nodes}" if p.phase == "solving" else p.phase
-        return f"{self.label}{seconds:7.1f} s  {known}  {more}"
+        return f"{self.label}{replace(self.last, seconds=seconds)}"
 
     def _tick(self) -> None:
         while not self._done.wait(0.3):

@@ -27,6 +27,7 @@ from ..options import ESTIMATOR, declarations, parameters, with_options
 from ..relabelling import relabelling_report
 from ..result import Result
 from ._importances import feature_importances
+from ._progress import ProgressLine
 from ._rows import condense, for_given_rows
 from ._tables import read_rows, read_training
 
@@ -58,8 +59,8 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
     warm_start : bool
         Hand the former tree to the next fit as its start: the new one is never worse. Where it is no start, a
         warning says why.
-    verbose : bool
-        Show the solver's log.
+    verbose : bool or "progress"
+        Show the solver's log, or what is known so far in one line on stderr that changes, in terminals and notebooks.
     class_weight : None, "balanced" or dict
         Weight of what the rows of each class cost: their errors, and labels given up; "balanced" gives all classes
         the same total.
@@ -212,16 +213,19 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
     def _solve(self, X: Any, y: NDArray[Any], weights: FloatArray) -> Any:
         options: dict[str, Any] = {name: getattr(self, name) for name in declarations(ESTIMATOR)}
         options |= self._model_parameters()
-        options |= {"seed": self._seed(), "log": True if self.verbose else None, "weights": weights}  # type: ignore[attr-defined]
+        verbose = self.verbose  # type: ignore[attr-defined]
+        options |= {"seed": self._seed(), "weights": weights}
         start = getattr(self, "tree_", None) if self.warm_start else None  # type: ignore[attr-defined]
         labels = y.tolist()
-        try:
-            return api.fit(self.formulation, X, labels, start=start, on_mismatch="warn", **options)
-        except TreeNotAdmitted as error:
-            if start is None:
-                raise
-            warnings.warn(f"warm_start: the former tree is no start for this fit. {error}", stacklevel=4)
-        return api.fit(self.formulation, X, labels, on_mismatch="warn", **options)
+        with ProgressLine(verbose) as line:
+            options |= {"callback": line} if line.wanted else {"log": True if verbose else None}
+            try:
+                return api.fit(self.formulation, X, labels, start=start, on_mismatch="warn", **options)
+            except TreeNotAdmitted as error:
+                if start is None:
+                    raise
+                warnings.warn(f"warm_start: the former tree is no start for this fit. {error}", stacklevel=4)
+            return api.fit(self.formulation, X, labels, on_mismatch="warn", **options)
 
     def _choose(self, X: Any, y: NDArray[Any], weights: FloatArray) -> None:
         """Choose parameters that are left to the fit; here all are given."""

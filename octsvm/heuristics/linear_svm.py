@@ -140,6 +140,9 @@ def _public_regression(X: FloatArray, target: FloatArray, penalty: FloatArray) -
     model: Any = SVR(
         kernel="linear", C=1.0, epsilon=TUBE, tol=REGRESSION[0], max_iter=REGRESSION[1], cache_size=50
     )
+    model.random_state = (
+        0  # no argument of it, and without one a number of the caller's global generator is drawn
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(X, target, sample_weight=penalty)
@@ -180,7 +183,7 @@ def _public(
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.svm import SVC
 
-    model: Any = SVC(kernel="linear", C=C, cache_size=50, tol=effort[0], max_iter=effort[1])
+    model: Any = SVC(kernel="linear", C=C, cache_size=50, tol=effort[0], max_iter=effort[1], random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(X, sign, sample_weight=weights)

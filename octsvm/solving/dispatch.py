@@ -41,7 +41,7 @@ from .cutting_planes import CuttingPlaneLoop, Known
 from .engine import Engine, embedded, require_options
 from .outcome import BENT, NOT_CALLED, Candidate, Contest, Outcome, rebuild_note, unmodelled
 from .own_search import OwnSearch
-from .own_terms import NOTHING, complete, least_terms, without_optimum
+from .own_terms import NOTHING, complete, holds_in_all_rows, least_terms, runs_away, without_optimum
 from .plan import Plan, candidates
 from .polish import polish_tree
 from .steps_ahead import (
@@ -167,6 +167,7 @@ class _Call:
         self.solver = options.solver
         self.own_parts, self.checking = False, CHECKING
         self.held: Tree | None = None  # which the model holds the values of at first
+        self.feasible = False  # whether it is known to be a point of the model
         self.start: Tree | None = None  # the same; None where it is but the constant tree
         self.refused = ""  # why the model does not admit the tree to begin with
         self.terms = NOTHING if self.form is None else least_terms(model)
@@ -306,7 +307,7 @@ class _Call:
                 self.refused = f"of the {'tree known before' if known else 'constant tree'}: {error}"
             else:
                 complete(self.model)  # the rounds try again what is left open
-                self.held = embedded
+                self.held, self.feasible = embedded, holds_in_all_rows(self.model)
                 self.start = embedded if known else None
                 held = pyo.value(checks.active_objective(self.model).expr, exception=False)
                 if held is not None:  # otherwise variables of the user's own have no value
@@ -491,7 +492,7 @@ class _Call:
                 outcome.best = Candidate(
                     None, Evaluation(rounds.objective, {}, {}), rounds.objective, "answer"
                 )
-        elif outcome.stop == "infeasible":
+        elif outcome.stop == "infeasible" and not self.feasible:
             self._without_tree(outcome, attempt, form, info)
         else:
             self._choose(outcome, attempt, form, info)
@@ -522,6 +523,9 @@ class _Call:
         """Certify the answer, choose the best tree known, and say what is proved of it."""
         contest = Contest(self.model, form, info)
         certificate: Certificate | None = None
+        if outcome.stop == "infeasible":
+            outcome.stop, outcome.bound = "numeric", -math.inf
+            outcome.notes.append(f"{attempt.plan.title} called the model infeasible, and a tree holds in it")
         if attempt.rounds.best is not None:
             certificate = checks.certify(self.model, form)
             outcome.notes += certificate.notes
@@ -543,6 +547,8 @@ class _Call:
             contest.enter(form.constant_tree(info.data, info.params), "constant")
         contest.load()
         best = outcome.best = contest.best
+        if outcome.stop == "optimal" and best is not None and self.own_parts and runs_away(self.model):
+            outcome.stop, outcome.bound = "unbounded", -math.inf
         if best is None:
             outcome.notes += [self.refused] if self.refused else []
             self._limit_bound(outcome, attempt, form, info)

@@ -21,12 +21,13 @@ from pyomo.core.expr.visitor import identify_variables
 from pyomo.repn import generate_standard_repn
 
 from ..backends.matrix_program import Limits, LinearProgram
-from ..formulations.base import ModelInfo
+from ..formulations.base import FEASIBILITY, ModelInfo
 from ..formulations.blocks.big_m import SLACK
 from ..formulations.blocks.roles import role_of
 from . import certificate as checks
 from .engine import embedded
 
+FAR_OUT = 1e5  # of a variable of the user's own: engines bound what has no bounds at 1e6 and beyond
 COMPLETION_SECONDS = 1.0  # at most, for values of the user's own variables, whatever the limit of the call
 
 
@@ -208,6 +209,46 @@ def complete(model: pyo.ConcreteModel, seconds: float = COMPLETION_SECONDS) -> b
         if out.stop not in ("unbounded", "inf_or_unbd"):
             return False
     return False
+
+
+def holds_in_all_rows(model: pyo.ConcreteModel) -> bool:
+    """Whether no row waits for a variable of the user's own that has no value: an embedded tree is then a point of the model."""
+    lacking = {id(v) for v in checks.without_value(model)}
+    return not lacking or not any(
+        id(var) in lacking
+        for row in model.component_data_objects(pyo.Constraint, active=True, descend_into=True)
+        for var in identify_variables(row.body, include_fixed=False)
+    )
+
+
+def runs_away(model: pyo.ConcreteModel) -> bool:
+    """Whether a variable of the user's own, far out at the present values, may go on, and the objective falls all the way.
+
+    Engines put bounds of their own where a model that is not convex has none, and call what they meet there optimal.
+    """
+    expression = checks.active_objective(model).expr
+    users = {id(v): v for c in checks.user_components(model) for v in checks.variables_of(c)}
+    far = [v for v in users.values() if not v.fixed and v.value is not None and abs(v.value) >= FAR_OUT]
+    rows = list(model.component_data_objects(pyo.Constraint, active=True, descend_into=True)) if far else []
+    return any(_falls_along(var, expression, rows) for var in far)
+
+
+def _falls_along(var: Any, expression: Any, rows: list[Any]) -> bool:
+    """Whether ``var`` may be a thousand and a million times farther out, and ``expression`` is twice as low each time."""
+    before, value = var.value, float(pyo.value(expression))
+    mine = [row for row in rows if any(v is var for v in identify_variables(row.body))]
+    try:
+        for factor in (1e3, 1e6):
+            var.set_value(before * factor, skip_validation=True)
+            if (var.lb is not None and var.value < var.lb) or (var.ub is not None and var.value > var.ub):
+                return False
+            further = float(pyo.value(expression))
+            if further >= value - abs(value) or any(checks.excess(row)[0] > FEASIBILITY for row in mine):
+                return False
+            value = further
+    finally:
+        var.set_value(before, skip_validation=True)
+    return True
 
 
 def without_optimum(program: LinearProgram, seconds: float = COMPLETION_SECONDS) -> str:

@@ -157,6 +157,7 @@ def test_a_run_says_what_made_it_and_a_fault_is_its_exit_code(tmp_path: Path) ->
     assert all({"commit", "versions", "load"} <= set(line) for line in lines)
 
 
+@pytest.mark.slow
 def test_cells_in_processes_of_their_own_fail_alone_and_skip_alone(tmp_path: Path) -> None:
     out = tmp_path / "out.jsonl"
     done = bench(

@@ -291,6 +291,7 @@ def test_interrupt_outside_the_solve(table: Path, monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends a signal")
 @pytest.mark.parametrize("number", ["SIGINT", "SIGTERM"])
+@pytest.mark.quick_cases("SIGINT")
 def test_interrupt_of_a_solve_keeps_the_best_tree(number: str, tmp_path: Path) -> None:
     out = tmp_path / "tree.json"
     hard = ("-f", "oct", "--depth", 3, "--variant", "rank")

@@ -594,7 +594,6 @@ def test_points_are_seen_while_the_engine_runs(name: str) -> None:
 
 
 @pytest.mark.parametrize("algorithm", ["B-Hyb", "B-QG", "b-ecp"])
-@pytest.mark.quick_cases("B-Hyb")
 @pytest.mark.slow
 def test_what_bonmins_linear_algorithms_call_optimal_is_not_taken_for_it(algorithm: str) -> None:
     names = [n for n in ("bonmin", "bonmin_casadi") if solvers.get(n).version is not None]

@@ -273,3 +273,29 @@ def test_a_block_that_was_taken_out_is_named(formulation: str, block: str) -> No
     for call in (octsvm.solve, lambda m: octsvm.embed(m, tree)):
         with pytest.raises(octsvm.OctsvmError, match=block):
             call(model)
+
+
+@every_entry
+@pytest.mark.parametrize("kind", ["square", "product", "product in a row"])
+@pytest.mark.quick_cases("*-scip", "*-gurobi")
+def test_what_falls_without_end_is_neither_optimal_nor_infeasible(entry: Entry, kind: str) -> None:
+    """Global engines put bounds of their own on it, or refuse it; some have called it infeasible."""
+    model = build("oct")
+    model.a, model.b = pyo.Var(), pyo.Var(bounds=(0, None))
+    if kind == "product in a row":
+        model.mine = pyo.Constraint(expr=model.a + choices(model)[0] <= 4)
+    model.objective.set_value(model.cost - model.a**2 if kind == "square" else model.cost + model.a * model.b)
+    try:
+        result = solve(entry, model, time_limit=10)
+    except (octsvm.UnsupportedProblem, octsvm.LicenseTooSmall):
+        return  # what solves convex models only
+    assert result.status not in ("optimal", "infeasible")
+    assert result.bound == -math.inf
+    model.a.setlb(-7)
+    model.a.setub(3)
+    model.b.setub(9)
+    bounded = solve(entry, model, time_limit=10)
+    least = solve(entry, build("oct"), time_limit=10).objective - (49 if kind == "square" else 63)
+    if bounded.status == "optimal":
+        assert bounded.objective == pytest.approx(least, rel=1e-3)
+    assert bounded.bound <= least + 1e-2

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import io
+import re
 import warnings
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -278,3 +281,34 @@ def test_a_result_predicts() -> None:
     model.never = pyo.Constraint(expr=model.split.d[1] >= 2)
     with pytest.raises(octsvm.NoValues, match="infeasible, the model has no solution"):
         octsvm.solve(model).predict(X)
+
+
+# -- progress -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_progress_is_one_line_that_changes(cls: Any, capfd: pytest.CaptureFixture[str]) -> None:
+    X, y = hard()
+    cls(verbose="progress", **SHORT).fit(X, y)
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    assert err.endswith("\n")
+    lines = err[:-1].split("\r")[1:]
+    assert lines
+    assert all(
+        re.match(r" *\d+\.\d s  (no tree yet|incumbent \S+)  bound \S+  gap \S+  \S", line) for line in lines
+    )
+    # What stood there is covered by what comes.
+    assert all(len(new) >= len(old.rstrip()) for old, new in pairwise(lines))
+
+
+def test_progress_needs_no_stream_and_no_other_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    for stream in (None, io.StringIO()):
+        if stream is not None:
+            stream.close()
+        monkeypatch.setattr("sys.stderr", stream)
+        OCTClassifier(max_depth=1, verbose="progress").fit([[0.0], [1.0]], [0, 1])
+    monkeypatch.undo()
+    with pytest.raises(octsvm.InvalidParameter, match=r"verbose='loud' should be True, False or 'progress'"):
+        OCTClassifier(max_depth=1, verbose="loud").fit([[0.0], [1.0]], [0, 1])

@@ -101,6 +101,7 @@ def test_readings_are_reported_by_cell() -> None:
 
 
 @pytest.mark.parametrize("name", ["refine", "readings"])
+@pytest.mark.quick_cases("readings")
 def test_without_the_data_sets_nothing_is_measured(name: str, tmp_path: Path) -> None:
     done = subprocess.run(
         [

@@ -81,7 +81,7 @@ def test_source_runs_on_numpy_alone(fitted: KernelTree, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("units", [None, "original", "scaled"])
-@pytest.mark.slow_cases("re_svm*")
+@pytest.mark.slow_cases("linear-*")
 def test_plain_data_says_what_the_score_is(fitted: KernelTree, units: Any) -> None:
     rules = json.loads(json.dumps(octsvm.export_dict(fitted, units=units)))
     kernel, support = rules["kernel"], np.array(rules["support"])

@@ -206,6 +206,7 @@ def test_a_store_with_damaged_bytes_is_refused_or_read(tmp_path: Path) -> None:
     assert count > 10
 
 
+@pytest.mark.slow
 def test_a_tree_that_unpacks_to_anything(tmp_path: Path) -> None:
     path = tmp_path / "cells.sqlite"
     shutil.copy(SAVED / "cells.sqlite", path)

@@ -27,7 +27,7 @@ FREE = {"alpha": 0.0, "n_min": 1}
     ],
     ids=lambda value: getattr(value, "__name__", str(value)),
 )
-@pytest.mark.quick_cases("load_iris*")
+@pytest.mark.quick_cases("load_iris-1*")
 def test_proved(load: Callable, depth: int, errors: int) -> None:
     X, y = load(return_X_y=True)
     result = octsvm.fit("oct", X, y, depth=depth, time_limit=400, **FREE)

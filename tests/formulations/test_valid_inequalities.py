@@ -140,7 +140,7 @@ def test_the_bound_on_the_margin_term_is_that_of_the_linear_program() -> None:
 
 
 @pytest.mark.parametrize("instance", tiny("octsvm", 10, seed=77), ids=lambda i: i.name)
-@pytest.mark.slow_cases("[3-9]*")
+@pytest.mark.slow_cases("octsvm-77-[4-9]*")
 def test_the_optimum_is_that_of_brute_force(instance: Any) -> None:
     best = optimum("octsvm", instance.X, instance.y, instance.params)
     result = octsvm.fit("octsvm", instance.X, instance.y, scale=False, time_limit=30, **instance.params)

@@ -30,7 +30,7 @@ def found(instance: instances.Instance, steps: int = 400) -> tuple:
 
 
 @pytest.mark.parametrize("formulation", instances.FORMULATIONS)
-@pytest.mark.quick_cases("oct*")
+@pytest.mark.quick_cases("oct", "oct_h")
 def test_a_start_is_a_point_of_the_model_and_beats_the_constant_tree(formulation: str) -> None:
     better = 0
     for instance in instances.tiny(formulation, 30, seed=17):
@@ -126,6 +126,7 @@ print(result.objective)
 """
 
 
+@pytest.mark.slow
 def test_the_first_call_of_a_process_has_a_start() -> None:
     # Importing scikit-learn takes longer than the heuristic's share on a table of 14 rows.
     from benchmarks.cases import PROOFS
@@ -209,3 +210,16 @@ def hard_table(n: int, p: int) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(0)
     X = rng.random((n, p))
     return X, (X[:, 0] + X[:, 1] + 0.3 * rng.normal(size=n) > 1).astype(int)
+
+
+def test_support_vector_machines_draw_nothing_of_the_callers_generator() -> None:
+    X, y = hard_table(30, 3)
+    sign, weights = np.where(y > 0, 1.0, -1.0), np.ones(30)
+    np.random.seed(5)
+    before = repr(np.random.get_state())
+    linear_svm._public(X, sign, weights, 1.0, linear_svm.LOOSE)
+    linear_svm._public_regression(X, sign, weights)
+    linear_svm.binding.__wrapped__()
+    linear_svm.fit_sparse_linear_svm(X, sign, weights, 1.0)
+    linear_svm._primal(X, sign, weights, 1.0)
+    assert repr(np.random.get_state()) == before

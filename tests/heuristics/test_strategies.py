@@ -76,7 +76,7 @@ def test_it_is_never_worse_than_the_constant_tree_or_the_start(formulation: str)
 
 
 @pytest.mark.parametrize("formulation", instances.FORMULATIONS)
-@pytest.mark.quick_cases("oct", "re_svm")
+@pytest.mark.quick_cases("oct")
 def test_the_same_seed_and_work_limit_give_the_same_tree(formulation: str) -> None:
     X, y = noisy(24)
     params = {"c1": 3.0, "c2": 2.0} if formulation in ("re_svm", "octsvm") else {}

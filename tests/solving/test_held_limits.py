@@ -178,7 +178,7 @@ def own_part(model: Any, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["loose", "priced", "impossible"])
 @pytest.mark.parametrize("name", ["oct", "oct_h", "octsvm"])
-@pytest.mark.quick_cases("oct-*", "octsvm-impossible")
+@pytest.mark.quick_cases("oct-loose", "octsvm-impossible")
 def test_a_large_model_with_own_rows_is_not_handed_over_late(
     name: str, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
