@@ -105,11 +105,16 @@ def weights_of(tree: Tree) -> list[tuple[int, list[tuple[str, float, float]]]]:
 
     if isinstance(tree, (AxisTree, KernelTree)):
         return []
-    scaled, original = tree.weights("scaled")[0], tree.weights("original")[0]  # type: ignore[attr-defined]
+    scaled, original = tree.weights("scaled")[0], tree.weights("original")[0]
     out = []
     for t in np.flatnonzero(tree.splits):
-        order = [j for j in np.argsort(-np.abs(scaled[t]), kind="stable") if scaled[t][j] != 0]
         out.append(
-            (int(t) + 1, [(tree.feature_names[j], float(scaled[t][j]), float(original[t][j])) for j in order])
+            (
+                int(t) + 1,
+                [
+                    (tree.feature_names[j], float(scaled[t][j]), float(original[t][j]))
+                    for j in tree.by_effect(int(t) + 1)
+                ],
+            )
         )
     return out
