@@ -243,15 +243,16 @@ def report_of(data: CsvTable, result: Result, rows: Partition) -> dict[str, Any]
     if len(flipped):
         out["train_accuracy_before_flips"] = _accuracy(tree, data.X.iloc[train], rows.clean)
     out["test_accuracy"] = _accuracy(tree, data.X.iloc[test], data.y[test])
-    out["most_frequent"] = max(rows.y.tolist().count(c) for c in tree.classes) / len(train)
+    given = rows.y.tolist()  # labels that JSON takes, as numpy's own are not
+    out["most_frequent"] = max(given.count(c) for c in tree.classes) / len(train)
     out["relabelled"] = [
         {
             "row": int(train[r.row]),
             "node": int(r.node),
             "cost": float(r.cost),
             "line": None if data.lines is None else data.lines[train[r.row]],
-            "given": rows.y[r.row],
-            "believed": next((c for c in tree.classes if c != rows.y[r.row]), rows.y[r.row]),
+            "given": given[r.row],
+            "believed": next((c for c in tree.classes if c != given[r.row]), given[r.row]),
         }
         for r in getattr(tree, "relabelled", ())
     ]

@@ -103,6 +103,7 @@ class CuttingPlaneLoop:
         self._asked_to_stop = False
         self._hand_over = True  # the incumbent, to the engine, as its start
         self._met = False  # a point seen on the way closed the gap, and the engine was told to stop
+        self._proved = False  # the gap was closed before the round: the engine is let finish
         self._stalled = False  # a round with a loose target brought nothing
         self._assignments: set[bytes] = set()  # integers of the engine's answers
         self._is_new = False  # whether the last answer's were met for the first time
@@ -143,7 +144,7 @@ class CuttingPlaneLoop:
             self.bound = max(self.bound, bound)
         if point is not None:
             self._take(point, own=True)
-        self._met = self._closed()
+        self._met = self._closed() and not self._proved
         return self._report(nodes) or self._met
 
     def _distance(self) -> float:
@@ -276,7 +277,8 @@ class CuttingPlaneLoop:
 
     def _limit_reached(self) -> str:
         """Why no further round is begun; empty where one is."""
-        if self._closed():
+        # Whoever names an engine, or asks for its log, gets its own answer, even where all is proved before.
+        if self._closed() and (self.rounds or not self.asked.engine_wanted):
             return "optimal"
         if self._asked_to_stop:
             return "interrupted"
@@ -314,7 +316,7 @@ class CuttingPlaneLoop:
         share = 0.25 if not exact else 1.0 if self.bridge is None and self.spec.trusted else 0.9
         tight = max(self.asked.gap * share, LEAST_GAP) if share < 1.0 else self.asked.gap
         wide = max(tight, min(1e-2, self._distance() / 10))
-        self._met = False
+        self._met, self._proved = False, self._closed()
         return Round(
             exact=exact,
             tight=tight,

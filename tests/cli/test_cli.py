@@ -256,6 +256,15 @@ def test_unverified_answer_is_explained_and_its_tree_written(shared: Path, tmp_p
     assert octsvm.Tree.from_json(out).to_dict() == found["tree"]
 
 
+def test_given_up_labels_that_are_numbers_are_plain(tmp_path: Path) -> None:
+    path = tmp_path / "numbers.csv"
+    path.write_text("width,kind\n" + "".join(f"{i},{int((i > 5) != (i == 2))}\n" for i in range(12)))
+    line = ["fit", path, "--depth", "0", "--c1", "20", "--c2", "5"]
+    (record,) = json.loads(run(*line, "--json").stdout)["relabelled"]
+    assert (record["line"], record["given"], record["believed"]) == (4, 1, 0)
+    assert "line 4: given 1, believed 0" in run(*line).stdout
+
+
 def test_no_tree_has_its_own_exit_code(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import dataclasses
 

@@ -79,3 +79,20 @@ def test_what_breaks_down_is_followed_by_those_that_rewrite(
     plans = list(candidates(conic, classify(conic), "auto"))
     assert [plan.solver for plan in plans] == ["scip", "highs"]
     assert dict(plans[1].rejected) == {"scip": "was tried before"}
+
+
+def test_an_engine_that_is_named_or_whose_log_is_wanted_runs_even_where_all_is_proved_before(
+    tmp_path: Path,
+) -> None:
+    """The search for bounds while OCT is built proves this tree."""
+    model = octsvm.build("oct", X, Y, depth=1, alpha=0.1)
+    assert model.info.least == pytest.approx(0.1)
+    unasked = octsvm.solve(model)
+    assert (unasked.status, unasked.rounds) == ("optimal", 0)
+    log = tmp_path / "engine.log"
+    for asked in ({"solver": "highs"}, {"solver": "auto"}, {"log": str(log)}):
+        result = octsvm.solve(model, **asked)
+        assert (result.status, result.rounds) == ("optimal", 1)
+        assert result.engine["status"]  # in the engine's own words
+        assert (result.objective, result.bound) == (unasked.objective, unasked.bound)
+    assert "HiGHS" in log.read_text()
