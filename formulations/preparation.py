@@ -205,6 +205,10 @@ class Preparation(BaseModel):
         parts = [c.read(frame.column(place[c.name]), self.missing) for c in self.columns]
         return np.hstack(parts) if parts else np.empty((frame.rows, 0))
 
+    def gaps(self, values: Any) -> NDArray[np.bool_]:
+        """Which of a column's ``values`` (m,) are missing."""
+        return _objects(values, self.missing)[1]
+
     def takes(self, X: Any) -> bool:
         """Whether ``X`` is a table with all columns, so that :meth:`matrix` can read it."""
         frame = None if isinstance(X, np.ndarray) and X.dtype.names is None else frame_of(X)

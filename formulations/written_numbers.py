@@ -42,7 +42,8 @@ FORMS = (
         "numbers with thousands separators",
         re.compile(rf"{_GROUPED}|{_NUMBER}"),
         '{0}.astype(str).str.replace(",", "").astype(float)',
-        "Write them without (1234 for 1,234), or, where the comma is the decimal sign, say so (--decimal).",
+        "Write them without (1234 for 1,234). Where the comma is the decimal sign, and no cell has a point besides: --decimal , "
+        "with another --separator.",
     ),
     Form(
         "numbers with a decimal comma",

@@ -235,7 +235,7 @@ def read_table(
             f"The decimal sign {decimal!r} should be '.' or ',', and another one than the separator {separator!r}."
         )
     name = str(path)
-    content = _content(name, encoding)
+    content = _content(name, encoding, BUILT_IN if labelled else ())
     read = (
         of_frame(name, content, as_text, missing)
         if content.frame is not None
@@ -309,15 +309,17 @@ def _like(cell: str, value: Any, classes: Sequence[Any]) -> Any:
     return value
 
 
-def _content(name: str, encoding: str | None) -> Content:
+def _content(name: str, encoding: str | None, names: Sequence[str]) -> Content:
     path = Path(name)
     try:
         return read_content(name, encoding)
     except FileNotFoundError:
-        close = difflib.get_close_matches(name, [*BUILT_IN, *_beside(path)], n=1, cutoff=0.6)
+        others = [n for n in (*names, *_beside(path)) if n != name]
+        close = difflib.get_close_matches(name, others, n=1, cutoff=0.6)
         hint = f" Did you mean {close[0]!r}?" if close else ""
         raise InvalidData(
-            f"{name}: there is no such file.{hint} Give the path of a CSV file, or one of {', '.join(BUILT_IN)}."
+            f"{name}: there is no such file.{hint} Give the path of a CSV file"
+            + (f", or one of {', '.join(names)}." if names else "; built-in data are for fitting.")
         ) from None
     except IsADirectoryError:
         raise InvalidData(

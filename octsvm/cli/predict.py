@@ -70,10 +70,12 @@ def predict(tree: str, table: str, **options: Any) -> int:
         frame = kept_columns(data, table, form, options["keep"])
         columns = {"prediction": predictions}
         if shares is not None:
-            columns |= {f"probability of {c}": shares[:, k] for k, c in enumerate(fitted.classes)}
+            columns |= {f"probability of {c}": shares[:, k].round(6) for k, c in enumerate(fitted.classes)}
         text = _as_csv(data.name, frame, columns, form["separator"])
         if out is not None:
             shared.write_text(out, text)
+            if not as_json:
+                click.echo(f"written    {out}: {len(predictions)} rows{_filled(fitted, data)}")
         else:
             click.echo(text, nl=False)
     if as_json:
@@ -147,6 +149,17 @@ def _predicted(
     from .fitted_file import classifier_of
 
     return fitted.predict(X).tolist(), classifier_of(fitted, record).predict_proba(X)
+
+
+def _filled(fitted: Tree, data: CsvTable) -> str:
+    """How many rows had a missing value that the tree's rules filled in; "" where none had."""
+    import numpy as np
+
+    known = fitted.preparation
+    count = (
+        0 if known is None else int(np.any([known.gaps(data.X[c.name]) for c in known.columns], axis=0).sum())
+    )
+    return f", {count} of them with missing values filled in" if count else ""
 
 
 def share_right(data: CsvTable, predictions: Sequence[Any], classes: Sequence[Any]) -> float:

@@ -62,7 +62,7 @@ def report(tree: str, table: str | None, **options: Any) -> int:
         import jinja2  # noqa: F401
     except ImportError:
         raise MissingPackage(
-            "A report is made with jinja2, which is not installed here. Install it: pip install 'octsvm[report]'. octsvm show and "
+            "A report is made with jinja2, which is not installed here, and its pictures with matplotlib. Install both: pip install 'octsvm[report]'. octsvm show and "
             "octsvm predict do without."
         ) from None
     rows = _rows_of(fitted, record, table, options)

@@ -95,11 +95,23 @@ def _picture(tree: Tree, t: int, units: Any, most: int, side: int | None, way: s
         label.append(f"class {tree.classes[tree._class_below(t, side)]!r}", style="bold green")
         return Picture(label)
     label.append(f"[{t}] ", style="cyan")
-    label.append(tree._condition(t, units, most)[0])
+    holds = tree._condition(t, units, most)
+    label.append(holds[0])
     picture = Picture(label, guide_style="dim")
-    for side, (child, word) in enumerate(zip(children(t), ("yes: ", "no: "), strict=True)):
-        picture.children.append(_picture(tree, child, units, most, side, word))
+    for side, (child, word, holds_here) in enumerate(
+        zip(children(t), ("yes", "no"), _apart(*holds), strict=True)
+    ):
+        picture.children.append(_picture(tree, child, units, most, side, f"{word}, {holds_here}: "))
     return picture
+
+
+def _apart(left: str, right: str) -> tuple[str, str]:
+    """What the two conditions of a split say of what they have in common: "< 4.5" and ">= 4.5"."""
+    one, other = left.split(" "), right.split(" ")
+    common = next((k for k, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), 0)
+    while common and one[common - 1] == "is":
+        common -= 1
+    return " ".join(one[common:]), " ".join(other[common:])
 
 
 def _content(tree: Tree, units: Any) -> dict[str, Any]:

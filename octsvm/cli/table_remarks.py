@@ -210,6 +210,9 @@ def _shown(value: Any, most: int = 40) -> str:
 def nearest(name: str, names: Sequence[str]) -> str:
     """The question whether another one of ``names`` was meant; "" where none is near."""
     by_lower = {c.lower(): c for c in names}
+    whole = [c for c in names if name.lower() in re.split(r"[\W_]+", c.lower())]
+    if len(whole) == 1:  # "id" is "application_id" rather than "paid"
+        return f" Did you mean {whole[0]!r}?"
     close = difflib.get_close_matches(name.lower(), list(by_lower), n=1, cutoff=0.5)
     return f" Did you mean {by_lower[close[0]]!r}?" if close else ""
 

@@ -14,6 +14,8 @@ from .installed import older
 State = Literal["ok", "missing", "failed"]
 
 OLDEST_PYTHON = (3, 11)
+# What commands need besides, and the extra that brings it.
+OPTIONAL = {"matplotlib": ("pictures, also in reports", "plot"), "jinja2": ("reports", "report")}
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,7 @@ def examine() -> list[Check]:
     """Check everything, and never raise: what is broken is a line of the report."""
     needed = _requirements()
     checks = [_python(), _itself(), *(_dependency(name, least) for name, least in needed.items())]
+    checks += [_optional(name, what, extra) for name, (what, extra) in OPTIONAL.items()]
     return checks + _solvers(set(needed))
 
 
@@ -101,6 +104,20 @@ def _dependency(name: str, least: str) -> Check:
     if older(version, least):
         return Check(name, "dependency", "failed", True, f"{version}, and {least} is needed", install)
     return Check(name, "dependency", "ok", True, version)
+
+
+def _optional(name: str, what: str, extra: str) -> Check:
+    try:
+        return Check(name, "dependency", "ok", False, metadata.version(name))
+    except metadata.PackageNotFoundError:
+        return Check(
+            name,
+            "dependency",
+            "missing",
+            False,
+            f"not installed; for {what}",
+            f"pip install 'octsvm[{extra}]'",
+        )
 
 
 def _solvers(needed: set[str]) -> list[Check]:

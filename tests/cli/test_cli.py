@@ -496,7 +496,7 @@ def test_predict_with_known_labels(tree: Path, table: Path, tmp_path: Path) -> N
     assert len(result.stdout.splitlines()) == 11
     out = tmp_path / "predictions.csv"
     result = run("predict", tree, table, "--label", "kind", "--out", out)
-    assert result.stdout == "accuracy 1.0000 on 10 rows\n"
+    assert result.stdout == f"written    {out}: 10 rows\naccuracy 1.0000 on 10 rows\n"
     assert pd.read_csv(out)["prediction"].tolist() == pd.read_csv(table)["kind"].tolist()
     found = json.loads(run("predict", tree, table, "--label", "kind", "--json").stdout)
     assert (found["rows"], found["accuracy"]) == (10, 1.0)
@@ -590,7 +590,7 @@ def test_show_draws_the_tree(tree: Path) -> None:
     lines = result.stdout.splitlines()
     assert lines[0] == "axis-parallel tree, 1 level of splits, 1 split, 2 features, original units"
     assert lines[1] == "classes: 'high', 'low'"
-    assert lines[3:] == ["[1] width < 4.5", "├── yes: class 'low'", "└── no: class 'high'"]
+    assert lines[3:] == ["[1] width < 4.5", "├── yes, < 4.5: class 'low'", "└── no, >= 4.5: class 'high'"]
     assert "[1] width < 0.5" in run("show", tree, "--units", "scaled").stdout
     text = run("show", tree, "--text").stdout.splitlines()[3:]
     assert text == octsvm.Tree.from_json(tree).to_text().splitlines()

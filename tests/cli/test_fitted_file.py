@@ -152,3 +152,22 @@ def test_a_picture_of_the_tree(saved: tuple[str, str], tmp_path: Path) -> None:
     refused = run("plot", saved[1], "--out", str(tmp_path / "tree.bmp"))
     assert refused.exit_code == cli.WRONG_INPUT
     assert "svg, png, pdf" in refused.output
+
+
+def test_predictions_in_a_file_are_told_of_and_names_are_guessed_by_their_words(tmp_path: Path) -> None:
+    rows = [(f"A{i}", "" if i % 6 == 5 else str(i), "yes" if i > 9 else "no") for i in range(24)]
+    table = tmp_path / "t.csv"
+    table.write_text("application_id,size,repaid\n" + "".join(",".join(r) + "\n" for r in rows))
+    tree, out = str(tmp_path / "t.json"), tmp_path / "p.csv"
+    fitted = run("fit", str(table), "--drop", "application_id", "--impute", "median", "-f", "octsvm", "--depth", "0",
+                 "-q", "--time-limit", "20", "--out", tree)  # fmt: skip
+    assert fitted.exit_code == 0, fitted.output
+    found = run("predict", tree, str(table), "--proba", "--out", str(out))
+    assert found.output == f"written    {out}: 24 rows, 4 of them with missing values filled in\n"
+    shares = [cell for line in out.read_text().splitlines()[1:] for cell in line.split(",")[1:]]
+    assert max(map(len, shares)) <= len("0.123456")
+    assert "Did you mean 'application_id'?" in run("predict", tree, str(table), "--keep", "id").output
+    strange = run("predict", tree, "toy").output
+    assert "there is no such file" in strange
+    assert "Did you mean" not in strange
+    assert "built-in data are for fitting" in strange

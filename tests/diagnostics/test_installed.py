@@ -250,3 +250,14 @@ def test_the_help_explains_the_own_table(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setenv(solvers.ENVIRONMENT, str(tmp_path / "mine.yaml"))
     assert list(yaml.safe_load(example)["solvers"]) == ["highs_program"]
     assert solvers.get("highs_program").backend == "executable"
+
+
+def test_packages_of_extras_are_named_with_what_brings_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    from octsvm.diagnostics import doctor
+
+    def version(name: str) -> str:
+        raise doctor.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(doctor.metadata, "version", version)
+    found = doctor._optional("jinja2", *doctor.OPTIONAL["jinja2"])
+    assert (found.state, found.needed, found.cure) == ("missing", False, "pip install 'octsvm[report]'")
