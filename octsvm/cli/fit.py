@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .csv_tables import CsvTable
 
 HELD_OUT = 0.25  # share of a built-in data set that is kept for testing
+UNHELD = "no rows are held out, so nothing says how the tree does on others"
 
 
 @click.command(epilog=shared.FIT_EXIT_CODES)
@@ -154,7 +155,7 @@ def _fit(
     if options["as_json"]:
         click.echo(json.dumps(result.to_dict() | report, indent=1, allow_nan=False))
     else:
-        click.echo(text_of(data, result, report, f" (--test-size {HELD_OUT} holds some out)"))
+        click.echo(text_of(data, result, report, f"{UNHELD} (--test-size {HELD_OUT} holds some out)"))
     return verdict(result)
 
 
@@ -261,8 +262,8 @@ def report_of(data: CsvTable, result: Result, rows: Partition) -> dict[str, Any]
     return out
 
 
-def text_of(data: CsvTable, result: Result, report: Mapping[str, Any], hint: str = "") -> str:
-    """The summary; ``hint`` says how rows are held out, for where none are."""
+def text_of(data: CsvTable, result: Result, report: Mapping[str, Any], unheld: str = UNHELD) -> str:
+    """The summary; ``unheld`` is said where no rows are held out."""
     said = result.summary().splitlines()
     tree = result.tree
     if tree is None:
@@ -278,7 +279,7 @@ def text_of(data: CsvTable, result: Result, report: Mapping[str, Any], hint: str
     lines += [
         _counts(result, report),
         *notes,
-        _accuracies(report, hint),
+        _accuracies(report, unheld),
         *_relabelled(tree, report),
         "",
         str(tree),
@@ -309,7 +310,7 @@ def _counts(result: Result, report: Mapping[str, Any]) -> str:
     return text
 
 
-def _accuracies(report: Mapping[str, Any], hint: str) -> str:
+def _accuracies(report: Mapping[str, Any], unheld: str) -> str:
     text = f"accuracy   train {report['train_accuracy']:.4f} ({report['train_rows']} rows)"
     if report["train_accuracy_before_flips"] is not None:
         text += f", {report['train_accuracy_before_flips']:.4f} of the labels before flipping"
@@ -317,7 +318,7 @@ def _accuracies(report: Mapping[str, Any], hint: str) -> str:
         text += f", test {report['test_accuracy']:.4f} ({report['test_rows']} rows)"
     text += f"; the most frequent label alone {report['most_frequent']:.4f}"
     if report["test_accuracy"] is None:
-        text += f"\n           no rows are held out, so nothing says how the tree does on others{hint}"
+        text += f"\n           {unheld}"
     return text
 
 

@@ -21,6 +21,21 @@ Label = str | bool | int | float
 Row = Annotated[int, Field(ge=0)]
 
 
+class FoldAccuracy(BaseModel):
+    """How well trees with the chosen parameters did on rows that they were not fitted to, in ``octsvm tune``."""
+
+    model_config = ConfigDict(strict=True, frozen=True, allow_inf_nan=False)
+    accuracy: float
+    standard_error: float
+    rule: str
+
+    def __str__(self) -> str:
+        return (
+            f"accuracy over folds, on rows not trained on: {self.accuracy:.4f} \u00b1 {self.standard_error:.4f} (standard error); "
+            f"the parameters were chosen by it (rule {self.rule}), so it flatters a little"
+        )
+
+
 class FitRecord(BaseModel):
     """How a tree was fitted.
 
@@ -36,6 +51,8 @@ class FitRecord(BaseModel):
         Weight of the training rows of each class that come by each node.
     result : dict
         The result without its tree.
+    folds : FoldAccuracy or None
+        Where the parameters were chosen by folds.
     """
 
     model_config = ConfigDict(strict=True, frozen=True, allow_inf_nan=False)
@@ -53,9 +70,17 @@ class FitRecord(BaseModel):
     flipped_labels: list[Label]
     node_weights: list[list[Annotated[float, Field(ge=0)]]]
     result: dict[str, Any]
+    folds: FoldAccuracy | None = None
 
 
-def as_json(result: Result, data: CsvTable, rows: Partition, weights: Any, options: Mapping[str, Any]) -> str:
+def as_json(
+    result: Result,
+    data: CsvTable,
+    rows: Partition,
+    weights: Any,
+    options: Mapping[str, Any],
+    folds: FoldAccuracy | None = None,
+) -> str:
     """The tree of ``result`` as JSON text, with the record of its fit."""
     import numpy as np
 
@@ -83,6 +108,7 @@ def as_json(result: Result, data: CsvTable, rows: Partition, weights: Any, optio
             tree, data.X.iloc[rows.train], position, ones, len(tree.classes)
         ).tolist(),
         result={k: v for k, v in known.items() if k not in LEFT_OUT} | {"table_digest": result.table_digest},
+        folds=folds,
     )
     return (
         json.dumps(tree.to_dict() | {"fit": record.model_dump(mode="json")}, indent=1, allow_nan=False) + "\n"

@@ -269,11 +269,11 @@ def _accuracy(rows: Rows) -> Table:
             ]
         )
     heads = ["rows", "count", "predicted as given", "share", "share of the most frequent label"]
-    text = "Agreement with the given labels" + (
-        ""
-        if rows.record.test_rows
-        else " (no rows were held out, so nothing says how the tree does on others)"
-    )
+    text = "Agreement with the given labels"
+    if rows.record.folds is not None:
+        text += f" ({rows.record.folds})"
+    elif not rows.record.test_rows:
+        text += " (no rows were held out, so nothing says how the tree does on others)"
     return Table(heads, values, text)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,8 @@ from . import options as shared
 from .fit import Partition, report_of, text_of, verdict, with_preparation
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from ..tuning import Tuning
     from .csv_tables import CsvTable
 
@@ -72,7 +73,7 @@ def tune(table: str, **options: Any) -> int:
             data.y,
             weights=weights,
             scale=not options["no_scale"],
-            progress=not options["quiet"] and sys.stderr.isatty(),
+            progress=not options["quiet"],
             on_mismatch="ignore",
             **{name: options[name] for name in ("rule", "folds", "repeats", "prior_rows", "jobs", "store")},
             **shared.params_of(options),
@@ -84,28 +85,53 @@ def tune(table: str, **options: Any) -> int:
 def _tell(data: CsvTable, found: Tuning, weights: Any, options: Mapping[str, Any]) -> int:
     import numpy as np
 
+    from .fitted_file import FoldAccuracy
+
     everyone = np.arange(len(data.y))
     rows = Partition(everyone, everyone[:0], data.y, data.y)
     assert found.result is not None
+    judged = None
+    if not np.isnan(found.accuracy):
+        judged = FoldAccuracy(accuracy=found.accuracy, standard_error=found.accuracy_error, rule=found.rule)
     result = with_preparation(found.result, data)
     if result.tree is not None and options["out"] is not None:
         from . import fitted_file
 
-        shared.write_text(options["out"], fitted_file.as_json(result, data, rows, weights, options))
+        shared.write_text(options["out"], fitted_file.as_json(result, data, rows, weights, options, judged))
     report = report_of(data, result, rows)
     settings = found.frame()
     if options["as_json"]:
         tuning = {
             "choice": found.choice,
             "rule": found.rule,
-            "accuracy": None if np.isnan(found.accuracy) else found.accuracy,
+            "accuracy": None if judged is None else found.accuracy,
+            "accuracy_error": None if judged is None else found.accuracy_error,
             "settings": json.loads(settings.to_json(orient="records")),
         }
         click.echo(json.dumps(result.to_dict() | report | {"tuning": tuning}, indent=1, allow_nan=False))
     else:
-        best = settings.sort_values("score", ascending=False, kind="stable").head(SHOWN)
-        click.echo(
-            f"{found}\n\nbest scores, in relative costs\n{best.to_string(index=False, float_format=lambda v: f'{v:.4g}')}\n"
-        )
-        click.echo(text_of(data, result, report))
+        click.echo(f"{found}\n\n{_table(settings)}\n")
+        click.echo(text_of(data, result, report, **({} if judged is None else {"unheld": str(judged)})))
     return verdict(result)
+
+
+def _table(settings: pd.DataFrame) -> str:
+    """The best settings and the chosen one: plain costs, as octsvm fit takes them, then relative ones in brackets."""
+    import numpy as np
+
+    best = settings.sort_values("score", ascending=False, kind="stable")
+    best = best[best["chosen"] | (np.arange(len(best)) < SHOWN)]
+    plain = [name for name in map(str, best) if name.startswith("plain_")]
+    relative = [name.removeprefix("plain_") for name in plain]
+    others = [name for name in best if name not in (*plain, *relative)]
+    first = [*(["depth"] if "depth" in others else []), *plain, *relative]
+    shown = best[[*first, *(name for name in others if name not in first)]].rename(
+        columns={
+            "accuracy_error": "\u00b1",
+            "standard_error": "\u00b1 of difference",
+            **{f"plain_{name}": name for name in relative},
+            **{name: f"({name})" for name in relative},
+        }
+    )
+    said = "best scores" + ("; in brackets relative costs" if plain else "")
+    return f"{said}\n{shown.to_string(index=False, float_format=lambda v: f'{v:.4g}')}"

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 JUDGED = (
     "accuracy",
+    "accuracy_error",
     "score",
     "standard_error",
     "splits",

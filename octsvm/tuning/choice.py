@@ -6,9 +6,9 @@
 3. ``"best"`` takes the largest score. ``"one_standard_error"`` takes the smallest depth of which a setting is within one
    standard error of that, and of that depth the setting with the largest score.
 
-The standard error is that of the difference from the best setting over the folds. Folds share training rows, so it is
-corrected as Nadeau and Bengio do (Inference for the generalization error, Mach. Learn. 52, 2003): the variance of
-the differences times 1/folds + judged rows / training rows.
+The standard error is that of the difference from the best setting over the folds; that of an accuracy itself is told beside
+it. Folds share training rows, so both are corrected as Nadeau and Bengio do (Inference for the generalization error, Mach. Learn. 52, 2003): the variance over
+the folds times 1/folds + judged rows / training rows.
 """
 
 from __future__ import annotations
@@ -50,13 +50,15 @@ def scores(
     Returns
     -------
     pandas.DataFrame
-        The parameters, ``accuracy`` (a share of the judged weight), ``score`` (with the prior), ``standard_error`` (of the score's
-        difference from the best one), and means over the folds: ``splits`` of the trees, ``relabelled`` rows.
+        The parameters, ``accuracy`` (a share of the judged weight), ``accuracy_error`` (its own standard error), ``score``
+        (with the prior), ``standard_error`` (of the score's difference from the best one), and means over the folds: ``splits`` of the trees, ``relabelled`` rows.
     """
     frame = pd.DataFrame(list(settings))
     loss = np.asarray(expected, dtype=float)
     if not lines:
-        empty = dict.fromkeys(("accuracy", "standard_error", "splits", "relabelled"), np.nan)
+        empty = dict.fromkeys(
+            ("accuracy", "accuracy_error", "standard_error", "splits", "relabelled"), np.nan
+        )
         return frame.assign(**empty, score=loss)
     right, splits, relabelled = (
         np.array([one[k] for one in lines]) for k in ("right", "splits", "relabelled")
@@ -67,9 +69,13 @@ def scores(
     score = np.round(share * accuracy + (1 - share) * (accuracy[int(np.argmax(loss))] + loss), DIGITS)
     by_fold = right / weight[:, None]
     differences = by_fold[:, [int(np.argmax(score))]] - by_fold
-    variance = differences.var(axis=0, ddof=1) * (1 / len(lines) + judged.sum() / trained.sum())
+    variance, own = (
+        values.var(axis=0, ddof=1) * (1 / len(lines) + judged.sum() / trained.sum())
+        for values in (differences, by_fold)
+    )
     return frame.assign(
         accuracy=accuracy,
+        accuracy_error=np.sqrt(own),
         score=score,
         standard_error=share * np.sqrt(variance),
         splits=splits.mean(axis=0),

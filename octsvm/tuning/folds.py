@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -146,8 +147,6 @@ def fit_folds(
     OutputNotWritable
     """
     from joblib import Parallel, delayed, hash
-    from rich.console import Console
-    from rich.progress import track
 
     key = hash(
         (table.X, table.y, table.weights, repr(table.class_weight), _plain(grid), [f.train for f in folds])
@@ -157,16 +156,31 @@ def fit_folds(
     _append(store, "\n" if store is not None and _is_cut(store) else "")
     parallel = Parallel(n_jobs=jobs, return_as="generator_unordered", pre_dispatch="n_jobs")
     lines: Iterator[dict[str, Any]] = parallel(delayed(fit_fold)(table, grid, fold) for fold in left)
-    for line in track(
-        lines,
-        f"{grid.formulation}: folds",
-        total=len(left),
-        console=Console(stderr=True),
-        disable=not progress,
-    ):
+    for line in _told(lines, f"{grid.formulation}: folds", len(left)) if progress else lines:
         done[line["fold"]] = line
         _append(store, json.dumps({"key": key, **line}) + "\n")
     return [done[fold.number] for fold in folds]
+
+
+def _told(lines: Iterator[dict[str, Any]], label: str, total: int) -> Iterator[dict[str, Any]]:
+    """The lines, with a bar on stderr, or there a text for each of them where it is no terminal."""
+    from rich.console import Console
+    from rich.progress import track
+
+    console = Console(stderr=True)
+    if console.is_terminal:
+        yield from track(lines, label, total=total, console=console)
+        return
+    began = time.monotonic()
+    for done, line in enumerate(lines, 1):
+        seconds = time.monotonic() - began
+        left = seconds / done * (total - done)
+        console.print(
+            f"{label}: {done} of {total} after {seconds:.1f} s, about {left:.0f} s left",
+            soft_wrap=True,
+            highlight=False,
+        )
+        yield line
 
 
 def _plain(grid: Grid) -> list[Any]:

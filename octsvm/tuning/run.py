@@ -18,11 +18,16 @@ from ..formulations.registry import formulation as find_formulation
 from ..options import FIT, SolveOptions, declarations, takes_options
 from .choice import RULES, Rule, choose, scores
 from .folds import Grid, Table, fit_folds, split
-from .grids import Setting, absolute, prior, settings_of
+from .grids import COSTS, Setting, absolute, prior, settings_of
 from .tuning import Tuning
 
 PRIOR_ROWS = 200.0
 NO_FOLDS = "A class has one row only, or there is one class: nothing could be judged, and the usual setting was taken."
+
+NONE_GIVEN_UP = (
+    "No label was given up: what predicts best is chosen, and that need not name wrong labels. To look for those, use "
+    "octsvm.suspect_rows, or give a c2 of 1 to 3 times this c1 and tune the rest."
+)
 
 
 @takes_options(FIT)
@@ -79,7 +84,7 @@ def tune(
     store : path, optional
         A file of one line a fold. A call that was killed goes on from it, and comes to the same choice.
     progress : bool
-        A bar with the time left on stderr.
+        A bar with the time left on stderr; where that is no terminal, a line for each fold.
     refit : bool
         Fit all rows with the choice by :func:`octsvm.fit`. False leaves ``result`` None.
     class_weight : None, "balanced" or dict
@@ -131,10 +136,11 @@ def tune(
     counted = (PRIOR_ROWS if relative else 0.0) if prior_rows is None else float(prior_rows)
     frame = scores(settings, lines, prior(form, settings), len(kept), counted)
     chosen = choose(frame, rule)
-    costs = settings[chosen]
-    if relative:
-        (costs,) = absolute(form, [costs], params, replace(data, weights=everyone))
-    choice = {**params, **costs}
+    plain = absolute(form, settings, params, replace(data, weights=everyone)) if relative else settings
+    for name in COSTS:
+        if relative and name in frame:
+            frame[f"plain_{name}"] = [one.get(name, np.nan) for one in plain]
+    choice = {**params, **plain[chosen]}
     result = None
     if refit:
         result = api.fit(formulation, X, y, scale=scale, weights=everyone, **given, **choice)
@@ -145,9 +151,15 @@ def tune(
         accuracy=float(frame["accuracy"].iloc[chosen]),
         rule=rule,
         chosen=chosen,
-        notes=() if parts else (NO_FOLDS,),
+        notes=_notes(bool(parts), None if result is None else result.tree),
         scores=frame.assign(chosen=np.arange(len(frame)) == chosen),
     )
+
+
+def _notes(judged: bool, tree: Any) -> tuple[str, ...]:
+    """What is worth knowing of the choice."""
+    kept = hasattr(tree, "relabelled") and not tree.relabelled
+    return (() if judged else (NO_FOLDS,)) + ((NONE_GIVEN_UP,) if kept else ())
 
 
 def _settings(form: Formulation, grid: Any, fixed: Mapping[str, Any]) -> list[Setting]:

@@ -45,6 +45,11 @@ class Tuning:
     scores: pd.DataFrame = field(default_factory=pd.DataFrame, repr=False)
 
     @property
+    def accuracy_error(self) -> float:
+        """Standard error of ``accuracy`` over the folds."""
+        return float(self.scores["accuracy_error"].iloc[self.chosen])
+
+    @property
     def tree(self) -> Any:
         """The tree of ``result``; None without one."""
         return None if self.result is None else self.result.tree
@@ -55,7 +60,8 @@ class Tuning:
         Returns
         -------
         pandas.DataFrame
-            The parameters as they stand in the grid (relative costs, where it has those), ``accuracy`` over the folds,
+            The parameters as they stand in the grid (relative costs, where it has those), the same as plain costs
+            of the whole table (``plain_c1`` and so on), ``accuracy`` over the folds, ``accuracy_error`` (its standard error),
             ``score`` (the accuracy with the prior), ``standard_error`` of its difference from the best score, mean number of
             ``splits`` and of ``relabelled`` rows of the trees, and ``chosen``.
         """
@@ -73,6 +79,6 @@ class Tuning:
         )
         lines = [
             f"{self.formulation}: {shown}",
-            f"accuracy over the folds {self.accuracy:.4f} (rule {self.rule})",
+            f"accuracy over the folds {self.accuracy:.4f} \u00b1 {self.accuracy_error:.4f} (standard error; rule {self.rule})",
         ]
         return "\n".join([*lines, *self.notes])

@@ -46,6 +46,11 @@ def test_the_fit_of_all_rows_has_the_choice_and_is_certified() -> None:
     tuned = octsvm.tune("octsvm", X, y, **QUICK | {"refit": True}, time_limit=5)
     assert tuned.result is not None
     assert {k: tuned.result.params[k] for k in tuned.choice} == tuned.choice
+    chosen = tuned.frame().loc[tuned.chosen]
+    assert {k: chosen[f"plain_{k}"] for k in ("c1", "c2", "c3")} == {
+        k: tuned.choice[k] for k in ("c1", "c2", "c3")
+    }
+    assert any("No label was given up" in note for note in tuned.notes) == (not tuned.tree.relabelled)
     again = octsvm.evaluate(
         "octsvm", tuned.tree, X, y, **{k: v for k, v in tuned.choice.items() if k != "depth"}
     )
@@ -80,6 +85,7 @@ def test_a_cost_that_is_given_is_plain_and_trees_of_the_folds_are_those_of_the_h
         right += int((tree.predict(X[judged]) == y[judged]).sum())
         splits.append(int(tree.splits.sum()))
     assert tuned.choice == {"depth": depth, "alpha": 1.0}
+    assert "plain_alpha" not in tuned.frame()
     assert tuned.accuracy == pytest.approx(right / len(y))
     assert tuned.frame()["splits"][0] == pytest.approx(np.mean(splits))
 
@@ -133,6 +139,8 @@ def test_the_standard_error_is_that_of_nadeau_and_bengio() -> None:
     differences = np.array([3, -2, 2, 1]) / 20
     assert found["standard_error"][0] == pytest.approx(np.sqrt(differences.var(ddof=1) * (1 / 4 + 1 / 4)))
     assert found["standard_error"][1] == 0
+    own = np.array([14, 16, 15, 14]) / 20
+    assert found["accuracy_error"][0] == pytest.approx(np.sqrt(own.var(ddof=1) * (1 / 4 + 1 / 4)))
 
 
 def test_the_prior_counts_like_rows_and_fades() -> None:
@@ -309,7 +317,8 @@ def test_a_dask_client_serves() -> None:
 def test_progress_goes_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
     octsvm.tune("octsvm", *linear(30), progress=True, **QUICK)
     out, err = capsys.readouterr()
-    assert "folds" in err
+    assert "octsvm: folds: 1 of 3 after" in err
+    assert "s left" in err
     assert out == ""
 
 
@@ -414,6 +423,17 @@ def test_the_command_keeps_what_is_given_and_saves_a_tree_for_the_other_commands
     assert said["tuning"]["choice"] == {k: said["params"][k] for k in said["tuning"]["choice"]}
     assert (said["params"]["depth"], said["params"]["c2"]) == (0, 100.0)
     assert sum(line["chosen"] for line in said["tuning"]["settings"]) == 1
+    folds = json.loads(out.read_text())["fit"]["folds"]
+    assert folds["accuracy"] == said["tuning"]["accuracy"]
+    assert folds["standard_error"] == said["tuning"]["accuracy_error"] > 0
+    told = f"over folds, on rows not trained on: {folds['accuracy']:.4f}"
+    summary = CliRunner().invoke(cli.main, [*map(str, words), "--quiet"])
+    assert told in summary.stdout
+    assert "no rows are held out" not in summary.stdout
+    assert not summary.stderr
+    page = tmp_path / "report.html"
+    assert CliRunner().invoke(cli.main, ["report", str(out), "--out", str(page)]).exit_code == 0
+    assert told in page.read_text(encoding="utf-8")
     predicted = CliRunner().invoke(cli.main, ["predict", str(out), str(table)])
     assert predicted.exit_code == 0
     wrong = CliRunner().invoke(cli.main, ["tune", str(table), "--rule", "luck"])
