@@ -30,6 +30,7 @@ from ._importances import feature_importances
 from ._progress import ProgressLine
 from ._rows import condense, for_given_rows
 from ._tables import read_rows, read_training
+from ._warn import warn_once_a_line
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -194,15 +195,12 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
         self.__dict__.pop("estimators_", None)  # of a fit to more classes
 
     def _warn_without_proof(self, results: list[Result]) -> None:
-        """Say so, once, where a limit ended a fit that was to prove its tree.
-
-        The words are the same each time, so that Python shows them once for a search over parameters.
-        """
+        """Say so, once, where a limit ended a fit that was to prove its tree; all fits of a search use the same words."""
         stops = {r.stop for r in results if r.status in ("feasible", "fallback")} & set(LIMITS)
         if not stops or self.strategy == "heuristic":  # type: ignore[attr-defined]
             return
         said = sorted({f"{name}={getattr(self, name)!r}" for name in (LIMITS[stop] for stop in stops)})
-        warnings.warn(
+        warn_once_a_line(
             f"A limit ended this fit before there was a proof ({', '.join(said)}): the tree is the best one found, and gap_ says "
             "how far it may be from the best there is. A higher limit, a smaller tree or fewer rows end with a proof; "
             "strategy='heuristic' asks for none.",

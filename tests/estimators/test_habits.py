@@ -260,6 +260,20 @@ def test_several_machines_warn_once(cls: Any) -> None:
     assert [w.category for w in said] == [ConvergenceWarning]
 
 
+def test_fits_at_one_line_say_once_that_a_limit_ended_them() -> None:
+    X, y = hard()
+    for filter_, times in (("default", 1), ("once", 1), ("always", 3)):
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter(filter_, ConvergenceWarning)  # type: ignore[arg-type]
+            for penalty in (1, 2, 3):
+                OCTSVMClassifier(c1=penalty, time_limit=0.5 + len(filter_) / 1000).fit(X, y)
+        assert [w.category for w in said] == [ConvergenceWarning] * times
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(ConvergenceWarning):
+            OCTSVMClassifier(time_limit=0.5).fit(X, y)
+
+
 @pytest.mark.parametrize("cls", ALL)
 def test_no_warning_where_there_is_a_proof_or_none_was_asked_for(cls: Any) -> None:
     X, y = hard()
