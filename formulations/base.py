@@ -191,6 +191,13 @@ class ModelInfo:
     tree: Any = None
     least: float = 0.0
 
+    def __repr__(self) -> str:
+        data = self.data  # the table itself is long
+        return (
+            f"ModelInfo({self.formulation!r}, {data.n} rows, {data.p} features, {data.K} classes, "
+            f"{self.params!r}, upper_bound={self.upper_bound:.6g})"
+        )
+
     def __deepcopy__(self, memo: dict[int, Any]) -> ModelInfo:
         return self
 

@@ -191,7 +191,11 @@ def normalise_margin(tree: MarginTree, data: Data, depth: int) -> MarginTree:
     TreeNotAdmitted
     """
     if not isinstance(tree, MarginTree):
-        raise TreeNotAdmitted(f"The SVM models take margin trees, not {type(tree).__name__}.")
+        raise TreeNotAdmitted(
+            f"The SVM models take margin trees, and this is an {type(tree).__name__}: it has no margins. Give the tree of a fit "
+            "of theirs, or octsvm.from_sklearn of a linear classifier such as LinearSVC; without start=, octsvm.fit looks for "
+            "one by itself."
+        )
     p = len(data.feature_names)
     if len(tree.feature_names) != p:
         raise TreeNotAdmitted(

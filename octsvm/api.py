@@ -152,7 +152,7 @@ def build(
         Scale features to [0, 1] on these rows (kept in the tree). False wants X in [0, 1] already.
     start : Tree, optional
         A tree that the model admits; its objective gives the bound that the big-M constants come from. Without one
-        it is that of the best constant tree.
+        it is that of the best constant tree, and in the SVM models a start that costs more than this is refused.
     weights : array-like of shape (n,), optional
         Weight of each row's errors.
     upper_bound : float, optional

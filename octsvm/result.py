@@ -213,7 +213,14 @@ class Result:
 
     def _bound(self) -> str:
         source = f", taken on trust from {self.bound_source}" if self.bound_source else ""
-        return f"{self.bound:.8g} (gap {self.gap:.3%}){source}"
+        gap = f" (gap {self.gap:.3%})" if math.isfinite(self.gap) else ""
+        return ("none" if self.status == "infeasible" else f"{self.bound:.8g}{gap}") + source
+
+    def _objective(self) -> str:
+        if not math.isfinite(self.objective):
+            return "none: there is no tree"
+        terms = " + ".join(f"{v:.6g} {k}" for k, v in self.terms.items())
+        return f"{self.objective:.8g}" + (f" = {terms}" if terms else "")
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Labels (m,) that the tree gives the rows of ``X (m, p)``, in original units.
@@ -238,7 +245,7 @@ class Result:
             f"status     {self.status}: {self._meaning()}",
             f"stop       {self.stop} after {self.seconds:.2f} s, {self.rounds} round(s), {self.nodes} nodes "
             f"({self.solver} {self.solver_version})",
-            f"objective  {self.objective:.8g} = " + " + ".join(f"{v:.6g} {k}" for k, v in self.terms.items()),
+            f"objective  {self._objective()}",
             f"bound      {self._bound()}",
         ]
         if self.counts:

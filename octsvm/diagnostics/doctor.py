@@ -148,7 +148,7 @@ def _solvers(needed: set[str]) -> list[Check]:
             continue
         licence = {"full": ", full licence", "size-limited": ", size-limited licence"}.get(one.licence, "")
         proof = "; a trial model was solved" if one.state == "ok" else f"; {one.detail or 'not tried'}"
-        detail = f"{one.version}{stands_in}{licence}, solves {classes}{proof}{untested}"
+        detail = f"{one.version or 'version not told'}{stands_in}{licence}, solves {classes}{proof}{untested}"
         out.append(Check(one.name, "solver", "ok", embedded, detail))
     return out
 

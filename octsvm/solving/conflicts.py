@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyomo.environ as pyo
+import scipy.sparse as sp
 from pyomo.core.expr.visitor import identify_variables
 
 from ..backends.matrix_program import Limits
@@ -142,7 +143,8 @@ class _Part(NamedTuple):
 class _Claims:
     """The linear rows that a model's trees keep whatever they cost, as a program in which the user's own can be left out.
 
-    Left out altogether is what rests on UB: bounds of the formulation's continuous variables, and its rows with any of them.
+    Left out altogether is what rests on UB: bounds of the formulation's continuous variables, and its rows with any of them,
+    but for ½‖ω_t‖ <= δ, which holds of every tree: tangents of it are added as points break it.
     With ``releasing``, variables that the user fixed are columns that can be let go. ``whole`` says whether no row is left out.
     """
 
@@ -163,8 +165,10 @@ class _Claims:
             self._read(model, {id(v): float(v.value) for v in fixed if releasing})
 
     def _read(self, model: pyo.ConcreteModel, values: dict[int, float]) -> None:
-        rows: list[Any] = []
-        columns: dict[int, Any] = {}
+        rows, columns = _norm_rows(model)
+        cones = _norms(model)
+        for norm in cones:
+            columns |= {id(v): v for v in (*norm.vector, norm.rhs)}
         self.whole = self._exact
         for row in model.component_data_objects(pyo.Constraint, active=True, descend_into=True):
             variables = list(identify_variables(row.body, include_fixed=True))
@@ -186,9 +190,15 @@ class _Claims:
             if key in values
         ]
         bounds = [
-            ((0.0 if is_nonnegative(v) else None), None) if self._is_costly(v) else v.bounds
+            (v.value, v.value)
+            if v.fixed
+            else ((0.0 if is_nonnegative(v) else None), None)
+            if self._is_costly(v)
+            else v.bounds
             for v in columns.values()
         ]
+        at = {key: k for k, key in enumerate(columns)}
+        self._cones = [(np.array([at[id(v)] for v in n.vector]), at[id(n.rhs)], n.factor) for n in cones]
         self._values = np.array([values.get(key, np.nan) for key in columns])
         self._program = rows_as_program(rows, list(columns.values()), bounds)
 
@@ -215,12 +225,58 @@ class _Claims:
         bare = np.diff(whole.A.indptr) == 0  # of fixed variables alone
         if (bare & ((row_low > 0) | (row_high < 0))).any() or (low > high).any():
             return "infeasible"
-        if bare.all():
+        if bare.all() and not self._cones:
             return "feasible"
         program = replace(whole, low=low, high=high, integer=integer, row_low=row_low, row_high=row_high)
-        limits = Limits(seconds, 1.0, None, 1, 0, embedded().tolerances.integrality)
-        out = highs.solve(program, embedded(), limits)
-        return "infeasible" if out.stop == "infeasible" else "feasible" if out.x is not None else ""
+        clock = Clock(seconds)
+        while not clock.late():
+            limits = Limits(clock.left(), 1.0, None, 1, 0, embedded().tolerances.integrality)
+            out = highs.solve(program, embedded(), limits)
+            if out.x is None:
+                return "infeasible" if out.stop == "infeasible" else ""
+            tangents = self._tangents(out.x)
+            if not tangents:
+                return "feasible"
+            program = replace(
+                program,
+                A=sp.csr_array(sp.vstack([program.A, np.array(tangents)])),
+                row_low=np.append(program.row_low, np.full(len(tangents), -np.inf)),
+                row_high=np.append(program.row_high, np.zeros(len(tangents))),
+            )
+        return ""
+
+    def _tangents(self, x: Any) -> list[Any]:
+        """Rows u'ω_t <= 2δ, ‖u‖ = 1, of the norms that the point breaks."""
+        found = []
+        for vector, rhs, factor in self._cones:
+            size = float(np.linalg.norm(x[vector]))
+            if size - factor * x[rhs] > FEASIBILITY * max(1.0, size):
+                row = np.zeros(len(x))
+                row[vector], row[rhs] = x[vector] / size, -factor
+                found.append(row)
+        return found
+
+
+def _norms(model: pyo.ConcreteModel) -> list[Any]:
+    """The cones ½‖ω_t‖₂ <= δ of the formulation whose row is active; others of its cones rest on UB."""
+    margin = model.component("margin")
+    delta = None if margin is None else margin.component("delta")
+    cones = () if delta is None else getattr(margin, "second_order_cones", ())
+    return [c for c in cones if c.rhs is delta and c.row.active]
+
+
+def _norm_rows(model: pyo.ConcreteModel) -> tuple[list[Any], dict[int, Any]]:
+    """The rows of ½‖ω_t‖₁ <= δ, and their free variables; none with the other norm."""
+    margin = model.component("margin")
+    if margin is None or margin.component("abs_omega") is None or margin.component("delta") is None:
+        return [], {}
+    rows = [
+        row
+        for name in ("abs_above", "abs_below", "cone")
+        for row in margin.component(name).values()
+        if row.active
+    ]
+    return rows, {id(v): v for row in rows for v in checks.variables_in(row.body) if not v.fixed}
 
 
 @contextmanager

@@ -562,7 +562,9 @@ class _Call:
         more = attempt.rounds.own or (best.tree is not None and bool(best.tree.splits.any()))
         outcome.found = (best.source == "answer" and more) or self.start is not None
         self._limit_bound(outcome, attempt, form, info)
-        if best.tree is not None and not best.tree.splits.any():
+        # Rows of the user's own, or a better tree that was not found, may be why there is no split otherwise.
+        proved = checks.is_own(self.model) and outcome.verdict()[0] == "optimal"
+        if proved and best.tree is not None and not best.tree.splits.any():
             outcome.notes.append(
                 "the tree does not split: every row gets the heavier class. "
                 + (

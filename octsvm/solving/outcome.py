@@ -372,6 +372,7 @@ def rebuild_note(form: Formulation, info: ModelInfo, terms: Least = NOTHING) -> 
     cost = form.evaluate(constant, data.X_original, data.y, params, data.weights, none).objective
     return (
         f"big-M was built from a tree that costs {info.upper_bound:.6g}, which rows or fixings of your own may exclude; "
-        "the model is exact for trees up to that only. Build it with upper_bound= a bound that holds with your rows "
-        f"(the constant tree without relabelling costs {cost:.6g})"
+        f"the model is exact for trees up to that only. Build it with upper_bound= more than {info.upper_bound:.6g}, a bound "
+        "that holds with your rows"
+        + (f" (the constant tree without relabelling costs {cost:.6g})" if cost > info.upper_bound else "")
     )

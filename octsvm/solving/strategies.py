@@ -15,6 +15,7 @@ from ..errors import TimeLimitReached, TreeNotAdmitted
 from ..formulations.base import Data, Formulation, ModelInfo
 from ..formulations.blocks.rows import Abandoned, between_rows, uncollected
 from ..formulations.blocks.sizes import BlockSize, Shape
+from ..formulations.margin_trees import require_within
 from ..formulations.params import Params
 from ..formulations.trees import Tree
 from ..options import Clock, SolveOptions
@@ -52,6 +53,21 @@ def cost_of(form: Formulation, data: Data, params: Params, tree: Tree) -> float:
     return form.evaluate(known, data.X_original, data.y, params, data.weights).objective
 
 
+def bound_from(form: Formulation, data: Data, params: Params, start: Tree) -> float:
+    """What the better of the start and the constant tree costs.
+
+    Raises
+    ------
+    TreeNotAdmitted
+        The start is the worse, and the formulation builds big-M from this bound: the model does not have it.
+    """
+    given = cost_of(form, data, params, start)
+    bound = min(given, cost_of(form, data, params, form.constant_tree(data, params)))
+    if form.uses_upper_bound:
+        require_within(given, bound)
+    return bound
+
+
 def build_from(
     form: Formulation,
     data: Data,
@@ -73,10 +89,9 @@ def build_from(
     if start is None or upper_bound is not None:
         return form.build(data, params, np.inf if upper_bound is None else upper_bound, **more)
     tree = form.normalise(start, data, params)
-    given = form.evaluate(tree, data.X_original, data.y, params, data.weights).objective
-    bound = min(given, cost_of(form, data, params, form.constant_tree(data, params)))
+    bound = bound_from(form, data, params, tree)
     model = form.build(data, params, bound, **more)
-    if form.uses_upper_bound and given <= bound:
+    if form.uses_upper_bound:
         form.embed(model, tree)  # an objective is a bound only if the model has that tree
         for var in model.component_data_objects(pyo.Var):
             if not var.fixed:
@@ -152,6 +167,10 @@ class Fit:
     def run(self) -> Result:
         """Fit by the strategy that was asked for."""
         self.best = self.options.start
+        if self.best is not None and self.form.uses_upper_bound:
+            bound_from(
+                self.form, self.data, self.params, self.best
+            )  # one that no model has is refused by all
         if self.options.solver != solvers.AUTO:  # which engine that is, the model decides
             require_options(solvers.require(self.options.solver), self.options.options)
         if self.options.strategy != "exact":

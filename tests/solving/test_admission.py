@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -87,6 +88,28 @@ def test_solve_refuses_a_start_that_leaves_own_variables_no_values() -> None:
     with pytest.raises(octsvm.TreeNotAdmitted, match=r"feature_budget\.at_most"):
         octsvm.solve(model, start=plane(3), solver="highs", time_limit=20)
     assert own_values(model) == [1, 1, 0]
+
+
+@pytest.mark.parametrize("way", ["build", "fit", "heuristic", "solve", "embed"])
+def test_a_start_that_costs_more_than_no_split_is_refused_everywhere(way: str) -> None:
+    X, y = table()
+    dear = replace(plane(3), omega=1e4 * plane(3).omega, omega0=1e4 * plane(3).omega0)
+    model = octsvm.build("octsvm", X, y, **COSTS)
+    with pytest.raises(octsvm.TreeNotAdmitted, match="is worse than"):
+        {
+            "build": lambda: octsvm.build("octsvm", X, y, start=dear, **COSTS),
+            "fit": lambda: octsvm.fit("octsvm", X, y, start=dear, time_limit=5, **COSTS),
+            "heuristic": lambda: octsvm.fit("octsvm", X, y, start=dear, strategy="heuristic", **COSTS),
+            "solve": lambda: octsvm.solve(model, start=dear),
+            "embed": lambda: octsvm.embed(model, dear),
+        }[way]()
+
+
+def test_a_tree_of_oct_is_no_start_with_margins_and_what_is() -> None:
+    X, y = table()
+    axis = octsvm.fit("oct", X, y, depth=1).tree
+    with pytest.raises(octsvm.TreeNotAdmitted, match=r"AxisTree: it has no margins.*from_sklearn"):
+        octsvm.fit("octsvm", X, y, start=axis, **COSTS)
 
 
 def test_the_engine_has_a_start_only_where_one_was_given() -> None:

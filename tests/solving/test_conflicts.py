@@ -168,3 +168,62 @@ def test_what_is_feasible_or_not_known_names_nothing() -> None:
     model = build("re_svm")
     model.curved = pyo.Constraint(expr=model.split.omega[1, 0] ** 2 <= -1)  # no linear row says so
     assert find_conflict(model, 5.0) is None
+
+
+def small_octsvm(norm: str = "l2", upper_bound: float | None = None) -> pyo.ConcreteModel:
+    rng = np.random.default_rng(0)
+    X = rng.random((14, 3))
+    y = (X @ [1.0, -0.7, 0.5] > 0.4).astype(int)
+    return octsvm.build("octsvm", X, y, depth=1, c1=10, c2=5, c3=0.5, norm=norm, upper_bound=upper_bound)
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2"])
+@pytest.mark.parametrize("upper_bound", [None, 5000])
+def test_rows_against_the_norm_conflict_at_any_cost(norm: str, upper_bound: float | None) -> None:
+    model = small_octsvm(norm, upper_bound)
+    model.tiny = pyo.Constraint(expr=model.margin.delta <= 0.4)
+    model.big = pyo.Constraint(expr=model.split.omega[1, 0] >= 1)
+    result = octsvm.solve(model, solver="highs", time_limit=20)
+    assert (result.status, result.conflict) == ("infeasible", ("tiny", "big"))
+    text = result.summary()
+    assert "inf =" not in text
+    assert "inf%" not in text
+
+
+@pytest.mark.parametrize(("delta", "status"), [(0.42, "infeasible"), (0.43, "optimal")])
+def test_the_norm_counts_all_weights_of_a_node(delta: float, status: str) -> None:
+    # ½‖(0.6, 0.6)‖ = 0.4243: each weight alone goes with either δ.
+    model = small_octsvm(upper_bound=5000)
+    model.tiny = pyo.Constraint(expr=model.margin.delta <= delta)
+    model.first = pyo.Constraint(expr=model.split.omega[1, 0] >= 0.6)
+    model.second = pyo.Constraint(expr=model.split.omega[1, 1] >= 0.6)
+    result = octsvm.solve(model, solver="highs", time_limit=20)
+    assert (result.status == "infeasible") == (status == "infeasible")
+    if status == "infeasible":
+        assert result.conflict == ("tiny", "first", "second")
+    else:
+        assert result.tree is not None
+
+
+def test_the_advice_on_a_narrow_model_asks_for_more_than_it_has() -> None:
+    model = small_octsvm(upper_bound=150)
+    model.wide = pyo.Constraint(expr=model.margin.delta >= 300)
+    result = octsvm.solve(model, solver="highs", time_limit=20)
+    assert result.status == "no_tree"
+    assert "upper_bound= more than 150" in result.notes[-1]
+
+
+def test_a_tree_without_a_split_is_put_down_to_prices_only_where_it_is_proved() -> None:
+    rng = np.random.default_rng(3)
+    X, y = rng.random((10, 2)), np.array([0, 1] * 5)
+    costs = {"depth": 1, "c1": 0.01, "c2": 0.01, "c3": 5}
+    model = octsvm.build("octsvm", X, y, **costs)
+    assert any("Larger c1 and c2" in note for note in octsvm.solve(model, time_limit=20).notes)
+    model.mine = pyo.Constraint(expr=model.pruning.d[1] == 0)
+    assert not any("Larger c1 and c2" in note for note in octsvm.solve(model, time_limit=20).notes)
+
+
+def test_what_a_model_remembers_is_told_in_a_line() -> None:
+    text = repr(small_octsvm().info)
+    assert len(text) < 300
+    assert "14 rows" in text
