@@ -210,7 +210,7 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
 
     def _solve(self, X: Any, y: NDArray[Any], weights: FloatArray) -> Any:
         options: dict[str, Any] = {name: getattr(self, name) for name in declarations(ESTIMATOR)}
-        options |= self._model_parameters()
+        options |= {"time_limit": self._seconds()} | self._model_parameters()
         verbose = self.verbose  # type: ignore[attr-defined]
         options |= {"seed": self._seed(), "weights": weights}
         start = getattr(self, "tree_", None) if self.warm_start else None  # type: ignore[attr-defined]
@@ -224,6 +224,10 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
                     raise
                 warnings.warn(f"warm_start: the former tree is no start for this fit. {error}", stacklevel=4)
             return api.fit(self.formulation, X, labels, on_mismatch="warn", **options)
+
+    def _seconds(self) -> Any:
+        """The time limit of the fit with all parameters given."""
+        return self.time_limit  # type: ignore[attr-defined]
 
     def _choose(self, X: Any, y: NDArray[Any], weights: FloatArray) -> None:
         """Choose parameters that are left to the fit; here all are given."""

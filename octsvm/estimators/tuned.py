@@ -7,8 +7,10 @@ from typing import Any
 from numpy.typing import NDArray
 
 from ..formulations.base import FloatArray
+from ..options import LEAST_SECONDS, SolveOptions
 from ..tuning import Tuning, tune
 from ..tuning.grids import GRIDS
+from ..tuning.run import FOLDS_SHARE
 from ._base import NAMES, TreeClassifier
 from .leaf_labelled import MOCTSVMClassifier, OCTClassifier, OCTHClassifier
 from .margin import OCTSVMClassifier, RESVMClassifier
@@ -59,6 +61,7 @@ class TunedClassifier(TreeClassifier):
 
     def _choose(self, X: Any, y: NDArray[Any], weights: FloatArray) -> None:
         """Choose on the rows that the model is fitted to: equal ones once, with their weights added up."""
+        clock = SolveOptions(time_limit=self.time_limit).clock  # type: ignore[attr-defined]
         self.tuning_ = tune(
             self.formulation,
             X,
@@ -72,9 +75,15 @@ class TunedClassifier(TreeClassifier):
             jobs=self.n_jobs,  # type: ignore[attr-defined]
             seed=self._seed(),
             weights=weights,
+            time_limit=FOLDS_SHARE * clock.limit,
+            progress=self.verbose == "progress",  # type: ignore[attr-defined]
             refit=False,
             **self._model_parameters(),
         )
+
+    def _seconds(self) -> Any:
+        """What choosing left of the time limit."""
+        return max(LEAST_SECONDS, super()._seconds() - self.tuning_.seconds)
 
     def _model_parameters(self) -> dict[str, Any]:
         given = super()._model_parameters()

@@ -51,7 +51,7 @@ def scores(
     -------
     pandas.DataFrame
         The parameters, ``accuracy`` (a share of the judged weight), ``score`` (with the prior), ``standard_error`` (of the score's
-        difference from the best one), and means over the folds: ``splits`` of the trees, ``relabelled`` rows.
+        difference from the best one; nan with one fold), and means over the folds: ``splits`` of the trees, ``relabelled`` rows.
     """
     frame = pd.DataFrame(list(settings))
     loss = np.asarray(expected, dtype=float)
@@ -67,7 +67,8 @@ def scores(
     score = np.round(share * accuracy + (1 - share) * (accuracy[int(np.argmax(loss))] + loss), DIGITS)
     by_fold = right / weight[:, None]
     differences = by_fold[:, [int(np.argmax(score))]] - by_fold
-    variance = differences.var(axis=0, ddof=1) * (1 / len(lines) + judged.sum() / trained.sum())
+    spread = differences.var(axis=0, ddof=1) if len(lines) > 1 else np.full(len(frame), np.nan)
+    variance = spread * (1 / len(lines) + judged.sum() / trained.sum())
     return frame.assign(
         accuracy=accuracy,
         score=score,

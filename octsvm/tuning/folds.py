@@ -19,7 +19,8 @@ from ..data import class_weights, prepare
 from ..errors import InvalidStore, OutputNotWritable
 from ..formulations.base import FloatArray, IntArray
 from ..formulations.registry import formulation as find_formulation
-from ..parameter_grid import fit_path
+from ..options import Clock
+from ..parameter_grid import POOL_SHARE, fit_path
 from .grids import Setting, absolute
 
 MOST_ROWS = 1_500  # that train in a fold: relative costs mean the same on more
@@ -97,12 +98,16 @@ def split(table: Table, folds: int, repeats: int | None, seed: int) -> list[Fold
     return found
 
 
-def fit_fold(table: Table, grid: Grid, fold: Fold) -> dict[str, Any]:
-    """Fit the grid on a fold's training rows, and count for each setting the weight of the judged rows that come out right."""
+def fit_fold(table: Table, grid: Grid, fold: Fold, seconds: float = math.inf) -> dict[str, Any] | None:
+    """Fit the grid on a fold's training rows, and count for each setting the weight of the judged rows that come out right.
+
+    None where so many seconds end before every setting is fitted.
+    """
     from threadpoolctl import threadpool_limits
 
     weights = table.weights_of(np.arange(len(table.y)))[fold.judged]
     right, splits, relabelled = ([math.nan] * len(grid.settings) for _ in range(3))
+    clock = Clock(seconds)
     with threadpool_limits(1):
         path = fit_path(
             grid.formulation,
@@ -113,9 +118,13 @@ def fit_fold(table: Table, grid: Grid, fold: Fold) -> dict[str, Any]:
             seed=grid.seed,
             scale=grid.scale,
             weights=table.weights_of(fold.train),
+            # Its pool ends when this clock does, so that no fold counts whose trees a limit made worse.
+            time_limit=None if seconds == math.inf else seconds / POOL_SHARE,
             **grid.fixed,
         )
         for k, result in path:
+            if clock.late():
+                return None
             assert result.tree is not None
             predicted = np.asarray(result.tree.predict(table.X[fold.judged]))
             right[k] = float(weights[predicted == table.y[fold.judged]].sum())
@@ -133,9 +142,17 @@ def fit_fold(table: Table, grid: Grid, fold: Fold) -> dict[str, Any]:
 
 
 def fit_folds(
-    table: Table, grid: Grid, folds: Sequence[Fold], jobs: int | None, store: Path | None, progress: bool
+    table: Table,
+    grid: Grid,
+    folds: Sequence[Fold],
+    jobs: int | None,
+    store: Path | None,
+    progress: bool,
+    clock: Clock,
 ) -> list[dict[str, Any]]:
-    """The lines of all folds, in their order; those in the file ``store`` are read, new ones are appended as they come.
+    """The lines of the folds that the clock leaves time for, in their order.
+
+    Those in the file ``store`` are read, new ones are appended as they come.
 
     Raises
     ------
@@ -152,7 +169,10 @@ def fit_folds(
     left = [fold for fold in folds if fold.number not in done]
     _append(store, "\n" if store is not None and _is_cut(store) else "")
     parallel = Parallel(n_jobs=jobs, return_as="generator_unordered", pre_dispatch="n_jobs")
-    lines: Iterator[dict[str, Any]] = parallel(delayed(fit_fold)(table, grid, fold) for fold in left)
+    tasks = (  # made one by one, as processes become free
+        delayed(fit_fold)(table, grid, fold, clock.left()) for fold in left if not clock.late()
+    )
+    lines: Iterator[dict[str, Any] | None] = parallel(tasks)
     for line in track(
         lines,
         f"{grid.formulation}: folds",
@@ -160,9 +180,11 @@ def fit_folds(
         console=Console(stderr=True),
         disable=not progress,
     ):
+        if line is None:
+            continue
         done[line["fold"]] = line
         _append(store, json.dumps({"key": key, **line}) + "\n")
-    return [done[fold.number] for fold in folds]
+    return [done[fold.number] for fold in folds if fold.number in done]
 
 
 def _plain(grid: Grid) -> list[Any]:

@@ -22,6 +22,7 @@ from .grids import Setting, absolute, prior, settings_of
 from .tuning import Tuning
 
 PRIOR_ROWS = 200.0
+FOLDS_SHARE = 0.5  # of the time limit
 NO_FOLDS = "A class has one row only, or there is one class: nothing could be judged, and the usual setting was taken."
 
 
@@ -106,11 +107,14 @@ def tune(
 
     Notes
     -----
-    The options of a solve go to the fit of all rows; folds take a fixed number of steps of the heuristics, and the same
-    call makes the same choice on every machine.
+    The time limit holds for everything: folds take what they need of half of it (of all without ``refit``), the fit of all
+    rows takes the rest. Folds that do not end in time do not count, and ``notes`` says so. The other options of a solve
+    go to the fit of all rows; folds take a fixed number of steps of the heuristics, and where the limit ends none of
+    them, the same call makes the same choice on every machine.
     """
     given = {name: params.pop(name) for name in declarations(FIT) if name in params}
-    seed = SolveOptions(**given).seed
+    asked = SolveOptions(**given)
+    clock, seed = asked.clock, asked.seed
     form = find_formulation(formulation)
     _check(rule, prior_rows, folds, repeats, jobs)
     relative = grid is None if relative is None else bool(relative)
@@ -127,6 +131,7 @@ def tune(
         jobs,
         None if store is None else Path(store),
         progress,
+        clock.part((FOLDS_SHARE if refit else 1.0) * clock.limit),
     )
     counted = (PRIOR_ROWS if relative else 0.0) if prior_rows is None else float(prior_rows)
     frame = scores(settings, lines, prior(form, settings), len(kept), counted)
@@ -137,6 +142,7 @@ def tune(
     choice = {**params, **costs}
     result = None
     if refit:
+        given["time_limit"] = clock.left()
         result = api.fit(formulation, X, y, scale=scale, weights=everyone, **given, **choice)
     return Tuning(
         formulation=formulation,
@@ -145,8 +151,25 @@ def tune(
         accuracy=float(frame["accuracy"].iloc[chosen]),
         rule=rule,
         chosen=chosen,
-        notes=() if parts else (NO_FOLDS,),
+        notes=_notes(len(parts), len(lines)),
+        seconds=clock.seconds(),
         scores=frame.assign(chosen=np.arange(len(frame)) == chosen),
+    )
+
+
+def _notes(wanted: int, judged: int) -> tuple[str, ...]:
+    """What was decided otherwise than asked, from the number of folds that were wanted and of those that were judged."""
+    if not wanted:
+        return (NO_FOLDS,)
+    if judged == wanted:
+        return ()
+    came = (
+        f"{judged} of {wanted} folds"
+        if judged
+        else f"none of {wanted} folds, and the usual setting was taken"
+    )
+    return (
+        f"The time limit left time for {came}. A longer one, a smaller grid or more processes judge by all of them.",
     )
 
 

@@ -77,6 +77,23 @@ def test_a_second_fit_chooses_anew_and_weights_are_rows() -> None:
     assert (model.result_.terms["errors"] > 0) == (model.result_.counts["errors"] > 0)
 
 
+def test_choosing_and_fitting_share_the_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[float] = []
+    known = octsvm.fit
+
+    def watched(*table: Any, **options: Any) -> Any:
+        asked.append(options["time_limit"])
+        return known(*table, **options)
+
+    monkeypatch.setattr(octsvm.api, "fit", watched)
+    grid = TWO | {"max_depth": [0], "c3": [0.01]}
+    model = OCTSVMClassifierCV(grid=grid, relative=True, **SHORTEST, time_limit=200).fit(*data())
+    assert asked == [200 - model.tuning_.seconds]
+    assert model.get_params()["time_limit"] == 200
+    with pytest.raises(octsvm.InvalidParameter, match="time_limit=-1 should"):
+        OCTSVMClassifierCV(time_limit=-1).fit(*data())
+
+
 def test_nested_cross_validation_is_one_line() -> None:
     found = cross_val_score(RESVMClassifierCV(grid=TWO, relative=True, **SHORTEST), *data(), cv=2)
     assert found.min() > 0.6
