@@ -112,6 +112,29 @@ class Tree:
     def _goes_right(self, t: int, X: FloatArray) -> BoolArray:
         raise NotImplementedError
 
+    def weights(self, units: Units = "original") -> tuple[FloatArray, FloatArray]:
+        """Weights and thresholds, or intercepts, of the nodes that can split."""
+        raise NotImplementedError
+
+    def by_effect(self, t: int) -> IntArray:
+        """Features with a weight at node ``t``, by what each does over its range in training, the most first.
+
+        Weights in a table's own units cannot be compared: they tell the features' units as well.
+        """
+        effect = np.abs(self.weights("scaled")[0][t - 1])
+        order = np.argsort(-effect, kind="stable")
+        return order[effect[order] > 0]
+
+    def _sum_text(self, t: int, w: FloatArray, most: int) -> str:
+        """The weighted sum with the weights ``w (p,)`` of node ``t``."""
+        used = [j for j in self.by_effect(t) if w[j] != 0]
+        text = ""
+        for k, j in enumerate(used[:most]):
+            sign = ("-" if w[j] < 0 else "") if k == 0 else (" - " if w[j] < 0 else " + ")
+            text += f"{sign}{abs(w[j]):.4g}*{printable(self.feature_names[j])}"
+        rest = len(used) - most
+        return (text or "0") + (f" + ({rest} with less effect)" if rest > 0 else "")
+
     def class_index_at(self, path: IntArray, X: FloatArray) -> IntArray:
         """Class index (m,) for rows with the given path of nodes (m, D + 1)."""
         raise NotImplementedError
@@ -403,7 +426,7 @@ class ObliqueTree(_LeafLabelledTree):
 
     def _condition(self, t: int, units: Units, most: int) -> tuple[str, str]:
         W, b = self.weights(units)
-        left = _linear_text(W[t - 1], self.feature_names, most)
+        left = self._sum_text(t, W[t - 1], most)
         return f"{left} < {b[t - 1]:.6g}", f"{left} >= {b[t - 1]:.6g}"
 
 
@@ -500,7 +523,7 @@ class MarginTree(Tree):
 
     def _condition(self, t: int, units: Units, most: int) -> tuple[str, str]:
         W, w0 = self.weights(units)
-        left = _linear_text(W[t - 1], self.feature_names, most)
+        left = self._sum_text(t, W[t - 1], most)
         return f"{left} < {-w0[t - 1]:.6g}", f"{left} >= {-w0[t - 1]:.6g}"
 
 
@@ -586,19 +609,6 @@ def _branch_text(condition: str, below: list[str]) -> list[str]:
     if len(below) == 1:
         return [f"{condition}: {below[0]}"]
     return [f"{condition}:"] + ["    " + line for line in below]
-
-
-def _linear_text(w: FloatArray, names: tuple[str, ...], most: int) -> str:
-    order = np.argsort(-np.abs(w), kind="stable")
-    shown = [j for j in order if w[j] != 0][:most]
-    if not shown:
-        return "0"
-    text = ""
-    for k, j in enumerate(shown):
-        sign = ("-" if w[j] < 0 else "") if k == 0 else (" - " if w[j] < 0 else " + ")
-        text += f"{sign}{abs(w[j]):.4g}*{printable(names[j])}"
-    rest = int(np.count_nonzero(w)) - len(shown)
-    return text + (f" + ({rest} smaller weights)" if rest > 0 else "")
 
 
 def _to_original(W: FloatArray, scaling: Scaling) -> tuple[FloatArray, FloatArray]:

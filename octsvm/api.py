@@ -17,6 +17,7 @@ from .formulations.registry import formulation as find_formulation
 from .formulations.trees import Tree
 from .options import BUILD, FIT, SolveOptions, advice_on, declarations, limited, takes_options
 from .result import Result
+from .solving import admission
 from .solving import certificate as checks
 from .solving.dispatch import solve
 from .solving.outcome import one_class, one_class_note
@@ -203,6 +204,9 @@ def build(
 def embed(model: pyo.ConcreteModel, tree: Tree) -> Tree:
     """Set every variable of ``model``, in place, to the values that ``tree`` has there; return the tree as embedded.
 
+    Variables of your own get the best values that your rows leave them beside the tree. Where these rows are not linear,
+    they keep the values that they have, if all rows hold with those.
+
     Parameters
     ----------
     model : pyomo.environ.ConcreteModel
@@ -218,16 +222,16 @@ def embed(model: pyo.ConcreteModel, tree: Tree) -> Tree:
     Raises
     ------
     TreeNotAdmitted
-        With the reason, if the tree is no point of the model. The values are then as before.
+        With the reason, if the tree is no point of the model: rows of the model's or of your own that exclude it, or for
+        which variables of your own have no values. All values are then as before.
     InvalidParameter
         ``tree`` is no tree, or the model belongs to no formulation.
     """
     _require_tree(tree)
     before = [(v, v.value) for v in model.component_data_objects(pyo.Var)]
     try:
-        checks.forget_own_values(model)
         with checks.with_its_blocks(model):
-            return checks.embed(model, _formulation_of(model), tree)
+            return admission.embed_wholly(model, _formulation_of(model), tree)
     except BaseException:
         for var, value in before:
             var.set_value(value, skip_validation=True)

@@ -154,7 +154,7 @@ class Result:
         Largest big-M of each family of rows.
     engine : dict
         How the solver was talked to: the ``entry`` and its ``interface``; ``as_it_stands``, or refined in rounds; what
-        became of the ``start`` ("accepted", "rejected", "unsupported", "unknown" where the engine does not say, "none");
+        became of the ``start`` ("accepted", "rejected", "unsupported", "unknown" where the engine does not say, "none" where none was given);
         the engine's own word for its ``status``; ``startup_seconds`` of a process of its own; its ``options``.
     index : tuple or None
         Index of the DataFrame of training rows, None where they came in another form.

@@ -253,6 +253,8 @@ def read_table(
     X = read.frame[[c for c in kept if c != chosen]]
     remarks += tuple(f"{name}: {r}" for r in table_remarks.on_identifiers(X))
     y, written = read.labels(header.index(chosen))
+    if label is None:
+        remarks += tuple(f"{name}: {r}" for r in table_remarks.on_default_label(X, y, chosen))
     return CsvTable(name, X, y, chosen, read.lines, remarks, written, by_default=label is None)
 
 

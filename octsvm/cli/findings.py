@@ -61,21 +61,9 @@ def suspects(tree: Tree, X: Any, y: Any, node_weights: Any, trained: Mapping[int
     trained : mapping of int to int
         Positions of training rows, as the tree counts them, to positions in ``X``.
     """
-    import numpy as np
-
-    from ..exports._decision_paths import decision_paths, leaf_scores
-    from ..formulations.trees import MarginTree
-
     M = tree.features_of(X)
     predicted, given = tree.predict(M).tolist(), list(y)
-    leaf = decision_paths(tree, M).max(axis=1)
-    index = np.array([tree.classes.index(v) if v in tree.classes else -1 for v in given])
-    if isinstance(tree, MarginTree):
-        support = leaf_scores(tree, M, leaf) * np.where(index == 1, 1.0, -1.0)
-    else:
-        weights = np.asarray(node_weights)
-        shares = weights / np.maximum(weights.sum(axis=1, keepdims=True), 1e-300)
-        support = np.where(index >= 0, shares[leaf - 1, index], 0.0)
+    support = supports(tree, M, given, node_weights)
     cost: dict[int, float] = {}
     for record in getattr(tree, "relabelled", ()):
         place = trained.get(record.row)
@@ -86,7 +74,26 @@ def suspects(tree: Tree, X: Any, y: Any, node_weights: Any, trained: Mapping[int
         for i in range(len(given))
         if i in cost or predicted[i] != given[i]
     ]
-    return sorted(found, key=lambda s: (s.cost is None, s.support))
+    return sorted(found, key=lambda s: s.support)
+
+
+def supports(tree: Tree, X: Any, y: Any, node_weights: Any = ()) -> Any:
+    """How much speaks for the label ``y`` of each row of ``X`` (m,), as in :class:`Suspect`."""
+    import numpy as np
+
+    from ..exports._decision_paths import decision_paths, leaf_scores, levels
+    from ..formulations.trees import MarginTree
+
+    M = tree.features_of(X)
+    leaf = decision_paths(tree, M).max(axis=1)
+    index = np.array([tree.classes.index(v) if v in tree.classes else -1 for v in y])
+    if isinstance(tree, MarginTree):
+        return leaf_scores(tree, M, leaf) * np.where(index == 1, 1.0, -1.0)
+    weights = (
+        np.asarray(node_weights) if len(node_weights) else np.zeros((2 ** levels(tree), len(tree.classes)))
+    )
+    shares = weights / np.maximum(weights.sum(axis=1, keepdims=True), 1e-300)
+    return np.where(index >= 0, shares[leaf - 1, index], 0.0)
 
 
 def _other(tree: Tree, given: Any, predicted: Any) -> Any:
@@ -105,11 +112,16 @@ def weights_of(tree: Tree) -> list[tuple[int, list[tuple[str, float, float]]]]:
 
     if isinstance(tree, (AxisTree, KernelTree)):
         return []
-    scaled, original = tree.weights("scaled")[0], tree.weights("original")[0]  # type: ignore[attr-defined]
+    scaled, original = tree.weights("scaled")[0], tree.weights("original")[0]
     out = []
     for t in np.flatnonzero(tree.splits):
-        order = [j for j in np.argsort(-np.abs(scaled[t]), kind="stable") if scaled[t][j] != 0]
         out.append(
-            (int(t) + 1, [(tree.feature_names[j], float(scaled[t][j]), float(original[t][j])) for j in order])
+            (
+                int(t) + 1,
+                [
+                    (tree.feature_names[j], float(scaled[t][j]), float(original[t][j]))
+                    for j in tree.by_effect(int(t) + 1)
+                ],
+            )
         )
     return out

@@ -11,7 +11,7 @@ import click
 
 from ..options import FIT
 from . import options as shared
-from .findings import weights_of, words_of
+from .findings import supports, weights_of, words_of
 from .options import NO_TREE, OK, UNVERIFIED, say
 from .progress import SolveProgress
 from .table_preparation import prepared, row_weights
@@ -245,11 +245,13 @@ def report_of(data: CsvTable, result: Result, rows: Partition) -> dict[str, Any]
     out["test_accuracy"] = _accuracy(tree, data.X.iloc[test], data.y[test])
     given = rows.y.tolist()  # labels that JSON takes, as numpy's own are not
     out["most_frequent"] = max(given.count(c) for c in tree.classes) / len(train)
+    support = supports(tree, data.X.iloc[train], rows.y.tolist())
     out["relabelled"] = [
         {
             "row": int(train[r.row]),
             "node": int(r.node),
             "cost": float(r.cost),
+            "support": float(support[r.row]),
             "line": None if data.lines is None else data.lines[train[r.row]],
             "given": given[r.row],
             "believed": next((c for c in tree.classes if c != given[r.row]), given[r.row]),
@@ -267,6 +269,7 @@ def text_of(data: CsvTable, result: Result, report: Mapping[str, Any], hint: str
         return "\n".join(said)
     notes = [line for line in said if line.startswith("note ")]
     lines = [line for line in said if not line.startswith(("note ", "counts "))]
+    lines.insert(1, _label(tree, report))
     width = max(map(len, result.terms), default=0)
     lines += [
         f"{'' if k else 'costs':11}{_cost(value):<11} {name:{width}}  {words_of(result.terms, name)}".rstrip()
@@ -281,6 +284,14 @@ def text_of(data: CsvTable, result: Result, report: Mapping[str, Any], hint: str
         str(tree),
     ]
     return "\n".join([*lines, *_weights(tree)])
+
+
+def _label(tree: Tree, report: Mapping[str, Any]) -> str:
+    """The label's column, and what it holds."""
+    few = len(tree.classes) <= 4
+    return f"label      {report['label']}: " + (
+        ", ".join(map(repr, tree.classes)) if few else f"{len(tree.classes)} different values"
+    )
 
 
 def _cost(value: float) -> str:
@@ -311,7 +322,7 @@ def _accuracies(report: Mapping[str, Any], hint: str) -> str:
 
 
 def _relabelled(tree: Tree, report: Mapping[str, Any], most: int = 12) -> list[str]:
-    """The rows whose labels were given up, the dearest first."""
+    """The rows whose labels were given up, in the order of the report: the least supported first."""
     if not hasattr(tree, "relabelled"):
         return []
     cost: dict[int, float] = {}
@@ -322,12 +333,12 @@ def _relabelled(tree: Tree, report: Mapping[str, Any], most: int = 12) -> list[s
     if flipped:
         text += f" ({len(flipped & set(cost))} of the {len(flipped)} flipped ones among them)"
     one = {r["row"]: r for r in report["relabelled"]}
-    lines = [text + (", whose labels look wrong to the model; the dearest first:" if cost else "")]
-    for row in sorted(cost, key=lambda i: -cost[i])[:most]:
+    lines = [text + (", whose labels look wrong to the model; the least supported first:" if cost else "")]
+    for row in sorted(cost, key=lambda i: one[i]["support"])[:most]:
         r = one[row]
         where = f"row {row}" if r["line"] is None else f"line {r['line']}"
         lines.append(
-            f"           {where}: given {r['given']!r}, believed {r['believed']!r}, cost {cost[row]:.4g}"
+            f"           {where}: given {r['given']!r}, believed {r['believed']!r}, support {r['support']:.2f}, cost {cost[row]:.4g}"
         )
     if len(cost) > most:
         lines.append(f"           and {len(cost) - most} more: --json lists them")

@@ -33,7 +33,7 @@ FORMATS = ("svg", "png", "pdf")
     default=3,
     show_default=True,
     metavar="COUNT",
-    help="How many of an oblique split's weights to show, the largest first.",
+    help="How many of an oblique split's weights to show, those with most effect first.",
 )
 @click.option("--dark", is_flag=True, help="Colours for a dark background.")
 @shared.json_option

@@ -210,19 +210,23 @@ def _suspects_text(rows: Rows) -> str:
 
     if not rows.suspects:
         return "The tree agrees with every label, and gave none up."
-    given_up = sum(s.cost is not None for s in rows.suspects)
-    margin = isinstance(rows.tree, MarginTree)
-    how = (
-        f"{given_up} labels of training rows were given up: the model found it cheaper to pay for that than to bend a split. "
-        "Support is how far a row lies on its given label's side of the split that decides, in margins; below 0 it lies on the other side."
-        if margin
-        else "This model gives up no labels; listed are the rows that the tree predicts otherwise. Support is the share of the given label "
-        "among the training rows of the same leaf."
-    )
-    return (
-        f"{len(rows.suspects)} of {len(rows.y)} rows have a label that the tree does not believe, the least supported first. "
-        f"{how} That is a reason to look at a row, and no proof that its label is wrong."
-    )
+    given_up = [s for s in rows.suspects if s.cost is not None]
+    predicted = rows.tree.predict(rows.X).tolist()
+    otherwise = sum(predicted[s.row] != s.given for s in rows.suspects)
+    text = f"{otherwise} of {len(rows.y)} rows are predicted otherwise than given"
+    if otherwise < len(rows.suspects):
+        text += f", and {len(rows.suspects) - otherwise} more had their label given up at a split, and are predicted as given"
+    if not isinstance(rows.tree, MarginTree):
+        how = "This model gives up no labels. Support is the share of the given label among the training rows of the same leaf."
+    else:
+        how = (
+            f"{len(given_up)} label{'' if len(given_up) == 1 else 's'} of training rows given up: the model found it cheaper to "
+            "pay for that than to bend a split. "
+            if given_up
+            else "The model gave up no label of a training row. "
+        )
+        how += "Support is how far a row lies on its given label's side of the split that decides, in margins; below 0 it lies on the other side."
+    return f"{text}: the least supported first. {how} That is a reason to look at a row, and no proof that its label is wrong."
 
 
 def _suspects(rows: Rows) -> Table:

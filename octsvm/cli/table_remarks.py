@@ -163,18 +163,35 @@ def other_label(frame: pd.DataFrame, y: Any, label: str) -> str:
     import numpy as np
 
     values = np.asarray(y)
-    if values.dtype.kind != "f" or len(np.unique(values)) <= 10 or not (values % 1).any():
-        return ""
-    few = [c for c in frame.columns if 2 <= frame[c].nunique() <= min(FEW, len(frame) / 2)]
-    text = [c for c in few if frame[c].dtype.kind not in "biufmM"]
-    named = [c for c in few if LABELS.fullmatch(c)]
-    found = next(iter([*named, *text, *few[:1]]), None)
-    if found is None:
+    found = _likely_label(frame)
+    if found is None or values.dtype.kind != "f" or len(np.unique(values)) <= 10 or not (values % 1).any():
         return ""
     return (
         f"the last column, {label!r}, is taken as the label, and it holds measurements. {found!r} has {frame[found].nunique()} "
         f"different values: if that is the label, --label {quoted(found)}. Otherwise cut {label!r} into classes first."
     )
+
+
+def on_default_label(frame: pd.DataFrame, y: Any, label: str) -> list[str]:
+    """Remarks where the last column, taken as the label, holds many whole numbers and another one looks like a label."""
+    import numpy as np
+
+    values = np.asarray(y)
+    found = _likely_label(frame)
+    if found is None or values.dtype.kind not in "iu" or len(np.unique(values)) <= FEW:
+        return []
+    return [
+        f"the last column, {label!r}, is taken as the label, and it holds {len(np.unique(values))} different numbers. Is {found!r} the "
+        f"label, with {frame[found].nunique()} different values? Then --label {quoted(found)}."
+    ]
+
+
+def _likely_label(frame: pd.DataFrame) -> str | None:
+    """The column that looks most like labels: by its name, or by text with few different values."""
+    few = [c for c in frame.columns if 2 <= frame[c].nunique() <= min(FEW, len(frame) / 2)]
+    text = sorted((c for c in few if frame[c].dtype.kind not in "biufmM"), key=lambda c: frame[c].nunique())
+    named = [c for c in few if LABELS.fullmatch(c)]
+    return next(iter([*named, *text, *few[:1]]), None)
 
 
 def _is_number(value: Any) -> bool:

@@ -46,8 +46,9 @@ SHOWN = 5  # settings in the summary
 def tune(table: str, **options: Any) -> int:
     """Choose costs and depth for TABLE by repeated folds, fit all of its rows with them, and show the tree.
 
-    A parameter that is given, such as --depth 1, is kept. The time limit holds for
-    everything: half of it, at most, is for the folds. Other limits are those of the last fit. Missing values are filled
+    A parameter that is given, such as --depth 1 or --alpha 2, is kept, in the folds as in the last fit; a cost means what it
+    means for octsvm fit. The time limit holds for everything: half of it, at most, is for the folds. Other limits are
+    those of the last fit. Missing values are filled
     and categories read as for fit, on all rows, before there are folds; labels play no part in that.
 
     \b

@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import InvalidData, InvalidParameter
 from ..formulations.base import FloatArray
 from ..formulations.heap import children
-from ..formulations.trees import AxisTree, KernelTree, MarginTree, Tree, printable
+from ..formulations.trees import AxisTree, KernelTree, MarginTree, Tree, Units, printable
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,12 +73,12 @@ def tree_of(fitted: Any) -> Tree:
     )
 
 
-def exact_units(tree: Tree) -> str:
+def exact_units(tree: Tree) -> Units:
     """The units that the tree routes in, where its rules hold to the last bit."""
     return "scaled" if tree.routes_on_scaled else "original"
 
 
-def outline(tree: Tree, units: str) -> Split | Leaf:
+def outline(tree: Tree, units: Units) -> Split | Leaf:
     """The tree's splits and leaves, with weights in ``units`` ("original" or "scaled"; those of support samples have none).
 
     Raises
@@ -88,7 +88,7 @@ def outline(tree: Tree, units: str) -> Split | Leaf:
     """
     if units not in ("original", "scaled"):
         raise InvalidData(f"units={units!r} is unknown; choose 'scaled' or 'original'.")
-    W, b = (tree.alpha, tree.omega0) if isinstance(tree, KernelTree) else tree.weights(units)  # type: ignore[attr-defined]
+    W, b = (tree.alpha, tree.omega0) if isinstance(tree, KernelTree) else tree.weights(units)
     below = -b if isinstance(tree, MarginTree) else b
 
     def visit(t: int, side: int | None) -> Split | Leaf:
@@ -121,7 +121,7 @@ def condition(tree: Tree, split: Split, digits: int | None, most: int | None) ->
         if words is not None:
             return words
     else:
-        order = used[np.argsort(-np.abs(split.weights[used]), kind="stable")]
+        order = [j for j in tree.by_effect(split.node) if split.weights[j] != 0]
         shown = order if most is None else order[:most]
         left = ""
         for k, j in enumerate(shown):
@@ -131,7 +131,7 @@ def condition(tree: Tree, split: Split, digits: int | None, most: int | None) ->
         left = left or "0"
         rest = len(order) - len(shown)
         if rest:
-            left += f" + ({rest} smaller weight{'' if rest == 1 else 's'})"
+            left += f" + ({rest} with less effect)"
     return f"{left} < {number(split.below)}", f"{left} >= {number(split.below)}"
 
 

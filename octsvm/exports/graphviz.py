@@ -33,7 +33,7 @@ def export_graphviz(
     digits : int or None
         Significant digits; None prints the shortest numbers that read back the same.
     most : int or None
-        How many of an oblique split's weights, the largest first; None shows all.
+        How many of an oblique split's weights, those with most effect first; None shows all.
 
     Returns
     -------

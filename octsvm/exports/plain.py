@@ -71,7 +71,7 @@ def export_dict(fitted: Any, *, units: Literal["original", "scaled"] | None = No
     }
     if tree.preparation is not None:
         out["preparation"] = tree.preparation.to_dict()
-    root = visit(outline(tree, str(units)))
+    root = visit(outline(tree, units))
     if units == "scaled":
         out["scaling"] = {
             name: {"low": float(low), "span": float(span)}

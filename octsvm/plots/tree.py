@@ -221,9 +221,7 @@ class _Writer:
             name = self.names[int(used[0])]
             line = f"{name} {threshold}"
             return [line] if len(line) <= self.width else [name, threshold]
-        # By what a feature does over the range of the training rows: a weight in the table's units also tells its unit.
-        effect = np.abs(self.tree.weights("scaled")[0][split.node - 1])  # type: ignore[attr-defined]
-        order = used[np.argsort(-effect[used], kind="stable")]
+        order = [j for j in self.tree.by_effect(split.node) if split.weights[j] != 0]
         shown = order if self.most is None else order[: self.most]
         lines = []
         for k, j in enumerate(shown):

@@ -263,14 +263,21 @@ def rows_of(component: Any) -> list[Any]:
     return []
 
 
+Refusal = Callable[[pyo.ConcreteModel], "str | None"]  # why the present values are no point of the model
+
+
 def embed(
     model: pyo.ConcreteModel,
     formulation: Formulation,
     tree: Tree,
     marks: BoolArray | None = None,
     retry: bool = True,
+    refusal: Refusal = broken_row,
 ) -> Tree:
     """Embed ``tree`` and check every row of the model at the values, the user's own rows included.
+
+    Rows that wait for values of the user's own variables hold, unless ``refusal`` says otherwise
+    (:func:`octsvm.solving.admission.embed`).
 
     With ``retry``, a tree that breaks a row is tried at its own scale, then with the labels given up that it records and
     with every label kept. Where the objective has terms of the user's own, all of them are tried, for the cheapest.
@@ -281,7 +288,7 @@ def embed(
     """
     fixed = [(v, v.value) for v in model.component_data_objects(pyo.Var) if v.fixed]
     try:
-        return _embed(model, formulation, tree, marks, retry, fixed)
+        return _embed(model, formulation, tree, marks, retry, fixed, refusal)
     finally:
         moved(fixed)
 
@@ -293,10 +300,11 @@ def _embed(
     marks: BoolArray | None,
     retry: bool,
     fixed: list[tuple[Any, float | None]],
+    refusal: Refusal,
 ) -> Tree:
     """As :func:`embed`; what raises may leave variables that the user ``fixed`` at other values."""
     embedded: Tree = formulation.embed(model, tree, marks)
-    reason = moved(fixed) or broken_row(model)
+    reason = moved(fixed) or refusal(model)
     if not retry or marks is not None or (reason is None and has_own_objective(model)):
         if reason is not None:
             raise TreeNotAdmitted(f"The tree is not a point of this model: {reason}.")
@@ -307,7 +315,7 @@ def _embed(
             other = way(model, tree, choice)
         except TreeNotAdmitted:
             continue
-        if moved(fixed) is None and broken_row(model) is None and (best is None or _price(model) < best[0]):
+        if moved(fixed) is None and refusal(model) is None and (best is None or _price(model) < best[0]):
             best = _price(model), other, _values(model)
     if best is None:
         raise TreeNotAdmitted(f"The tree is not a point of this model: {reason}.")
@@ -374,7 +382,7 @@ def certify(model: pyo.ConcreteModel, formulation: Formulation) -> Certificate:
                 "the engine's tree is worse than the bound that big-M was built from, where the model is not exact"
             )
         else:
-            found.append(f"the tree is no point of the model: {refused}")
+            found.append(f"the tree is no point of the model: {str(refused).rstrip('.')}")
     mismatch = "; ".join(found)
     return Certificate(tree, evaluation, objective, claimed, differing, admitted, mismatch, tuple(notes))
 

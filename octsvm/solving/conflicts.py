@@ -8,7 +8,7 @@ taken out, in halves and then one by one, and what is left is solved for any poi
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -22,7 +22,7 @@ from ..formulations.base import FEASIBILITY
 from ..options import Clock
 from . import certificate as checks
 from .engine import embedded
-from .own_terms import COMPLETION_SECONDS, is_nonnegative, rows_as_program
+from .own_terms import COMPLETION_SECONDS, is_nonnegative, rest_of, rows_as_program
 
 SECONDS = 10.0  # at most, for naming what conflicts
 
@@ -69,14 +69,22 @@ def find_conflict(model: pyo.ConcreteModel, seconds: float) -> Conflict | None:
         return Conflict((), False, refuted=True) if said == "feasible" and claims.whole else None
     if claims.verdict((), clock.left()) == "infeasible":
         return Conflict((), True)
+    kept, smallest = _needed(kept, claims.verdict, clock)
+    return Conflict(tuple(claims.parts[k].name for k in kept), smallest)
+
+
+def _needed(
+    kept: list[int], verdict: Callable[[Collection[int], float], str], clock: Clock
+) -> tuple[list[int], bool]:
+    """Of parts that conflict those that do so alone, and whether each is known to be needed for that."""
     decided, size = True, max(1, len(kept) // 2)
     while True:
         at = 0
         while at < len(kept):
             if clock.late():
-                return Conflict(tuple(claims.parts[k].name for k in kept), False)
+                return kept, False
             rest = kept[:at] + kept[at + size :]
-            said = claims.verdict(rest, clock.left())
+            said = verdict(rest, clock.left())
             if said == "infeasible":
                 kept = rest
                 continue
@@ -84,8 +92,37 @@ def find_conflict(model: pyo.ConcreteModel, seconds: float) -> Conflict | None:
             decided = decided and (size > 1 or said == "feasible")
             at += size
         if size == 1:
-            return Conflict(tuple(claims.parts[k].name for k in kept), decided)
+            return kept, decided
         size = max(1, size // 2)
+
+
+def rows_without_values(model: pyo.ConcreteModel, seconds: float = COMPLETION_SECONDS) -> tuple[str, ...]:
+    """Rows that leave the user's variables without a value none, all others as they are; empty where that is not proved."""
+    from ..backends import highs
+
+    found = rest_of(model, {id(v): v for v in checks.without_value(model)})
+    if found is None:
+        return ()
+    program, rows = found
+    clock = Clock(seconds)
+    # Values of the tree are off by rounding errors, which break no row: as for :func:`certificate.broken_row`.
+    room = FEASIBILITY * np.maximum(1.0, np.nan_to_num(np.abs(program.row_low), posinf=1.0))
+    room = np.maximum(room, FEASIBILITY * np.nan_to_num(np.abs(program.row_high), posinf=1.0))
+    program = replace(program, cost=np.zeros(program.n))
+
+    def verdict(kept: Collection[int], left: float) -> str:
+        out_of_it = np.ones(len(rows), dtype=bool)
+        out_of_it[list(kept)] = False
+        low = np.where(out_of_it, -np.inf, program.row_low - room)
+        high = np.where(out_of_it, np.inf, program.row_high + room)
+        limits = Limits(left, 1.0, None, 1, 0, embedded().tolerances.integrality)
+        out = highs.solve(replace(program, row_low=low, row_high=high), embedded(), limits)
+        return "infeasible" if out.stop == "infeasible" else "feasible" if out.x is not None else ""
+
+    every = list(range(len(rows)))
+    if verdict(every, clock.left()) != "infeasible":
+        return ()
+    return tuple(rows[k].name for k in _needed(every, verdict, clock)[0])
 
 
 def infeasible_at_any_cost(model: pyo.ConcreteModel) -> bool:

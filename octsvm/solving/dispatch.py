@@ -31,8 +31,8 @@ from ..formulations.trees import Tree
 from ..options import SOLVE, SolveOptions, require_known, takes_options
 from ..problem_class import classify
 from ..result import Result
+from . import admission, large_neighbourhood
 from . import certificate as checks
-from . import large_neighbourhood
 from .certificate import Certificate
 from .compile import compile_program, start_point
 from .conflicts import SECONDS as CONFLICT_SECONDS
@@ -41,7 +41,7 @@ from .cutting_planes import CuttingPlaneLoop, Known
 from .engine import Engine, embedded, require_options
 from .outcome import BENT, NOT_CALLED, Candidate, Contest, Outcome, rebuild_note, unmodelled
 from .own_search import OwnSearch
-from .own_terms import NOTHING, complete, holds_in_all_rows, least_terms, runs_away, without_optimum
+from .own_terms import NOTHING, holds_in_all_rows, least_terms, runs_away, without_optimum
 from .plan import Plan, candidates
 from .polish import polish_tree
 from .steps_ahead import (
@@ -298,7 +298,7 @@ class _Call:
             retry = not self.ahead.too_long(OTHER_WAYS + COMPILING + self.checking)
             try:
                 with nullcontext() if self.own_parts else self.ahead.measured(EMBEDDING):
-                    embedded = checks.embed(self.model, self.form, tree, retry=retry)
+                    embedded = admission.embed(self.model, self.form, tree, retry=retry)
             except TreeNotAdmitted as error:
                 if tree is self.options.start and not self.start_is_optional:
                     if retry:
@@ -306,7 +306,7 @@ class _Call:
                     raise NoTimeLeft from None
                 self.refused = f"of the {'tree known before' if known else 'constant tree'}: {error}"
             else:
-                complete(self.model)  # the rounds try again what is left open
+                # What is left open of the user's own, the rounds try again.
                 self.held, self.feasible = embedded, holds_in_all_rows(self.model)
                 self.start = embedded if known else None
                 held = pyo.value(checks.active_objective(self.model).expr, exception=False)
@@ -593,7 +593,7 @@ class _Call:
         """The fields of the Result on the engine's own doing."""
         plan, rounds, last = attempt.plan, attempt.rounds, attempt.rounds.last
         start = "none"
-        if self.held is not None:
+        if self.start is not None and self.options.start is not None:
             start = "unsupported" if plan.start == "none" else rounds.start or "unknown"
         engine = {
             "entry": plan.spec.name,

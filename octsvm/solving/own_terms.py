@@ -196,9 +196,10 @@ def complete(model: pyo.ConcreteModel, seconds: float = COMPLETION_SECONDS) -> b
     lacking = {id(v): v for v in checks.without_value(model)}
     if not lacking:
         return True
-    program = _rest(model, lacking)
-    if program is None:
+    rest = rest_of(model, lacking)
+    if rest is None:
         return False
+    program, _ = rest
     for cost in (program.cost, np.zeros(program.n)):  # where the best is unbounded, any will do
         program.cost = cost
         limits = Limits(seconds, 1e-6, None, 1, 0, embedded().tolerances.integrality)
@@ -275,8 +276,11 @@ def is_unbounded(program: LinearProgram, seconds: float = COMPLETION_SECONDS) ->
     return said in ("unbounded", "inf_or_unbd") and without_optimum(program, seconds) == "unbounded"
 
 
-def _rest(model: pyo.ConcreteModel, lacking: dict[int, Any]) -> LinearProgram | None:
-    """The rows and costs of the variables ``lacking`` a value, all others as they are; None where they are not linear."""
+def rest_of(model: pyo.ConcreteModel, lacking: dict[int, Any]) -> tuple[LinearProgram, list[Any]] | None:
+    """Costs and rows, and the rows themselves, of the variables ``lacking`` a value, all others as they are.
+
+    None where they are not linear.
+    """
     rows = [
         row
         for row in model.component_data_objects(pyo.Constraint, active=True, descend_into=True)
@@ -289,7 +293,7 @@ def _rest(model: pyo.ConcreteModel, lacking: dict[int, Any]) -> LinearProgram | 
         return None
     for coef, var in zip(repn.linear_coefs, repn.linear_vars, strict=True):
         program.cost[program.position[id(var)]] = coef
-    return program
+    return program, rows
 
 
 def rows_as_program(

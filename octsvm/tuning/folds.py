@@ -21,12 +21,11 @@ from ..formulations.base import FloatArray, IntArray
 from ..formulations.registry import formulation as find_formulation
 from ..options import Clock
 from ..parameter_grid import POOL_SHARE, fit_path
-from .grids import Setting, absolute
+from .grids import STEPS, Setting, absolute
 
 MOST_ROWS = 1_500  # that train in a fold: relative costs mean the same on more
 JUDGED = 400  # rows that are judged at least, over the repetitions
 MOST_REPEATS = 4
-STEPS = 1  # of the search, for each setting
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +45,7 @@ class Table:
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """What is fitted on every fold."""
+    """What is fitted on every fold: relative costs in ``settings`` only, those in ``fixed`` are plain."""
 
     formulation: str
     settings: Sequence[Setting]
@@ -54,6 +53,11 @@ class Grid:
     relative: bool
     scale: bool
     seed: int
+
+    @property
+    def steps(self) -> int:
+        """Of the search, for each setting."""
+        return max(1, STEPS.get(self.formulation, 0) // len(self.settings))
 
     def on(self, table: Table, rows: IntArray) -> list[Setting]:
         """The settings with the costs of the model that is built on some rows."""
@@ -114,7 +118,7 @@ def fit_fold(table: Table, grid: Grid, fold: Fold, seconds: float = math.inf) ->
             table.X[fold.train],
             table.y[fold.train],
             grid.on(table, fold.train),
-            work_limit=STEPS,
+            work_limit=grid.steps,
             seed=grid.seed,
             scale=grid.scale,
             weights=table.weights_of(fold.train),
@@ -197,6 +201,7 @@ def _plain(grid: Grid) -> list[Any]:
         grid.relative,
         grid.scale,
         grid.seed,
+        grid.steps,
     ]
 
 

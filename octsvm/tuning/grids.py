@@ -44,6 +44,10 @@ USUAL: dict[str, Setting] = {
     "oct_h": {"depth": 1, "alpha": 0.02},
 }
 
+# Steps of the search in a fold for all settings together, where each is searched by itself (others: one step each, after
+# a pool of trees that serves all of them). What a step is, and how long it takes, differs between formulations.
+STEPS = {"oct": 6000, "oct_h": 600, "moctsvm": 120}
+
 # Accuracy that the prior takes off for each level of depth, and for a factor of ten (one at most) in a cost, away from the
 # usual one.
 PER_LEVEL = 0.02

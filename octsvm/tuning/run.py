@@ -91,7 +91,7 @@ def tune(
         Weight of each row's errors, and of the row where it is judged.
     {options}
     **params
-        Parameters that all settings share.
+        Parameters that all settings share; costs among them are those of the model, in the folds as in the last fit.
 
     Returns
     -------

@@ -613,7 +613,7 @@ def test_show_stays_readable_for_deep_oblique_trees(tmp_path: Path) -> None:
         if not re.match(r"\[1\]", line) and line[0] in "├└│"
     )
     few = CliRunner(env={"COLUMNS": "200"}).invoke(cli.main, ["show", str(path), "--weights", "1"]).stdout
-    assert "(7 smaller weights)" in few
+    assert "(7 with less effect)" in few
 
 
 @pytest.mark.parametrize("units", ["original", "scaled"])

@@ -166,3 +166,37 @@ def test_a_fit_that_was_altered_is_seen(tmp_path: Path) -> None:
     run("fit", table, *FORM, *COLUMNS, *FIT, "--out", tree)
     changed(tree, lambda content: content["fit"]["result"].update(objective=0.01))
     assert "which is NOT what the fit said" in report(tree, out=tmp_path / "r.html").text
+
+
+def test_fit_and_report_list_suspects_in_one_order_and_say_what_is_so(tmp_path: Path) -> None:
+    table, _ = noisy(tmp_path)
+    tree = str(tmp_path / "tree.json")
+    line = [
+        "fit",
+        table,
+        "--label",
+        "kind",
+        "--drop",
+        "code",
+        "-f",
+        "re_svm",
+        "--c2",
+        "0.5",
+        "-q",
+        "--time-limit",
+        "60",
+    ]
+    summary = run(*line, "--out", tree)
+    assert summary.exit_code == 0, summary.output
+    listed = [int(part.split(":")[0]) for part in summary.output.split("           line ")[1:]]
+    out = tmp_path / "r.html"
+    found = json.loads(run("report", tree, "--out", str(out), "--json").stdout)["suspects"]
+    assert [s["row"] + 2 for s in found if s["cost"] is not None][: len(listed)] == listed
+    assert [s["support"] for s in found] == sorted(s["support"] for s in found)
+    otherwise = sum(p != g for p, g in zip(
+        Tree.from_json(Path(tree)).predict(pd.read_csv(table)).tolist(), pd.read_csv(table)["kind"], strict=True
+    ))  # fmt: skip
+    assert f"{otherwise} of 24 rows are predicted otherwise than given" in " ".join(out.read_text().split())
+    run(*line[:-2], "--time-limit", "10", "--c2", "1000", "--c1", "0.01", "--out", tree)
+    page = " ".join(report(tree, out=out).text.split())
+    assert "gave up no label of a training row" in page or "agrees with every label" in page

@@ -147,3 +147,16 @@ def test_predict_does_not_advise_to_leave_out_what_the_tree_needs(tmp_path: Path
         assert "column 'a'" in found.output
         assert "--drop" not in found.output
         assert "--label" not in found.output
+
+
+def test_a_default_label_of_many_numbers_is_warned_of_and_the_summary_names_the_label(tmp_path: Path) -> None:
+    path = table(
+        tmp_path, a=OTHER, colour=["red", "green", "blue"] * 8, paid=CLASS, age=[20 + i for i in range(N)]
+    )
+    line = ["fit", path, "--encode", "colour,paid", "-f", "oct", "--depth", "1", "--alpha", "0.1", "-q"]
+    found = CliRunner().invoke(cli.main, line)
+    assert "is taken as the label, and it holds 24 different numbers. Is 'paid' the label" in found.stderr
+    assert "label      age: 24 different values" in found.stdout
+    named = CliRunner().invoke(cli.main, ["fit", path, "--label", "paid", "--encode", "colour", *FIT])
+    assert "Warning" not in named.stderr
+    assert "label      paid: 'x', 'y'" in named.stdout

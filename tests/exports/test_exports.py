@@ -172,8 +172,8 @@ def test_what_the_text_looks_like() -> None:
     wide = deep_trees()[1]
     first = octsvm.export_text(wide, most=2).splitlines()[0]
     assert first.count("*") == 2
-    assert "(58 smaller weights)" in first
-    assert "(1 smaller weight)" in octsvm.export_text(wide, most=59).splitlines()[0]
+    assert "(58 with less effect)" in first
+    assert "(1 with less effect)" in octsvm.export_text(wide, most=59).splitlines()[0]
     leaf = octsvm.AxisTree(
         0, ("a",), ("x1",), Scaling.identity(1), np.array([], int), np.array([]), np.array([0])
     )

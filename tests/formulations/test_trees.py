@@ -322,7 +322,7 @@ def test_printing_names_the_largest_weights_first_and_counts_the_rest() -> None:
     tree = octsvm.MarginTree(0, (0, 1), names, Scaling.identity(60), w, np.array([1.0]), np.array([True]), ())
     text = tree.to_text(most=3)
     assert "6*v59 - 5.9*v58 + 5.8*v57" in text
-    assert "57 smaller weights" in text
+    assert "57 with less effect" in text
     with pytest.raises(octsvm.InvalidData, match=r"scaled.*original"):
         tree.to_text("metres")  # type: ignore[arg-type]
 
@@ -574,3 +574,20 @@ def test_a_tree_is_saved_whole_or_not_at_all(tmp_path: Path) -> None:
     axis().to_json(target)
     assert Tree.from_json(target).to_json() == axis().to_json()
     assert [p.name for p in tmp_path.iterdir()] == ["tree.json"]
+
+
+def test_printed_weights_are_those_with_most_effect_over_the_range_in_training() -> None:
+    # A weight per unit of a wide column is small, and decides all the same.
+    scaling = Scaling(np.zeros(3), np.array([100000.0, 1.0, 10.0]))
+    tree = octsvm.MarginTree(
+        0, (0, 1), ("income", "flag", "years"), scaling,
+        np.array([[20.0, 1.0, -5.0]]), np.array([0.5]), np.array([True]), (),
+    )  # fmt: skip
+    assert (
+        tree.to_text(most=2)
+        .splitlines()[0]
+        .startswith("[1] 0.0002*income - 0.5*years + (1 with less effect) <")
+    )
+    assert octsvm.export_text(tree, most=1).startswith("[1] 0.0002*income + (2 with less effect) <")
+    assert "0.0002*income\\n- 0.5*years" in octsvm.export_graphviz(tree).replace(" - ", "\\n- ")
+    assert tree.by_effect(1).tolist() == [0, 2, 1]

@@ -61,9 +61,27 @@ def test_accuracies_are_those_of_scikit_learns_folds_fitted_one_by_one() -> None
     tuned = octsvm.tune("octsvm", X, y, [{k: [v] for k, v in plain.items()}], folds=4, repeats=2, refit=False)
     right = 0
     for train, judged in RepeatedStratifiedKFold(n_splits=4, n_repeats=2, random_state=0).split(X, y):
-        ((_, result),) = octsvm.fit_path("octsvm", X[train], y[train], [plain], work_limit=fold_module.STEPS)
+        ((_, result),) = octsvm.fit_path("octsvm", X[train], y[train], [plain], work_limit=1)
         right += int((result.tree.predict(X[judged]) == y[judged]).sum())
     assert tuned.accuracy == pytest.approx(right / (2 * len(y)))
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_a_cost_that_is_given_is_plain_and_trees_of_the_folds_are_those_of_the_heuristic(depth: int) -> None:
+    from sklearn.model_selection import RepeatedStratifiedKFold
+
+    rng = np.random.default_rng(3)
+    X = rng.random((120, 5))
+    y = octsvm.flip_labels((X[:, 0] > 0.5) ^ (X[:, 1] > 0.4), 0.1)
+    tuned = octsvm.tune("oct", X, y, repeats=1, refit=False, depth=depth, alpha=1.0)
+    right, splits = 0, []
+    for train, judged in RepeatedStratifiedKFold(n_splits=5, n_repeats=1, random_state=0).split(X, y):
+        tree = octsvm.fit("oct", X[train], y[train], depth=depth, alpha=1.0, strategy="heuristic").tree
+        right += int((tree.predict(X[judged]) == y[judged]).sum())
+        splits.append(int(tree.splits.sum()))
+    assert tuned.choice == {"depth": depth, "alpha": 1.0}
+    assert tuned.accuracy == pytest.approx(right / len(y))
+    assert tuned.frame()["splits"][0] == pytest.approx(np.mean(splits))
 
 
 @pytest.mark.parametrize("name", sorted(GRIDS))
