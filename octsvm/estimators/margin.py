@@ -19,7 +19,17 @@ from ._base import OURS, TreeClassifier
 from ._many_classes import decisions, fit_all
 from ._tables import read_rows
 
-OF_ONE_TREE = ("tree_", "result_", "bound_", "gap_", "node_weights_", "relabelled_", "tuning_")
+OF_ONE_TREE = (
+    "tree_",
+    "result_",
+    "bound_",
+    "gap_",
+    "node_weights_",
+    "relabelled_",
+    "tuning_",
+    "best_params_",
+    "best_score_",
+)
 
 
 class MarginClassifier(TreeClassifier):
