@@ -284,7 +284,7 @@ def _refuse_times(name: str) -> None:
 
 def _refuse_missing(name: str, row: int) -> None:
     raise InvalidData(
-        f"Column {name!r} has a missing value in row {row}. Fill it (e.g. sklearn.impute.SimpleImputer) or drop the row."
+        f"Column {name!r} has a missing value in row {row} (rows count from 0, unnamed columns from x1). Fill it (e.g. sklearn.impute.SimpleImputer) or drop the row."
     )
 
 

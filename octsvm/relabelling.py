@@ -198,7 +198,7 @@ def suspect_rows(
     Parameters
     ----------
     estimator : classifier
-        One of the four, unfitted; it is cloned.
+        One of the five, unfitted; it is cloned.
     param_grid : dict or list of dict
         As for scikit-learn's ParameterGrid.
     X : array-like of shape (n, p)
@@ -218,9 +218,9 @@ def suspect_rows(
     Raises
     ------
     InvalidParameter
-        The grid is empty.
+        The grid is empty, or the estimator is none of ours.
     InvalidData
-        X or y cannot be used.
+        X or y cannot be used, or y holds more than two classes for RE-SVM or OCTSVM.
     """
     import pandas as pd
     from sklearn.base import clone
@@ -231,6 +231,7 @@ def suspect_rows(
     y = label_list(y)
     classes, position = read_labels(y, len(y))
     grid = list(ParameterGrid(param_grid))
+    _require_one_tree(estimator, len(classes))
     if not grid:
         raise InvalidParameter(
             "param_grid holds no combination of parameters. Give each name at least one value."
@@ -251,6 +252,26 @@ def suspect_rows(
     if hasattr(X, "iloc"):
         frame.index = X.index
     return frame
+
+
+def _require_one_tree(estimator: Any, n_classes: int) -> None:
+    """Refuse estimators that leave no ``relabelled_``, before anything is fitted."""
+    name = type(estimator).__name__
+    if hasattr(estimator, "steps"):
+        raise InvalidParameter(
+            f"suspect_rows takes a classifier of ours, not a {name}. Transform X first, and pass the last step: "
+            "suspect_rows(pipe[-1], param_grid, pipe[:-1].fit_transform(X), y), with the names of its parameters in param_grid."
+        )
+    if not hasattr(estimator, "tree_class"):
+        raise InvalidParameter(
+            f"suspect_rows takes a classifier of ours, such as RESVMClassifier or OCTSVMClassifier, not {name}: others do "
+            "not say which labels they gave up."
+        )
+    if n_classes > 2 and getattr(estimator, "multi_class", None) is not None:
+        raise InvalidData(
+            f"y holds {n_classes} classes, and {name} with multi_class={estimator.multi_class!r} has no single tree. Ask for one class "
+            "against the rest, suspect_rows(..., X, y == c), or take MOCTSVMClassifier or OCTClassifier."
+        )
 
 
 def _against(estimator: Any, X: Any, y: Any) -> BoolArray:

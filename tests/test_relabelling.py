@@ -207,3 +207,22 @@ def test_half_of_a_letter_in_names_and_labels() -> None:
         octsvm.Tree.from_json(result.tree.to_json()).predict(frame).tolist()
         == result.tree.predict(frame).tolist()
     )
+
+
+def test_suspects_are_asked_of_our_classifiers_only_before_anything_is_fitted() -> None:
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+    from sklearn.svm import SVC
+
+    X, y = np.arange(12.0).reshape(-1, 1), np.arange(12) // 4
+    pipe = make_pipeline(StandardScaler(), RESVMClassifier(work_limit=5))
+    with pytest.raises(octsvm.InvalidParameter, match=r"not a Pipeline.*pipe\[-1\]"):
+        octsvm.suspect_rows(pipe, {"resvmclassifier__c1": [1]}, X, y > 0)
+    suspects = octsvm.suspect_rows(pipe[-1], {"c1": [10]}, pipe[:-1].fit_transform(X), y > 0)
+    assert suspects["trees"].tolist() == [1] * 12
+    with pytest.raises(octsvm.InvalidParameter, match="not SVC"):
+        octsvm.suspect_rows(SVC(), {"C": [1]}, X, y > 0)
+    with pytest.raises(octsvm.InvalidData, match="no single tree"):
+        octsvm.suspect_rows(RESVMClassifier(multi_class="ovr"), {"c1": [1]}, X, y)
+    with pytest.raises(octsvm.InvalidParameter, match=r"pipe\[-1\]"):
+        octsvm.export_text(pipe)

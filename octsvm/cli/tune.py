@@ -48,14 +48,15 @@ def tune(table: str, **options: Any) -> int:
     """Choose costs and depth for TABLE by repeated folds, fit all of its rows with them, and show the tree.
 
     A parameter that is given, such as --depth 1 or --alpha 2, is kept, in the folds as in the last fit; a cost means what it
-    means for octsvm fit. The limits are those of the last fit. Missing values are filled
+    means for octsvm fit. The time limit holds for everything: half of it, at most, is for the folds. Other limits are
+    those of the last fit. Missing values are filled
     and categories read as for fit, on all rows, before there are folds; labels play no part in that.
 
     \b
     Examples:
       octsvm tune measurements.csv --label species --jobs 2 --out tree.json
       octsvm tune breast_cancer --formulation re_svm --store folds.jsonl
-      octsvm tune toy --depth 0 --c2 100 --folds 2 --repeats 1 --time-limit 5
+      octsvm tune toy --depth 0 --c2 100 --folds 2 --repeats 1 --time-limit 20
     """
     import octsvm
 

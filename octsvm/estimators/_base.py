@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 # Parameters of the models under the names that scikit-learn's users know.
 NAMES = {"max_depth": "depth", "min_samples_leaf": "n_min"}
+BROUGHT = {"cv": "folds", "param_grid": "grid"}  # names of scikit-learn's searches
 OPTIONAL = ("variant", "big_m", "mu_svm")  # None leaves the choice to the model
 # Why a solve may end without a proof, and the parameter that says so.
 LIMITS = {
@@ -210,7 +211,7 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
 
     def _solve(self, X: Any, y: NDArray[Any], weights: FloatArray) -> Any:
         options: dict[str, Any] = {name: getattr(self, name) for name in declarations(ESTIMATOR)}
-        options |= self._model_parameters()
+        options |= {"time_limit": self._seconds()} | self._model_parameters()
         verbose = self.verbose  # type: ignore[attr-defined]
         options |= {"seed": self._seed(), "weights": weights}
         start = getattr(self, "tree_", None) if self.warm_start else None  # type: ignore[attr-defined]
@@ -224,6 +225,10 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
                     raise
                 warnings.warn(f"warm_start: the former tree is no start for this fit. {error}", stacklevel=4)
             return api.fit(self.formulation, X, labels, on_mismatch="warn", **options)
+
+    def _seconds(self) -> Any:
+        """The time limit of the fit with all parameters given."""
+        return self.time_limit  # type: ignore[attr-defined]
 
     def _choose(self, X: Any, y: NDArray[Any], weights: FloatArray) -> None:
         """Choose parameters that are left to the fit; here all are given."""
@@ -413,7 +418,9 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
 def _with_shared(cls: type[TreeClassifier]) -> str:
     """The class's docstring, whose lines {parameters} and {attributes} stand for what its bases say there."""
     doc = inspect.cleandoc(cls.__doc__ or "")
-    bases = [inspect.cleandoc(b.__doc__ or "") for b in cls.__mro__[1:] if issubclass(b, TreeClassifier)]
+    classes = [b for b in cls.__mro__[1:] if issubclass(b, TreeClassifier)]
+    complete = next(k for k, b in enumerate(classes) if "formulation" in vars(b))  # has what its bases say
+    bases = [inspect.cleandoc(b.__doc__ or "") for b in classes[: complete + 1]]
     for name in ("Parameters", "Attributes"):
         section = re.compile(rf"^{name}\n-+\n(.*?)(?=\n\n\S+\n-+\n|\Z)", re.DOTALL | re.MULTILINE)
         said = [found[1] for found in map(section.search, bases) if found]
@@ -447,7 +454,9 @@ def _initialiser(cls: type[TreeClassifier]) -> Callable[..., None]:
         try:
             bound = signature.bind(self, *misplaced, **given)
         except TypeError as error:
-            raise TypeError(f"{type(self).__name__}: {error}") from None
+            known = {theirs: name for theirs, name in BROUGHT.items() if name in signature.parameters}
+            hint = "".join(f". Say {known[name]}= instead of {name}=" for name in given if name in known)
+            raise TypeError(f"{type(self).__name__}: {error}{hint}") from None
         bound.apply_defaults()
         for name, value in bound.arguments.items():
             if name != "self":

@@ -19,6 +19,18 @@ from ._base import OURS, TreeClassifier
 from ._many_classes import decisions, fit_all
 from ._tables import read_rows
 
+OF_ONE_TREE = (
+    "tree_",
+    "result_",
+    "bound_",
+    "gap_",
+    "node_weights_",
+    "relabelled_",
+    "tuning_",
+    "best_params_",
+    "best_score_",
+)
+
 
 class MarginClassifier(TreeClassifier):
     """What RE-SVM and OCTSVM share.
@@ -76,17 +88,26 @@ class MarginClassifier(TreeClassifier):
         kind = self.multi_class  # type: ignore[attr-defined]
         self.estimators_ = fit_all(self, kind, self._table(matrix), position, weights, len(classes))
         self.classes_ = classes
-        for name in ("tree_", "result_", "bound_", "gap_", "node_weights_", "relabelled_"):
+        for name in OF_ONE_TREE:
             self.__dict__.pop(name, None)  # of a fit to two classes
         return True
 
     def _require_one_tree(self) -> None:
         if hasattr(self, "estimators_"):
-            raise InvalidData(
-                f"{type(self).__name__} was fitted to {len(self.classes_)} classes with multi_class={self.multi_class!r}: there "  # type: ignore[attr-defined]
-                f"is no single tree, but one in each of the {len(self.estimators_)} classifiers in estimators_. Ask those."
-            )
+            raise InvalidData(self._in_each())
         super()._require_one_tree()
+
+    def _in_each(self) -> str:
+        return (
+            f"{type(self).__name__} was fitted to {len(self.classes_)} classes with multi_class={self.multi_class!r}: there "  # type: ignore[attr-defined]
+            f"is no single tree, but one in each of the {len(self.estimators_)} classifiers in estimators_. Ask those."
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        """Say where attributes of a single tree are, after a fit of several."""
+        if name in OF_ONE_TREE and "estimators_" in self.__dict__:
+            raise AttributeError(f"{name}: {self._in_each()}", name=name, obj=self)
+        return object.__getattribute__(self, name)  # the error that led here, a property's own one included
 
     def _many_scores(self, X: Any) -> FloatArray:
         matrix = read_rows(self, X)

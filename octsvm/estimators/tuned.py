@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 from numpy.typing import NDArray
 
+from ..errors import InvalidParameter
 from ..formulations.base import FloatArray
+from ..options import LEAST_SECONDS, SolveOptions
 from ..tuning import Tuning, tune
 from ..tuning.grids import GRIDS
+from ..tuning.run import FOLDS_SHARE
 from ._base import NAMES, TreeClassifier
 from .leaf_labelled import MOCTSVMClassifier, OCTClassifier, OCTHClassifier
 from .margin import OCTSVMClassifier, RESVMClassifier
@@ -22,6 +26,7 @@ FOLDS = {
     "repeats": None,
     "n_jobs": None,
 }
+SECTIONS = "Parameters\n----------\n{parameters}\n\nAttributes\n----------\n{attributes}"
 
 
 class TunedClassifier(TreeClassifier):
@@ -32,16 +37,31 @@ class TunedClassifier(TreeClassifier):
 
     Parameters
     ----------
-    grid, relative, rule, prior_rows, folds, repeats
-        As for :func:`octsvm.tune`; ``grid`` may say ``max_depth`` and ``min_samples_leaf``.
+    grid : dict or list of dict, optional
+        Values to choose from, e.g. ``{"max_depth": [0, 1], "c1": [1, 10]}``. None is a grid of relative costs and depths,
+        of which it chooses those parameters that are None; what is given beside it is kept.
+    relative : bool, optional
+        Whether costs in ``grid`` are relative; None: only those of the default grid are.
+    rule : "one_standard_error" or "best"
+        The smallest depth within one standard error of the best score, or the best score.
+    prior_rows : float, optional
+        How many rows the prior towards usual settings counts; None is 200 with relative costs, else 0.
+    folds : int
+        2 or more.
+    repeats : int, optional
+        How often folds are drawn; None judges 400 rows, in 4 repetitions at most.
     n_jobs : int, optional
-        Processes, as ``jobs`` there.
+        Processes that fit folds, -1 for all processors. More of each in :func:`octsvm.tune`.
 
     Attributes
     ----------
     tuning_ : Tuning
         The choice and the accuracies behind it. With more than two classes in one of the margin models each of
         ``estimators_`` has its own.
+    best_params_ : dict
+        The chosen parameters, costs as the classifier without CV takes them on this table.
+    best_score_ : float
+        Accuracy of the choice over the folds.
     """
 
     tuning_: Tuning
@@ -51,6 +71,8 @@ class TunedClassifier(TreeClassifier):
         if "formulation" in vars(cls):
             cls.own_parameters = cls.own_parameters | FOLDS
             cls.chosen = frozenset(name for part in GRIDS[cls.formulation] for name in part)
+            summary, _, rest = inspect.cleandoc(cls.__doc__ or "").partition("\n\n")
+            cls.__doc__ = "\n\n".join(filter(None, [summary, SECTIONS, rest]))
         super().__init_subclass__(**more)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
@@ -59,6 +81,7 @@ class TunedClassifier(TreeClassifier):
 
     def _choose(self, X: Any, y: NDArray[Any], weights: FloatArray) -> None:
         """Choose on the rows that the model is fitted to: equal ones once, with their weights added up."""
+        clock = SolveOptions(time_limit=self.time_limit).clock  # type: ignore[attr-defined]
         self.tuning_ = tune(
             self.formulation,
             X,
@@ -72,12 +95,36 @@ class TunedClassifier(TreeClassifier):
             jobs=self.n_jobs,  # type: ignore[attr-defined]
             seed=self._seed(),
             weights=weights,
+            time_limit=FOLDS_SHARE * clock.limit,
+            progress=self.verbose == "progress",  # type: ignore[attr-defined]
             refit=False,
             **self._model_parameters(),
         )
 
+    @property
+    def best_params_(self) -> dict[str, Any]:
+        """What was chosen, by the classifier's names."""
+        ours = {theirs: name for name, theirs in NAMES.items()}
+        choice, grid = self.tuning_.choice, self.tuning_.scores.columns
+        return {ours.get(name, name): value for name, value in choice.items() if name in grid}
+
+    @property
+    def best_score_(self) -> float:
+        """Accuracy of the choice over the folds."""
+        return self.tuning_.accuracy
+
+    def _seconds(self) -> Any:
+        """What choosing left of the time limit."""
+        return max(LEAST_SECONDS, super()._seconds() - self.tuning_.seconds)
+
     def _model_parameters(self) -> dict[str, Any]:
         given = super()._model_parameters()
+        for name, value in given.items():
+            if name in self.chosen and isinstance(value, (list, tuple)):
+                raise InvalidParameter(
+                    f"{name}={value!r} should be one value, which is kept. Values to choose from go into the grid: "
+                    f"grid={{{name!r}: {list(value)!r}}}."
+                )
         given = {name: value for name, value in given.items() if value is not None or name not in self.chosen}
         return given | (self.tuning_.choice if "tuning_" in self.__dict__ else {})
 

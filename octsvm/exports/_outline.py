@@ -67,6 +67,11 @@ def tree_of(fitted: Any) -> Tree:
         raise InvalidParameter(
             f"This {type(fitted).__name__} holds {len(many)} trees, one in each of its estimators_. Pass one of those."
         )
+    if hasattr(fitted, "steps"):
+        raise InvalidParameter(
+            f"A tree was expected, and this is a {type(fitted).__name__}. Pass its last step, pipe[-1]: its tree knows the table that "
+            "the steps before it hand on."
+        )
     raise InvalidParameter(
         f"A tree was expected, a Result, or a fitted classifier, not this {type(fitted).__name__}. "
         "Fit it first where it is a classifier."

@@ -51,7 +51,8 @@ def scores(
     -------
     pandas.DataFrame
         The parameters, ``accuracy`` (a share of the judged weight), ``accuracy_error`` (its own standard error), ``score``
-        (with the prior), ``standard_error`` (of the score's difference from the best one), and means over the folds: ``splits`` of the trees, ``relabelled`` rows.
+        (with the prior), ``standard_error`` (of the score's difference from the best one), and means over the folds: ``splits``
+        of the trees, ``relabelled`` rows. The errors are nan with one fold.
     """
     frame = pd.DataFrame(list(settings))
     loss = np.asarray(expected, dtype=float)
@@ -70,7 +71,8 @@ def scores(
     by_fold = right / weight[:, None]
     differences = by_fold[:, [int(np.argmax(score))]] - by_fold
     variance, own = (
-        values.var(axis=0, ddof=1) * (1 / len(lines) + judged.sum() / trained.sum())
+        (values.var(axis=0, ddof=1) if len(lines) > 1 else np.full(len(frame), np.nan))
+        * (1 / len(lines) + judged.sum() / trained.sum())
         for values in (differences, by_fold)
     )
     return frame.assign(

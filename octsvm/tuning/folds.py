@@ -20,7 +20,8 @@ from ..data import class_weights, prepare
 from ..errors import InvalidStore, OutputNotWritable
 from ..formulations.base import FloatArray, IntArray
 from ..formulations.registry import formulation as find_formulation
-from ..parameter_grid import fit_path
+from ..options import Clock
+from ..parameter_grid import POOL_SHARE, fit_path
 from .grids import STEPS, Setting, absolute
 
 MOST_ROWS = 1_500  # that train in a fold: relative costs mean the same on more
@@ -102,12 +103,16 @@ def split(table: Table, folds: int, repeats: int | None, seed: int) -> list[Fold
     return found
 
 
-def fit_fold(table: Table, grid: Grid, fold: Fold) -> dict[str, Any]:
-    """Fit the grid on a fold's training rows, and count for each setting the weight of the judged rows that come out right."""
+def fit_fold(table: Table, grid: Grid, fold: Fold, seconds: float = math.inf) -> dict[str, Any] | None:
+    """Fit the grid on a fold's training rows, and count for each setting the weight of the judged rows that come out right.
+
+    None where so many seconds end before every setting is fitted.
+    """
     from threadpoolctl import threadpool_limits
 
     weights = table.weights_of(np.arange(len(table.y)))[fold.judged]
     right, splits, relabelled = ([math.nan] * len(grid.settings) for _ in range(3))
+    clock = Clock(seconds)
     with threadpool_limits(1):
         path = fit_path(
             grid.formulation,
@@ -118,9 +123,13 @@ def fit_fold(table: Table, grid: Grid, fold: Fold) -> dict[str, Any]:
             seed=grid.seed,
             scale=grid.scale,
             weights=table.weights_of(fold.train),
+            # Its pool ends when this clock does, so that no fold counts whose trees a limit made worse.
+            time_limit=None if seconds == math.inf else seconds / POOL_SHARE,
             **grid.fixed,
         )
         for k, result in path:
+            if clock.late():
+                return None
             assert result.tree is not None
             predicted = np.asarray(result.tree.predict(table.X[fold.judged]))
             right[k] = float(weights[predicted == table.y[fold.judged]].sum())
@@ -138,9 +147,17 @@ def fit_fold(table: Table, grid: Grid, fold: Fold) -> dict[str, Any]:
 
 
 def fit_folds(
-    table: Table, grid: Grid, folds: Sequence[Fold], jobs: int | None, store: Path | None, progress: bool
+    table: Table,
+    grid: Grid,
+    folds: Sequence[Fold],
+    jobs: int | None,
+    store: Path | None,
+    progress: bool,
+    clock: Clock,
 ) -> list[dict[str, Any]]:
-    """The lines of all folds, in their order; those in the file ``store`` are read, new ones are appended as they come.
+    """The lines of the folds that the clock leaves time for, in their order.
+
+    Those in the file ``store`` are read, new ones are appended as they come.
 
     Raises
     ------
@@ -155,14 +172,19 @@ def fit_folds(
     left = [fold for fold in folds if fold.number not in done]
     _append(store, "\n" if store is not None and _is_cut(store) else "")
     parallel = Parallel(n_jobs=jobs, return_as="generator_unordered", pre_dispatch="n_jobs")
-    lines: Iterator[dict[str, Any]] = parallel(delayed(fit_fold)(table, grid, fold) for fold in left)
+    tasks = (  # made one by one, as processes become free
+        delayed(fit_fold)(table, grid, fold, clock.left()) for fold in left if not clock.late()
+    )
+    lines: Iterator[dict[str, Any] | None] = parallel(tasks)
     for line in _told(lines, f"{grid.formulation}: folds", len(left)) if progress else lines:
+        if line is None:
+            continue
         done[line["fold"]] = line
         _append(store, json.dumps({"key": key, **line}) + "\n")
-    return [done[fold.number] for fold in folds]
+    return [done[fold.number] for fold in folds if fold.number in done]
 
 
-def _told(lines: Iterator[dict[str, Any]], label: str, total: int) -> Iterator[dict[str, Any]]:
+def _told(lines: Iterator[dict[str, Any] | None], label: str, total: int) -> Iterator[dict[str, Any] | None]:
     """The lines, with a bar on stderr, or there a text for each of them where it is no terminal."""
     from rich.console import Console
     from rich.progress import track

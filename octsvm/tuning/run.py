@@ -22,6 +22,7 @@ from .grids import COSTS, Setting, absolute, prior, settings_of
 from .tuning import Tuning
 
 PRIOR_ROWS = 200.0
+FOLDS_SHARE = 0.5  # of the time limit
 NO_FOLDS = "A class has one row only, or there is one class: nothing could be judged, and the usual setting was taken."
 
 NONE_GIVEN_UP = (
@@ -111,11 +112,14 @@ def tune(
 
     Notes
     -----
-    The options of a solve go to the fit of all rows; folds take a fixed number of steps of the heuristics, and the same
-    call makes the same choice on every machine.
+    The time limit holds for everything: folds take what they need of half of it (of all without ``refit``), the fit of all
+    rows takes the rest. Folds that do not end in time do not count, and ``notes`` says so. The other options of a solve
+    go to the fit of all rows; folds take a fixed number of steps of the heuristics, and where the limit ends none of
+    them, the same call makes the same choice on every machine.
     """
     given = {name: params.pop(name) for name in declarations(FIT) if name in params}
-    seed = SolveOptions(**given).seed
+    asked = SolveOptions(**given)
+    clock, seed = asked.clock, asked.seed
     form = find_formulation(formulation)
     _check(rule, prior_rows, folds, repeats, jobs)
     relative = grid is None if relative is None else bool(relative)
@@ -132,6 +136,7 @@ def tune(
         jobs,
         None if store is None else Path(store),
         progress,
+        clock.part((FOLDS_SHARE if refit else 1.0) * clock.limit),
     )
     counted = (PRIOR_ROWS if relative else 0.0) if prior_rows is None else float(prior_rows)
     frame = scores(settings, lines, prior(form, settings), len(kept), counted)
@@ -143,6 +148,7 @@ def tune(
     choice = {**params, **plain[chosen]}
     result = None
     if refit:
+        given["time_limit"] = clock.left()
         result = api.fit(formulation, X, y, scale=scale, weights=everyone, **given, **choice)
     return Tuning(
         formulation=formulation,
@@ -151,15 +157,27 @@ def tune(
         accuracy=float(frame["accuracy"].iloc[chosen]),
         rule=rule,
         chosen=chosen,
-        notes=_notes(bool(parts), None if result is None else result.tree),
+        notes=_notes(len(parts), len(lines), None if result is None else result.tree),
+        seconds=clock.seconds(),
         scores=frame.assign(chosen=np.arange(len(frame)) == chosen),
     )
 
 
-def _notes(judged: bool, tree: Any) -> tuple[str, ...]:
-    """What is worth knowing of the choice."""
-    kept = hasattr(tree, "relabelled") and not tree.relabelled
-    return (() if judged else (NO_FOLDS,)) + ((NONE_GIVEN_UP,) if kept else ())
+def _notes(wanted: int, judged: int, tree: Any) -> tuple[str, ...]:
+    """What is worth knowing of the choice, from the number of folds wanted and of those judged, and the tree of all rows."""
+    notes = [NO_FOLDS] if not wanted else []
+    if judged < wanted:
+        came = (
+            f"{judged} of {wanted} folds"
+            if judged
+            else f"none of {wanted} folds, and the usual setting was taken"
+        )
+        notes.append(
+            f"The time limit left time for {came}. A longer one, a smaller grid or more processes judge by all of them."
+        )
+    if hasattr(tree, "relabelled") and not tree.relabelled:
+        notes.append(NONE_GIVEN_UP)
+    return tuple(notes)
 
 
 def _settings(form: Formulation, grid: Any, fixed: Mapping[str, Any]) -> list[Setting]:

@@ -31,6 +31,8 @@ class Tuning:
         Its line in :meth:`frame`.
     notes : tuple of str
         What was decided otherwise than asked.
+    seconds : float
+        Of everything.
     scores : pandas.DataFrame
         What :meth:`frame` copies.
     """
@@ -42,6 +44,7 @@ class Tuning:
     rule: str
     chosen: int
     notes: tuple[str, ...] = ()
+    seconds: float = 0.0
     scores: pd.DataFrame = field(default_factory=pd.DataFrame, repr=False)
 
     @property

@@ -684,6 +684,12 @@ def test_what_many_trees_do_not_have() -> None:
     for ask in (machine.apply, machine.decision_path, lambda _: machine.to_json()):
         with pytest.raises(octsvm.InvalidData, match=r"no single tree.*3 classifiers in estimators_"):
             ask(X)
+    for name in ("tree_", "result_", "gap_", "relabelled_", "node_weights_"):
+        with pytest.raises(AttributeError, match=rf"{name}: .*no single tree.*3 classifiers in estimators_"):
+            getattr(machine, name)
+        assert not hasattr(machine, name)
+    with pytest.raises(AttributeError, match="has no attribute 'leaf_'"):
+        _ = machine.leaf_
     with pytest.raises(octsvm.InvalidParameter, match="3 trees"):
         octsvm.export_text(machine)
     assert pickle.loads(pickle.dumps(machine)).predict(X).tolist() == machine.predict(X).tolist()

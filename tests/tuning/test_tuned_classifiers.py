@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import pickle
+import re
 from typing import Any
 
 import numpy as np
@@ -75,6 +77,41 @@ def test_a_second_fit_chooses_anew_and_weights_are_rows() -> None:
     assert twice.frame().equals(weighted.frame())
     assert twice.choice == weighted.choice
     assert (model.result_.terms["errors"] > 0) == (model.result_.counts["errors"] > 0)
+
+
+def test_choosing_and_fitting_share_the_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[float] = []
+    known = octsvm.fit
+
+    def watched(*table: Any, **options: Any) -> Any:
+        asked.append(options["time_limit"])
+        return known(*table, **options)
+
+    monkeypatch.setattr(octsvm.api, "fit", watched)
+    grid = TWO | {"max_depth": [0], "c3": [0.01]}
+    model = OCTSVMClassifierCV(grid=grid, relative=True, **SHORTEST, time_limit=200).fit(*data())
+    assert asked == [200 - model.tuning_.seconds]
+    assert model.get_params()["time_limit"] == 200
+    with pytest.raises(octsvm.InvalidParameter, match="time_limit=-1 should"):
+        OCTSVMClassifierCV(time_limit=-1).fit(*data())
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_what_users_of_searches_look_for(cls: Any) -> None:
+    documented = set(re.findall(r"^(\w+) : ", inspect.getdoc(cls) or "", re.MULTILINE))
+    assert set(inspect.signature(cls).parameters) <= documented
+    assert {"tuning_", "best_params_", "tree_", "relabelled_"} <= documented
+    assert (inspect.getdoc(cls) or "").count("time_limit : float") == 1
+    with pytest.raises(TypeError, match="Say folds= instead of cv="):
+        cls(cv=3)
+    X, y = data()
+    name = "alpha" if "alpha" in cls.chosen else "c1"
+    with pytest.raises(octsvm.InvalidParameter, match=rf"grid=.'{name}': \[1, 10\]"):
+        cls(**{name: [1, 10]}).fit(X, y)
+    assert not hasattr(cls(), "best_params_")
+    model = cls(grid={"c1": [4.0, 5.0]} if name == "c1" else {"max_depth": [1, 2]}, **SHORTEST).fit(X, y)
+    assert model.best_params_ in ({"c1": 4.0}, {"c1": 5.0}, {"max_depth": 1}, {"max_depth": 2})
+    assert model.best_score_ == model.tuning_.accuracy
 
 
 def test_nested_cross_validation_is_one_line() -> None:

@@ -270,9 +270,9 @@ def test_a_killed_run_goes_on_and_comes_to_the_same_choice(tmp_path: Path) -> No
         "import os, octsvm, numpy as np\n"
         "from octsvm.tuning import folds\n"
         "genuine = folds.fit_fold\n"
-        "def dies(table, grid, fold):\n"
+        "def dies(table, grid, fold, seconds):\n"
         "    if fold.number == 1: os._exit(9)\n"
-        "    return genuine(table, grid, fold)\n"
+        "    return genuine(table, grid, fold, seconds)\n"
         "folds.fit_fold = dies\n"
         "X = np.random.default_rng(0).random((40, 3))\n"
         f"octsvm.tune('octsvm', X, (X[:, 0] + X[:, 1] > 1).astype(int), store={str(store)!r}, **{QUICK!r})\n"
@@ -376,6 +376,47 @@ def test_a_file_of_something_else_is_no_store(tmp_path: Path) -> None:
         octsvm.tune("octsvm", *linear(20), store=tmp_path / "no" / "folder", **QUICK)
 
 
+# -- the time limit --------------------------------------------------------------------------------------------------
+
+
+def test_folds_take_half_of_the_limit_and_what_they_are_short_of_is_said(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    X, y = linear(40)
+    asked: list[float] = []
+    known = fold_module.fit_fold
+
+    def slow(table: Any, grid: Any, fold: Any, seconds: float) -> Any:
+        asked.append(seconds)
+        return known(table, grid, fold, seconds if fold.number < 2 else 1e-3)
+
+    monkeypatch.setattr(fold_module, "fit_fold", slow)
+    tuned = octsvm.tune("octsvm", X, y, **QUICK | {"refit": True}, time_limit=200)
+    assert 50 < min(asked) <= max(asked) <= 100
+    assert asked == sorted(asked, reverse=True)
+    assert tuned.notes[0].startswith("The time limit left time for 2 of 3 folds.")
+    assert tuned.notes[0] in str(tuned)
+    assert tuned.frame()["standard_error"].notna().all()
+    assert 0 < tuned.seconds < 200
+
+
+def test_folds_that_end_in_time_do_not_depend_on_the_limit() -> None:
+    X, y = exclusive_or()
+    frames = [octsvm.tune("octsvm", X, y, **QUICK, time_limit=t).frame() for t in (300, 1e6)]
+    pd.testing.assert_frame_equal(*frames)
+
+
+@pytest.mark.parametrize("name", ["oct", "oct_h", "re_svm", "octsvm", "moctsvm"])
+def test_where_no_fold_ends_the_usual_setting_is_fitted(name: str) -> None:
+    tuned = octsvm.tune(name, *linear(60), time_limit=1e-3)
+    assert "none of" in tuned.notes[0]
+    assert np.isnan(tuned.accuracy)
+    assert tuned.result is not None
+    frame = tuned.frame()
+    assert frame["accuracy"].isna().all()
+    assert frame["score"][frame["chosen"]].item() == frame["score"].max() == 0
+
+
 # -- pictures -----------------------------------------------------------------------------------------------------
 
 
@@ -415,7 +456,7 @@ def test_the_command_keeps_what_is_given_and_saves_a_tree_for_the_other_commands
         "--repeats",
         "1",
         "--time-limit",
-        "5",
+        "40",
     ]
     done = CliRunner().invoke(cli.main, [*map(str, words), "--json", "--out", str(out), "--jobs", "1"])
     assert done.exit_code == 0, done.output
