@@ -233,6 +233,25 @@ def imported(path: str) -> Any:
     return getattr(found, name) if name else found
 
 
+class Tried(NamedTuple):
+    """What ``octsvm.tune`` tries. Costs are relative ones: see :mod:`octsvm.tuning.grids`.
+
+    Attributes
+    ----------
+    grid : tuple of dict
+        Parameters with their values, as scikit-learn's ParameterGrid reads them.
+    usual : dict
+        What is best on average: where the prior is highest.
+    steps : int
+        Of the search in a fold, for all settings together, where each is searched by itself; 0 where a pool of trees serves
+        all of them. What a step is, and how long it takes, differs between formulations.
+    """
+
+    grid: tuple[dict[str, list[Any]], ...]
+    usual: dict[str, Any]
+    steps: int = 0
+
+
 class Formulation(ABC):
     """One formulation; :func:`octsvm.register` makes a subclass known under its ``name``.
 
@@ -264,6 +283,8 @@ class Formulation(ABC):
         Modules that the heuristic imports, and ``"module:function"`` for what it prepares once in a process.
     grid : str
         ``"module:function"`` that :meth:`path` calls.
+    tried : Tried, optional
+        What ``octsvm.tune`` tries where no grid is given.
     proved_rows : dict
         By norm ("" without one) and depth, the samples of the largest table that was proved optimal; empty if not measured.
     """
@@ -279,6 +300,7 @@ class Formulation(ABC):
     heuristic: ClassVar[str] = ""
     libraries: ClassVar[tuple[str, ...]] = ()
     grid: ClassVar[str] = ""
+    tried: ClassVar[Tried | None] = None
     proved_rows: ClassVar[Mapping[str, dict[int, int]]] = {}
 
     @property

@@ -19,6 +19,10 @@ from .trees import AxisTree, ObliqueTree, rescaled
 LeafyTree = TypeVar("LeafyTree", AxisTree, ObliqueTree)
 
 
+# Relative costs of a split that ``octsvm.tune`` tries: the share of the rows that it has to set right.
+SHARES = [0.005, 0.01, 0.02, 0.05, 0.1]
+
+
 def class_weights(y: IntArray, weights: FloatArray, K: int) -> FloatArray:
     """Total weight of each class (K,)."""
     return np.bincount(y, weights=weights, minlength=K).astype(np.float64)

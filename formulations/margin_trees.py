@@ -16,6 +16,9 @@ from .blocks.split import set_hyperplanes
 from .errors import TreeNotAdmitted
 from .trees import MarginTree, Relabelled, margin_tree, rescaled
 
+# Prices of a label, in units of c1, that ``octsvm.tune`` tries; the last one gives up no label.
+RATIOS = [1.0, 3.0, 100.0]
+
 
 def centred_entries(table: Data | Shape, p: int) -> int:
     """Nonzeros of the centred rows with ``p`` columns; of a shape, all of their values."""

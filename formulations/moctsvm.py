@@ -23,6 +23,7 @@ from .base import (
     Formulation,
     IntArray,
     ModelInfo,
+    Tried,
     structure,
     values,
 )
@@ -305,6 +306,11 @@ class MOCTSVM(Formulation):
     uses_upper_bound = True
     variants = ("compact", "levels")
     heuristic = "octsvm.heuristics.side_tree:candidates"
+    tried = Tried(
+        ({"depth": [1, 2], "c1": [1.0, 3.0, 10.0], "c2": [1.0, 3.0], "c3": [0.01, 0.05]},),
+        usual={"depth": 1, "c1": 3.0, "c2": 1.0, "c3": 0.05},
+        steps=120,
+    )
     proved_rows = PROVED_ROWS
     libraries = ("sklearn.svm", "clarabel", "daqp", "octsvm.heuristics.linear_svm:binding")
     build = staticmethod(build)

@@ -38,6 +38,7 @@ from .base import (
     Formulation,
     IntArray,
     ModelInfo,
+    Tried,
     structure,
     values,
 )
@@ -541,6 +542,9 @@ class OCT(Formulation):
     variants = ("flow", "rank", "bd")
     searches = True
     heuristic = "octsvm.heuristics.axis_search:candidates"
+    tried = Tried(
+        ({"depth": [1, 2, 3], "alpha": leaf_trees.SHARES},), usual={"depth": 2, "alpha": 0.02}, steps=6000
+    )
     libraries = ("sklearn.tree",)
     proved_rows = PROVED_ROWS
     build = staticmethod(build)

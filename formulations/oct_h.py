@@ -26,6 +26,7 @@ from .base import (
     Formulation,
     IntArray,
     ModelInfo,
+    Tried,
     structure,
     values,
 )
@@ -354,6 +355,9 @@ class OCTH(Formulation):
     uses_scaling = True
     variants = ("bd",)
     heuristic = "octsvm.heuristics.oblique_tree:candidates"
+    tried = Tried(
+        ({"depth": [1, 2], "alpha": leaf_trees.SHARES},), usual={"depth": 1, "alpha": 0.02}, steps=600
+    )
     libraries = ("sklearn.tree", "sklearn.svm")
     proved_rows = PROVED_ROWS
     build = staticmethod(build)

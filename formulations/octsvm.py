@@ -36,6 +36,7 @@ from .base import (
     Formulation,
     IntArray,
     ModelInfo,
+    Tried,
     structure,
     values,
 )
@@ -408,6 +409,13 @@ class OCTSVM(Formulation):
     uses_scaling = True
     variants = ("compact", "paper")
     heuristic = "octsvm.heuristics.margin_tree:tree_candidates"
+    tried = Tried(
+        (
+            {"depth": [0], "c1": [1.5, 3.0, 6.0, 12.0, 32.0], "c2": margin_trees.RATIOS, "c3": [0.0]},
+            {"depth": [1, 2], "c1": [3.0, 8.0, 32.0], "c2": margin_trees.RATIOS, "c3": [0.01, 0.05]},
+        ),
+        usual={"depth": 0, "c1": 3.0, "c2": 100.0, "c3": 0.0},
+    )
     libraries = ("sklearn.svm", "clarabel", "daqp", "octsvm.heuristics.linear_svm:binding")
     grid = "octsvm.parameter_grid:margin_path"
     proved_rows = PROVED_ROWS

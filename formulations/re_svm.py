@@ -17,7 +17,7 @@ import pyomo.environ as pyo
 from pydantic import Field, model_validator
 
 from . import margin_trees
-from .base import BoolArray, Data, Evaluation, FloatArray, Formulation, IntArray, ModelInfo, structure
+from .base import BoolArray, Data, Evaluation, FloatArray, Formulation, IntArray, ModelInfo, Tried, structure
 from .blocks import (
     add_hinge,
     add_hyperplanes,
@@ -262,6 +262,9 @@ class RESVM(Formulation):
     uses_scaling = True
     variants = ("compact", "paper")
     heuristic = "octsvm.heuristics.label_search:candidates"
+    tried = Tried(
+        ({"c1": [3.0, 10.0, 30.0, 100.0, 300.0], "c2": margin_trees.RATIOS},), usual={"c1": 10.0, "c2": 100.0}
+    )
     libraries = ("sklearn.svm", "clarabel", "daqp", "octsvm.heuristics.linear_svm:binding")
     grid = "octsvm.parameter_grid:margin_path"
     proved_rows = PROVED_ROWS

@@ -18,7 +18,7 @@ from octsvm import datasets
 from octsvm.data import prepare
 from octsvm.experiments import Part, load_protocol, part_data
 from octsvm.formulations.registry import formulation
-from octsvm.tuning.grids import USUAL, absolute
+from octsvm.tuning.grids import absolute
 
 from ..study import REQUIRED, Line, Study
 from ..tables import table
@@ -78,7 +78,8 @@ def rows(cell: Line, data: Any) -> Rows:
 def usual(name: str, X: Any, y: Any) -> Any:
     """The tree with the costs where the prior is highest."""
     form = formulation(name)
-    (setting,) = absolute(form, [USUAL[name]], {}, prepare(form, X, y))
+    assert form.tried is not None
+    (setting,) = absolute(form, [form.tried.usual], {}, prepare(form, X, y))
     return next(iter(octsvm.fit_path(name, X, y, [setting])))[1].tree
 
 

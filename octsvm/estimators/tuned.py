@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from ..errors import InvalidParameter
 from ..formulations.base import FloatArray
+from ..formulations.registry import formulation as find_formulation
 from ..options import LEAST_SECONDS, SolveOptions
 from ..tuning import Tuning, tune
-from ..tuning.grids import GRIDS
 from ..tuning.run import FOLDS_SHARE
 from ._base import NAMES, TreeClassifier
 from .leaf_labelled import MOCTSVMClassifier, OCTClassifier, OCTHClassifier
@@ -70,7 +70,8 @@ class TunedClassifier(TreeClassifier):
         """Give a classifier the parameters of a tuning besides its own."""
         if "formulation" in vars(cls):
             cls.own_parameters = cls.own_parameters | FOLDS
-            cls.chosen = frozenset(name for part in GRIDS[cls.formulation] for name in part)
+            tried = find_formulation(cls.formulation).tried
+            cls.chosen = frozenset(name for part in (tried.grid if tried else ()) for name in part)
             summary, _, rest = inspect.cleandoc(cls.__doc__ or "").partition("\n\n")
             cls.__doc__ = "\n\n".join(filter(None, [summary, SECTIONS, rest]))
         super().__init_subclass__(**more)

@@ -22,7 +22,7 @@ from ..formulations.base import FloatArray, IntArray
 from ..formulations.registry import formulation as find_formulation
 from ..options import Clock
 from ..parameter_grid import POOL_SHARE, fit_path
-from .grids import STEPS, Setting, absolute
+from .grids import Setting, absolute
 
 MOST_ROWS = 1_500  # that train in a fold: relative costs mean the same on more
 JUDGED = 400  # rows that are judged at least, over the repetitions
@@ -58,7 +58,8 @@ class Grid:
     @property
     def steps(self) -> int:
         """Of the search, for each setting."""
-        return max(1, STEPS.get(self.formulation, 0) // len(self.settings))
+        tried = find_formulation(self.formulation).tried
+        return max(1, (tried.steps if tried else 0) // len(self.settings))
 
     def on(self, table: Table, rows: IntArray) -> list[Setting]:
         """The settings with the costs of the model that is built on some rows."""

@@ -20,34 +20,6 @@ from ..formulations.base import Data, Formulation
 COSTS = ("c1", "c2", "c3", "alpha")
 Setting = dict[str, Any]
 
-_SHARES = [0.005, 0.01, 0.02, 0.05, 0.1]
-_RATIOS = [1.0, 3.0, 100.0]  # the last one gives up no label
-
-# Relative costs, as scikit-learn's ParameterGrid reads them.
-GRIDS: dict[str, list[dict[str, list[Any]]]] = {
-    "octsvm": [
-        {"depth": [0], "c1": [1.5, 3.0, 6.0, 12.0, 32.0], "c2": _RATIOS, "c3": [0.0]},
-        {"depth": [1, 2], "c1": [3.0, 8.0, 32.0], "c2": _RATIOS, "c3": [0.01, 0.05]},
-    ],
-    "re_svm": [{"c1": [3.0, 10.0, 30.0, 100.0, 300.0], "c2": _RATIOS}],
-    "moctsvm": [{"depth": [1, 2], "c1": [1.0, 3.0, 10.0], "c2": [1.0, 3.0], "c3": [0.01, 0.05]}],
-    "oct": [{"depth": [1, 2, 3], "alpha": _SHARES}],
-    "oct_h": [{"depth": [1, 2], "alpha": _SHARES}],
-}
-
-# What is best on average, in the same units: where the prior is highest.
-USUAL: dict[str, Setting] = {
-    "octsvm": {"depth": 0, "c1": 3.0, "c2": 100.0, "c3": 0.0},
-    "re_svm": {"c1": 10.0, "c2": 100.0},
-    "moctsvm": {"depth": 1, "c1": 3.0, "c2": 1.0, "c3": 0.05},
-    "oct": {"depth": 2, "alpha": 0.02},
-    "oct_h": {"depth": 1, "alpha": 0.02},
-}
-
-# Steps of the search in a fold for all settings together, where each is searched by itself (others: one step each, after
-# a pool of trees that serves all of them). What a step is, and how long it takes, differs between formulations.
-STEPS = {"oct": 6000, "oct_h": 600, "moctsvm": 120}
-
 # Accuracy that the prior takes off for each level of depth, and for a factor of ten (one at most) in a cost, away from the
 # usual one.
 PER_LEVEL = 0.02
@@ -65,11 +37,11 @@ def settings_of(form: Formulation, grid: Any) -> list[Setting]:
     from sklearn.model_selection import ParameterGrid
 
     if grid is None:
-        if form.name not in GRIDS:
+        if form.tried is None:
             raise InvalidParameter(
                 f"There is no grid for {form.name!r} yet; give one, e.g. grid={{'depth': [1, 2]}}, with its parameters."
             )
-        grid = GRIDS[form.name]
+        grid = form.tried.grid
     try:
         found = [dict(setting) for setting in ParameterGrid(grid)]
     except (TypeError, ValueError) as error:
@@ -83,7 +55,7 @@ def settings_of(form: Formulation, grid: Any) -> list[Setting]:
 
 def prior(form: Formulation, settings: Sequence[Setting]) -> list[float]:
     """For each setting how much accuracy it is expected to lose against the usual one: 0, or less."""
-    usual = USUAL.get(form.name, {})
+    usual = form.tried.usual if form.tried else {}
     return [
         -sum(_loss(name, value, usual[name]) for name, value in s.items() if name in usual) for s in settings
     ]

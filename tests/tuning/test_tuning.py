@@ -14,10 +14,10 @@ import pytest
 
 import octsvm
 from octsvm.data import prepare
-from octsvm.formulations.registry import formulation
+from octsvm.formulations.registry import NAMES, formulation
 from octsvm.tuning import folds as fold_module
 from octsvm.tuning.choice import choose, scores
-from octsvm.tuning.grids import GRIDS, absolute, prior, settings_of
+from octsvm.tuning.grids import absolute, prior, settings_of
 
 SMALL: dict[str, list[Any]] = {"depth": [0, 1], "c1": [2.0, 8.0], "c2": [100.0], "c3": [0.01]}
 QUICK: dict[str, Any] = {"grid": SMALL, "relative": True, "repeats": 1, "folds": 3, "refit": False}
@@ -90,7 +90,7 @@ def test_a_cost_that_is_given_is_plain_and_trees_of_the_folds_are_those_of_the_h
     assert tuned.frame()["splits"][0] == pytest.approx(np.mean(splits))
 
 
-@pytest.mark.parametrize("name", sorted(GRIDS))
+@pytest.mark.parametrize("name", sorted(NAMES))
 def test_every_formulation_has_a_grid_of_valid_settings_with_the_usual_one_in_it(name: str) -> None:
     form = formulation(name)
     settings = settings_of(form, None)
