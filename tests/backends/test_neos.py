@@ -168,7 +168,7 @@ def test_the_optimum_comes_back_checked(
     assert theirs.objective == pytest.approx(ours.objective, rel=1.1e-4, abs=1e-6)
     assert theirs.bound <= ours.objective + 1e-6
     assert theirs.engine["interface"] == "the NEOS server"
-    assert theirs.engine["start"] == "unsupported"
+    assert theirs.engine["start"] == "none"
     assert len(server.jobs) == theirs.rounds
     assert (len(server.jobs) > 1) == (solver == "neos:cbc")
     assert {job["solver"].lower() for job in server.jobs} == {solver.removeprefix("neos:")}

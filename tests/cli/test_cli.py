@@ -345,7 +345,7 @@ def test_progress_on_a_terminal_rewrites_one_line(table: Path) -> None:
         "fit",
         "wine",
         "-f",
-        "oct",
+        "oct_h",
         "--depth",
         "2",
         "--time-limit",

@@ -349,7 +349,7 @@ def command(*words: Any) -> Result:
 @pytest.fixture
 def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A protocol file, and its made-up sets in place of the real ones."""
-    monkeypatch.setattr("octsvm.experiments.runner._loader", lambda data_dir: load)
+    monkeypatch.setattr("octsvm.cli.table2._loader", lambda protocol, data_dir: load)
     monkeypatch.chdir(tmp_path)
     file = tmp_path / "own.yaml"
     small = protocol(name="own", noise=[0.3], rules=["oracle_mean"])
