@@ -247,7 +247,9 @@ def test_rows_without_weight_and_weights_that_decide() -> None:
         .frame()
         .equals(octsvm.tune("octsvm", X, y, **QUICK).frame())
     )
-    light = octsvm.tune("octsvm", X2, y2, weights=np.r_[np.ones(60), np.full(60, 1e-3)], prior_rows=0, **QUICK)
+    light = octsvm.tune(
+        "octsvm", X2, y2, weights=np.r_[np.ones(60), np.full(60, 1e-3)], prior_rows=0, **QUICK
+    )
     assert light.choice["depth"] == 1
 
 
