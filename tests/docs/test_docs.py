@@ -185,7 +185,7 @@ def run(line: str, mark: str, folder: Path, made_up: Path) -> str:
         assert result.exit_code == 0, f"{line}\n{result.output}"
         return result.stdout
     if program == "glpsol" and shutil.which(program) is None:
-        return solved_by_highs(*(folder / word for word in words if not word.startswith("-")))
+        pytest.skip("glpsol is not installed: the rest of the page was not run")
     known = {"python": [sys.executable], "glpsol": ["glpsol"]}
     assert program in known, f"no test knows how to run {program}"
     done = subprocess.run(
@@ -199,18 +199,6 @@ def run(line: str, mark: str, folder: Path, made_up: Path) -> str:
     assert done.returncode == 0, done.stderr
     assert done.stdout
     return done.stdout
-
-
-def solved_by_highs(model: Path, solution: Path) -> str:
-    """HiGHS in the place of a program that is not installed."""
-    import highspy
-
-    highs = highspy.Highs()
-    highs.setOptionValue("output_flag", False)
-    highs.readModel(str(model))
-    highs.run()
-    highs.writeSolution(str(solution), 0)
-    return "solved"
 
 
 def test_every_command_is_on_the_page_about_them() -> None:
