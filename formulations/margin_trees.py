@@ -14,6 +14,7 @@ from .blocks.relabelling import set_relabelling
 from .blocks.sizes import Shape
 from .blocks.split import set_hyperplanes
 from .errors import TreeNotAdmitted
+from .leaf_trees import require_same_features
 from .trees import MarginTree, Relabelled, margin_tree, rescaled
 
 # Prices of a label, in units of c1, that ``octsvm.tune`` tries; the last one gives up no label.
@@ -199,11 +200,7 @@ def normalise_margin(tree: MarginTree, data: Data, depth: int) -> MarginTree:
             "of theirs, or octsvm.from_sklearn of a linear classifier such as LinearSVC; without start=, octsvm.fit looks for "
             "one by itself."
         )
-    p = len(data.feature_names)
-    if len(tree.feature_names) != p:
-        raise TreeNotAdmitted(
-            f"The tree was trained on {len(tree.feature_names)} features and the model's data has {p}."
-        )
+    require_same_features(tree, data)
     if tuple(tree.classes) != tuple(data.classes):
         raise TreeNotAdmitted(
             f"The tree separates the classes {tree.classes!r} and the model's data has {data.classes!r}."
