@@ -53,7 +53,7 @@ from .blocks.side_hinge import set_side_hinge, side_hinge_size
 from .blocks.sizes import BlockSize, Shape
 from .blocks.split import hyperplanes_size, pruning_size, set_hyperplanes, set_pruning
 from .blocks.topology import Topology
-from .params import MAX_DEPTH, Norm, Params
+from .params import Norm, TreeParams
 from .registry import register
 from .trees import ObliqueTree
 
@@ -62,7 +62,7 @@ NAME = "moctsvm"
 PROVED_ROWS: dict[str, dict[int, int]] = {"l2": {1: 20, 2: 20}, "l1": {1: 40, 2: 20}}
 
 
-class MOCTSVMParams(Params):
+class MOCTSVMParams(TreeParams):
     """Parameters of MOCTSVM.
 
     Attributes
@@ -83,7 +83,6 @@ class MOCTSVMParams(Params):
         None is "compact", which assigns samples to leaves; "levels" assigns and routes them level by level, as OCTSVM does.
     """
 
-    depth: int = Field(2, ge=0, le=MAX_DEPTH)
     c1: float = Field(1.0, ge=0)
     c2: float = Field(1.0, ge=0)
     c3: float = Field(1.0, ge=0)
