@@ -38,7 +38,7 @@ def fit_grid(data: Any, settings: Any, spec: Any, seed: int, skip: Any) -> Itera
     label = Counter(data.y.tolist()).most_common(1)[0][0]
     for index in range(len(settings)):
         if index not in skip:
-            yield index, Fit(lambda X: np.full(len(X), label), believed=data.y)
+            yield index, Fit(lambda X: np.full(len(X), label), 0.0, believed=data.y)
 
 
 def load(name: str) -> Any:
