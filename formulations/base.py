@@ -151,12 +151,11 @@ class Data:
 
 
 class Structure(NamedTuple):
-    """What a model was built of: its top-level components, fingerprints of its rows and variables, and the shape of its cost."""
+    """What a model was built of: its top-level components, and fingerprints of its rows, variables and cost."""
 
     components: frozenset[str]
-    inside: dict[str, int]  # of active rows and of variables, by their components' names
+    inside: dict[str, int]  # by component
     fixed: frozenset[str]  # names of variables
-    cost: tuple[str, int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -463,13 +462,8 @@ def structure(model: pyo.ConcreteModel) -> Structure:
         parts = [(_end(v._lb), _end(v._ub), v._fixed, v.domain is pyo.Reals) for v in variables.values()]
         inside[variables.name] = hash(tuple(parts))
         fixed += [v.name for v in variables.values() if v._fixed]
-    return Structure(components, inside, frozenset(fixed), cost_shape(model))
-
-
-def cost_shape(model: pyo.ConcreteModel) -> tuple[str, int]:
-    """The kind of ``model.cost`` and how many terms it has."""
-    expression = model.cost.expr
-    return type(expression).__name__, len(getattr(expression, "args", ()))
+    inside["cost"] = len(getattr(model.cost.expr, "args", ()))
+    return Structure(components, inside, frozenset(fixed))
 
 
 def _end(bound: Any) -> float:

@@ -12,7 +12,7 @@ from pyomo.common.numeric_types import native_numeric_types, native_types
 from pyomo.core.expr import ExternalFunctionExpression, LinearExpression, MonomialTermExpression
 
 from .errors import InvalidParameter, UnsupportedProblem
-from .formulations.base import FEASIBILITY, cost_shape
+from .formulations.base import FEASIBILITY
 from .formulations.blocks import SecondOrderCone, SquaredNorm
 
 CLASSES = ("LP", "MILP", "QP", "MIQP", "SOCP", "MISOCP", "QCP", "MIQCP", "NLP", "MINLP")
@@ -137,12 +137,6 @@ def require_plain(model: pyo.ConcreteModel) -> None:
                 f"{component.name!r} is a {kind}, which no solver and no file is given as it stands. Use {way}, and solve or "
                 "write the model then."
             )
-    built = getattr(getattr(model, "info", None), "structure", None)
-    if built is not None and model.component("cost") is not None and cost_shape(model) != built.cost:
-        raise InvalidParameter(
-            "model.cost was changed: it is what the formulation's own objective is told by. Build the model again, and add terms "
-            "of your own to the objective: model.objective.set_value(model.cost + ...)."
-        )
     known = {id(v) for v in model.model().component_data_objects(pyo.Var)}
     for var in model.component_data_objects(pyo.Var, active=True, descend_into=True):
         try:
