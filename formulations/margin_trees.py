@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal, Self
 
 import numpy as np
 import pyomo.environ as pyo
+from pydantic import Field, model_validator
 
 from .base import FEASIBILITY, BoolArray, Data, Evaluation, FloatArray, IntArray, ModelInfo, values
 from .blocks.hinge import set_hinge
@@ -14,10 +15,54 @@ from .blocks.relabelling import set_relabelling
 from .blocks.sizes import Shape
 from .blocks.split import set_hyperplanes
 from .errors import TreeNotAdmitted
+from .kernels import Gamma, KernelChoice, refuse_l1
+from .params import Norm, Params
 from .trees import MarginTree, Relabelled, margin_tree, rescaled
 
 # Prices of a label, in units of c1, that ``octsvm.tune`` tries; the last one gives up no label.
 RATIOS = [1.0, 3.0, 100.0]
+
+
+class MarginParams(Params):
+    """What RE-SVM and OCTSVM share.
+
+    Attributes
+    ----------
+    c1 : float
+        Cost of a unit of error, on every level; the margin's unit is 1.
+    c2 : float
+        Cost of giving up a label, on every level.
+    norm : "l2" or "l1"
+        Of the normal vectors; "l1" makes the model linear.
+    variant : None, "compact" or "paper"
+        None is "compact".
+    big_m : float, optional
+        Used instead of the proved bound on |ω'x_i + ω0|, with a warning where it is not the proved one.
+    kernel : None, "linear", "poly", "rbf", a registered name or callable
+        None: hyperplanes in the features themselves. A kernel: in its feature space, with norm "l2"; a callable takes
+        tables ``(n, p)`` and ``(m, p)`` scaled to [0, 1] and returns ``(n, m)``. See :func:`octsvm.register_kernel`.
+    gamma : "scale", "auto" or float
+        Of "poly" and "rbf", as in SVC: "scale" is 1/(p · variance of the scaled table), rows by their weights, "auto" is 1/p.
+    degree : int
+        Of "poly".
+    coef0 : float
+        Of "poly".
+    """
+
+    c1: float = Field(1.0, ge=0)
+    c2: float = Field(1.0, ge=0)
+    norm: Norm = "l2"
+    variant: Literal["compact", "paper"] | None = None
+    big_m: float | None = Field(None, gt=0)
+    kernel: KernelChoice = None
+    gamma: Gamma = "scale"
+    degree: int = Field(3, ge=1)
+    coef0: float = 0.0
+
+    @model_validator(mode="after")
+    def _norm_has_kernel(self) -> Self:
+        refuse_l1(self.kernel, self.norm)
+        return self
 
 
 def centred_entries(table: Data | Shape, p: int) -> int:
