@@ -17,7 +17,7 @@ class SolveOptions(griffe.Extension):
     """Fills in what ``octsvm.options.takes_options`` and the classifiers add when they are imported."""
 
     def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
-        """Complete a classifier, and an object whose docstring has a line ``{options}`` or ``{shared}``."""
+        """Complete a classifier, and an object whose docstring has a line ``{options}``."""
         words = [] if obj.docstring is None else obj.docstring.value.split()
         kind = getattr(octsvm, obj.name, None) if isinstance(obj, griffe.Class) else None
         if getattr(kind, "formulation", "") and obj.docstring is not None:
@@ -25,8 +25,6 @@ class SolveOptions(griffe.Extension):
             initialiser = griffe.Function("__init__", parameters=_parameters(signature.parameters.values()))
             obj.set_member("__init__", initialiser)
             obj.docstring.value = inspect.getdoc(kind)
-        elif "{shared}" in words:
-            obj.docstring.value = inspect.getdoc(getattr(importlib.import_module(obj.module.path), obj.name))
         elif isinstance(obj, griffe.Function) and "{options}" in words:
             said = (str(d.value) for d in obj.decorators)
             decorator = next((d for d in said if d.startswith("takes_options(")), None)

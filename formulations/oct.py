@@ -87,11 +87,10 @@ PROVED_ROWS: dict[str, dict[int, int]] = {"": {1: 2560, 2: 2560, 3: 160}}
 
 
 class OCTParams(LeafLabelledParams):
-    """Parameters of OCT.
+    """Parameters of OCT: those of :class:`~octsvm.formulations.params.LeafLabelledParams`, and these.
 
     Attributes
     ----------
-    {shared}
     variant : None, "flow", "rank" or "bd"
         None is "flow".
     """

@@ -55,11 +55,10 @@ PROVED_ROWS: dict[str, dict[int, int]] = {"": {1: 80, 2: 40}}
 
 
 class OCTHParams(LeafLabelledParams):
-    """Parameters of OCT-H.
+    """Parameters of OCT-H: those of :class:`~octsvm.formulations.params.LeafLabelledParams`, and these.
 
     Attributes
     ----------
-    {shared}
     mu : float
         μ, by how much a row that goes left stays below the threshold, for ‖a_t‖₁ <= 1 and x in [0, 1].
     variant : None or "bd"

@@ -70,7 +70,7 @@ from .blocks.valid_inequalities import (
 from .bounds import hull, levels
 from .bounds.scores import ScoreProblem
 from .kernels import model_rows
-from .params import MAX_DEPTH
+from .params import TreeParams
 from .registry import register
 from .trees import MarginTree
 
@@ -81,8 +81,8 @@ MOST_SETS = 40
 PROVED_ROWS: dict[str, dict[int, int]] = {"l2": {0: 40, 1: 20, 2: 20}, "l1": {0: 40, 1: 20, 2: 20}}
 
 
-class OCTSVMParams(margin_trees.MarginParams):
-    """Parameters of OCTSVM.
+class OCTSVMParams(margin_trees.MarginParams, TreeParams):
+    """Parameters of OCTSVM: those of :class:`~octsvm.formulations.margin_trees.MarginParams`, paid on every level, and these.
 
     Attributes
     ----------
@@ -94,10 +94,8 @@ class OCTSVMParams(margin_trees.MarginParams):
     mu_svm : float
         μ of (9′): how far below 0 a row that goes left must be; the margin's unit is 1. With variant="paper" it
         applies only if given.
-    {shared}
     """
 
-    depth: int = Field(2, ge=0, le=MAX_DEPTH)
     c3: float = Field(1.0, ge=0)
     mu_svm: float = Field(1e-3, gt=0, le=1)
 

@@ -35,12 +35,6 @@ class Params(BaseModel):
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
 
     @classmethod
-    def __pydantic_init_subclass__(cls, **more: Any) -> None:
-        """A line ``{shared}`` in a docstring stands for the attributes of the class that it extends."""
-        shared = doc_section(cls.__base__, "Attributes")
-        cls.__doc__ = inspect.cleandoc(cls.__doc__ or "").replace("{shared}", shared)
-
-    @classmethod
     def make(cls, formulation: str, /, **given: Any) -> Self:
         """Validate ``given`` and return the parameters of ``formulation``."""
         known = list(cls.model_fields)
@@ -76,8 +70,14 @@ class Params(BaseModel):
             ) from None
 
 
-class LeafLabelledParams(Params):
-    """What OCT and OCT-H share.
+class TreeParams(Params):
+    """``depth``, the first parameter of a tree."""
+
+    depth: int = Field(2, ge=0, le=MAX_DEPTH)
+
+
+class LeafLabelledParams(TreeParams):
+    """Parameters of OCT and OCT-H.
 
     Attributes
     ----------
@@ -94,7 +94,6 @@ class LeafLabelledParams(Params):
         Errors as counted (Blanco, Japón, Puerto) or divided by those of the majority class (Bertsimas & Dunn).
     """
 
-    depth: int = Field(2, ge=0, le=MAX_DEPTH)
     alpha: float = Field(1.0, ge=0)
     n_min: int | float = 1
     complexity: Literal["splits", "features"] = "splits"

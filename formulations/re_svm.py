@@ -42,12 +42,7 @@ PROVED_ROWS: dict[str, dict[int, int]] = {"l2": {0: 20}, "l1": {0: 40}}
 
 
 class RESVMParams(margin_trees.MarginParams):
-    """Parameters of RE-SVM.
-
-    Attributes
-    ----------
-    {shared}
-    """
+    """Parameters of RE-SVM: those of :class:`~octsvm.formulations.margin_trees.MarginParams`; the margin term is ½‖ω‖₂² or ‖ω‖₁."""
 
 
 NODES = range(1, 2)

@@ -438,13 +438,15 @@ def _with_shared(cls: type[TreeClassifier]) -> str:
 def _parameters_of_the_model(params: type[Params]) -> str:
     """What the formulation says of its parameters, by the names of the classifiers."""
     ours = {theirs: name for name, theirs in NAMES.items()}
-    lines = doc_section(params, "Attributes").splitlines()
-    for k, line in enumerate(lines):
-        name, sign, kind = line.partition(" : ")
-        if sign and name in params.model_fields:
-            left = name in OPTIONAL and params.model_fields[name].default is not None
-            lines[k] = f"{ours.get(name, name)} : {kind}" + (", optional" if left else "")
-    return "\n".join(lines)
+    said = {}
+    for base in params.__mro__:
+        for paragraph in re.split(r"\n(?=\S)", doc_section(base, "Attributes")):
+            name, _, text = paragraph.partition(" : ")
+            said[name] = text
+    for name in OPTIONAL:
+        if name in said and params.model_fields[name].default is not None:
+            said[name] = said[name].replace("\n", ", optional\n", 1)
+    return "\n".join(f"{ours.get(name, name)} : {said[name]}" for name in params.model_fields)
 
 
 def _initialiser(cls: type[TreeClassifier]) -> Callable[..., None]:

@@ -215,7 +215,7 @@ class OCTSVMClassifier(MarginClassifier):
     """Tree with a margin at every split that may give up labels (OCTSVM; Blanco, Japón, Puerto 2022), two classes.
 
     ``max_depth`` is D of the paper, and **all D + 1 levels decide**: ``max_depth=1`` splits on two levels, as
-    ``OCTClassifier(max_depth=2)`` does. For more classes give ``multi_class``.
+    ``OCTClassifier(max_depth=2)`` does. ``c1`` and ``c2`` are paid on every level. For more classes give ``multi_class``.
 
     Examples
     --------
