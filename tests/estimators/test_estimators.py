@@ -21,7 +21,6 @@ import sklearn
 from places import ROOT
 from sklearn.base import clone
 from sklearn.datasets import load_iris
-from sklearn.model_selection import GridSearchCV
 from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -182,11 +181,6 @@ def test_what_is_not_allowed_is_named_as_it_was_given(params: dict[str, Any], wo
     with pytest.raises(octsvm.InvalidParameter, match=words) as caught:
         OCTClassifier(**params).fit(*table())
     assert "n_min" not in str(caught.value)
-
-
-def test_a_solver_that_is_not_there_is_named() -> None:
-    with pytest.raises(octsvm.UnknownSolver, match="hihgs"):
-        OCTClassifier(solver="hihgs").fit(*table())
 
 
 def test_random_state_may_be_a_generator_or_none() -> None:
@@ -512,15 +506,6 @@ def test_pickles_with_the_former_path_of_a_class_are_read(cls: Any) -> None:
     assert (copy.predict(X) == model.predict(X)).all()
 
 
-@pytest.mark.slow
-def test_fitting_twice_is_fitting_once() -> None:
-    X, y = table(30)
-    for cls in ALL:
-        model = small(cls, **SHORT).fit(X, y)
-        once = model.tree_.to_json()
-        assert model.fit(X, y).tree_.to_json() == once
-
-
 GRID = """
 import sys, time, warnings
 import numpy as np
@@ -585,12 +570,6 @@ def in_session(session: int) -> list[int]:
         if int(fields[3]) == session and fields[0] != "Z":
             found.append(int(stat.parent.name))
     return found
-
-
-def test_grid_search_names_the_parameters() -> None:
-    X, y = table(24)
-    search = GridSearchCV(small(RESVMClassifier, **SHORT), {"c1": [1, 10], "c2": [1, 20]}, cv=2).fit(X, y)
-    assert search.best_estimator_.score(X, y) > 0.7
 
 
 def test_in_a_pipeline_with_set_output() -> None:
