@@ -96,9 +96,7 @@ def test_ctrl_c_returns_the_incumbent(phase: str, n: int) -> None:
     ]
     + [("heuristics.load", "balanced"), ("heuristics.load", "heuristic")],
 )
-@pytest.mark.quick_cases(
-    "strategies.build_from-balanced", "heuristics.load-heuristic", "strategies.solve_with-exact"
-)
+@pytest.mark.quick_cases("heuristics.load-heuristic", "strategies.solve_with-exact")
 def test_ctrl_c_before_anything_is_solved(place: str, strategy: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from octsvm import heuristics
     from octsvm.solving import strategies
