@@ -166,6 +166,7 @@ class Fit:
 
     def run(self) -> Result:
         """Fit by the strategy that was asked for."""
+        self._convert_start()
         self.best = self.options.start
         if self.best is not None and self.form.uses_upper_bound:
             bound_from(
@@ -342,6 +343,26 @@ class Fit:
             if self._heuristics(model_wanted=False) == "interrupted":
                 stop = "interrupted"
         return self._without_model(self.best, stop, _no_time(size))
+
+    def _convert_start(self) -> None:
+        """A start of another kind as one of the formulation's, in a share of the limit.
+
+        Raises
+        ------
+        TreeNotAdmitted
+        """
+        from .. import heuristics
+
+        options = self.options
+        if options.start is None or isinstance(options.start, self.form.Tree):
+            return
+        self._load_libraries()
+        steps = None if options.work_limit is None else START_STEPS
+        budget = heuristics.Budget(
+            START_SHARE * options.time_limit, steps, lambda: self.telling.tell(SEARCHING)
+        )
+        start = self.form.start_of(options.start, self.data, self.params, budget, options.seed)
+        self.options = options.but(start=start)
 
     def _admit_start(self) -> None:
         """The caller's start for the model's depth and scaling.
