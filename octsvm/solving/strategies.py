@@ -24,7 +24,7 @@ from .dispatch import solve_with
 from .engine import require_options
 from .level_bound import LevelBound, level_bound
 from .outcome import NOT_CALLED, unmodelled
-from .telling import Telling
+from .telling import Telling, rising
 
 START_SECONDS = 1.0
 ROWS_FOR_ALL = 56  # rows from which on the start heuristic gets all its seconds
@@ -162,6 +162,7 @@ class Fit:
     _size: BlockSize | None = None  # of the model, as predicted
 
     def __post_init__(self) -> None:
+        self.options = rising(self.options)
         self.telling = Telling(self.options)
 
     def run(self) -> Result:
@@ -249,6 +250,7 @@ class Fit:
 
         problems = form.top_level(self.data, self.params, cost)
         self.level = level_bound(problems, cost, options.gap, stop, options.clock.part(seconds), nodes)
+        self.interrupted = self.interrupted or self.level.interrupted
 
     def _proved_by_levels(self, level: LevelBound) -> Result:
         """The best tree known, which the top level proves to be optimal."""
