@@ -337,10 +337,13 @@ def test_progress_needs_no_stream_and_no_other_word(monkeypatch: pytest.MonkeyPa
 
 def test_the_bound_that_is_shown_never_falls(capsys: pytest.CaptureFixture[str]) -> None:
     from octsvm.estimators._progress import ProgressLine
+    from octsvm.options import SolveOptions
     from octsvm.result import Progress
+    from octsvm.solving.telling import rising
 
     with ProgressLine("progress") as line:
+        told = rising(SolveOptions(callback=line))
         for seconds, bound in ((1.0, 3.83), (2.0, 0.0), (3.0, 3.92)):
-            line(Progress(seconds, 5.0, bound, 0, 0, "reading"))
+            told.callback(Progress(seconds, 5.0, bound, 0, 0, "reading"))
     shown = re.findall(r"bound ([0-9.]+)", capsys.readouterr().err)
     assert shown == ["3.83", "3.83", "3.92"]
