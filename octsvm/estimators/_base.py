@@ -22,6 +22,7 @@ from ..data import class_weights, label_list, read_labels, read_weights, require
 from ..errors import InvalidData, InvalidParameter, NoValues, TreeNotAdmitted
 from ..exports._decision_paths import decision_paths, weights_at_nodes
 from ..formulations.base import BoolArray, FloatArray, IntArray, table_digest
+from ..formulations.params import Params, doc_section
 from ..formulations.registry import formulation as find_formulation
 from ..formulations.trees import Tree
 from ..options import ESTIMATOR, declarations, parameters, with_options
@@ -117,7 +118,7 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
             return
         if "__init__" not in vars(cls):
             cls.__init__ = _initialiser(cls)  # type: ignore[method-assign]
-        cls.__doc__ = with_options(_with_shared(cls), ESTIMATOR)
+            cls.__doc__ = with_options(_with_shared(cls), ESTIMATOR)
         # For classifiers that were pickled before there was the parameter.
         for name, parameter in inspect.signature(cls.__init__).parameters.items():
             if parameter.default is not inspect.Parameter.empty and name not in vars(cls):
@@ -452,16 +453,36 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
 
 
 def _with_shared(cls: type[TreeClassifier]) -> str:
-    """The class's docstring, whose lines {parameters} and {attributes} stand for what its bases say there."""
-    doc = inspect.cleandoc(cls.__doc__ or "")
+    """The class's docstring with its parameters and attributes: those of the formulation, and what its bases say of theirs."""
+    said, mark, examples = inspect.cleandoc(cls.__doc__ or "").partition("\n\nExamples\n")
     classes = [b for b in cls.__mro__[1:] if issubclass(b, TreeClassifier)]
     complete = next(k for k, b in enumerate(classes) if "formulation" in vars(b))  # has what its bases say
-    bases = [inspect.cleandoc(b.__doc__ or "") for b in classes[: complete + 1]]
-    for name in ("Parameters", "Attributes"):
-        section = re.compile(rf"^{name}\n-+\n(.*?)(?=\n\n\S+\n-+\n|\Z)", re.DOTALL | re.MULTILINE)
-        said = [found[1] for found in map(section.search, bases) if found]
-        doc = doc.replace(f"{{{name.lower()}}}", "\n".join(said))
-    return doc
+    bases = classes[: complete + 1]
+    form = find_formulation(cls.formulation)
+    parameters = [doc_section(b, "Parameters") for b in bases]
+    attributes = [doc_section(b, "Attributes") for b in bases]
+    if bases[-1] is TreeClassifier:
+        parameters.insert(0, _parameters_of_the_model(form.Params))
+        attributes.insert(0, f"tree_ : {form.Tree.__name__}\n    The fitted tree.")
+    sections = [
+        f"{name}\n{'-' * len(name)}\n" + "\n".join(filter(None, parts))
+        for name, parts in (("Parameters", parameters), ("Attributes", attributes))
+    ]
+    return "\n\n".join([said, *sections]) + mark + examples
+
+
+def _parameters_of_the_model(params: type[Params]) -> str:
+    """What the formulation says of its parameters, by the names of the classifiers."""
+    ours = {theirs: name for name, theirs in NAMES.items()}
+    said = {}
+    for base in params.__mro__:
+        for paragraph in re.split(r"\n(?=\S)", doc_section(base, "Attributes")):
+            name, _, text = paragraph.partition(" : ")
+            said[name] = text
+    for name in OPTIONAL:
+        if name in said and params.model_fields[name].default is not None:
+            said[name] = said[name].replace("\n", ", optional\n", 1)
+    return "\n".join(f"{ours.get(name, name)} : {said[name]}" for name in params.model_fields)
 
 
 def _initialiser(cls: type[TreeClassifier]) -> Callable[..., None]:

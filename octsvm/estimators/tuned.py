@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import Any
 
 from numpy.typing import NDArray
@@ -26,7 +25,6 @@ FOLDS = {
     "repeats": None,
     "n_jobs": None,
 }
-SECTIONS = "Parameters\n----------\n{parameters}\n\nAttributes\n----------\n{attributes}"
 
 
 class TunedClassifier(TreeClassifier):
@@ -72,8 +70,6 @@ class TunedClassifier(TreeClassifier):
             cls.own_parameters = cls.own_parameters | FOLDS
             tried = find_formulation(cls.formulation).tried
             cls.chosen = frozenset(name for part in (tried.grid if tried else ()) for name in part)
-            summary, _, rest = inspect.cleandoc(cls.__doc__ or "").partition("\n\n")
-            cls.__doc__ = "\n\n".join(filter(None, [summary, SECTIONS, rest]))
         super().__init_subclass__(**more)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, begin: Begin) -> None:
