@@ -109,20 +109,6 @@ KernelChoice = Annotated[
 Gamma = Annotated[float | str, AfterValidator(_known_gamma)]
 
 
-def refuse_l1(kernel: Any, norm: str) -> None:
-    """Refuse ``norm="l1"`` with a kernel: that norm is no function of the kernel's values.
-
-    Raises
-    ------
-    ValueError
-    """
-    if kernel is not None and norm == "l1":
-        raise ValueError(
-            "norm='l1' has no kernel form, as the sum of a vector's entries depends on the basis; "
-            "give norm='l2', or leave kernel out"
-        )
-
-
 # -- a kernel, and the map of a table ----------------------------------------------------------------------------------
 
 

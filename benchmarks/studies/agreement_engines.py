@@ -2,7 +2,7 @@
 
 A cell is a formulation, a variant, a norm, an engine and one of the tiny instances of tests/instances.py, whose
 optima tests/oracles.py enumerates without any of the models' code. An engine that says "optimal" must have the
-enumerated optimum within its gap, never less, and no bound may lie above it. An answer that does not hold outside the
+enumerated optimum within its gap, never less, and no bound may lie above it. The linear kernel has that of no kernel. An answer that does not hold outside the
 solver must come back as "unverified", with the best tree known; such cells are counted as caught. What the dispatcher refuses (a licence that
 is too small) is counted with its reason.
 """
@@ -33,6 +33,7 @@ MODELS: list[tuple[str, dict[str, Any]]] = [
         for variant in ("", "paper")
         for norm in ("l2", "l1")
     ),
+    *((formulation, {"norm": "l2", "kernel": "linear"}) for formulation in ("re_svm", "octsvm")),
     *(
         ("moctsvm", {"norm": norm, "variant": variant})
         for variant in ("compact", "levels")
@@ -59,9 +60,10 @@ def engines(chosen: list[str] | None = None) -> dict[str, tuple[str, dict[str, A
 
 
 def label(formulation: str, changes: dict[str, Any]) -> str:
-    """Name of a model: formulation, variant, norm."""
-    parts = [formulation, changes.get("variant", "default")]
-    return " ".join(parts + ([changes["norm"]] if "norm" in changes else []))
+    """Name of a model: formulation, variant, norm, kernel."""
+    parts = [formulation, changes.get("variant", "default"), changes.get("norm", "")]
+    parts += [f"{changes['kernel']} kernel"] if "kernel" in changes else []
+    return " ".join(part for part in parts if part)
 
 
 def solve(
@@ -131,7 +133,7 @@ def measure(cell: Line, asked: Any) -> Line:
     which = (formulation, asked.count, asked.seed)
     names = [instance.name for instance in tiny(*which)]
     index = names.index(cell["instance"])
-    best = optimum(*which, index, tuple((k, v) for k, v in changes.items() if k != "variant"))
+    best = optimum(*which, index, tuple((k, v) for k, v in changes.items() if k not in ("variant", "kernel")))
     solver, options = engines()[cell["engine"]]
     return {"optimum": best} | solve(tiny(*which)[index], changes, best, solver, options, asked.limit)
 
