@@ -164,6 +164,8 @@ def fit_folds(
     ------
     OutputNotWritable
     """
+    from multiprocessing import TimeoutError
+
     from joblib import Parallel, delayed, hash
 
     key = hash(
@@ -177,11 +179,16 @@ def fit_folds(
         delayed(fit_fold)(table, grid, fold, clock.left()) for fold in left if not clock.late()
     )
     lines: Iterator[dict[str, Any] | None] = parallel(tasks)
-    for line in _told(lines, f"{grid.formulation}: folds", len(left)) if progress else lines:
-        if line is None:
-            continue
-        done[line["fold"]] = line
-        _append(store, json.dumps({"key": key, **line}) + "\n")
+    parallel.timeout = clock.left()  # to the next line: processes that take long to start are not waited for
+    try:
+        for line in _told(lines, f"{grid.formulation}: folds", len(left)) if progress else lines:
+            parallel.timeout = clock.left()
+            if line is None:
+                continue
+            done[line["fold"]] = line
+            _append(store, json.dumps({"key": key, **line}) + "\n")
+    except TimeoutError:
+        pass
     return [done[fold.number] for fold in folds if fold.number in done]
 
 
