@@ -6,12 +6,13 @@ train, or half where there are fewer. No test label is seen by any choice, but b
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 import octsvm
 from octsvm import datasets
@@ -20,7 +21,7 @@ from octsvm.experiments import Part, load_protocol, part_data
 from octsvm.formulations.registry import formulation
 from octsvm.tuning.grids import absolute, settings_of
 
-from ..study import REQUIRED, Line, Study
+from ..study import REQUIRED, Line, Study, Watch, every
 from ..tables import table
 
 PROTOCOL = load_protocol("table2")
@@ -93,13 +94,13 @@ CURVED: dict[str, Callable[[int], Table]] = {
     "xor": exclusive_or,
     "checkerboard": checkerboard,
     "moons": moons,
-    "monk 1": lambda seed: monk(1, seed),
-    "monk 2": lambda seed: monk(2, seed),
-    "monk 3": lambda seed: monk(3, seed),
+    "monk 1": partial(monk, 1),
+    "monk 2": partial(monk, 2),
+    "monk 3": partial(monk, 3),
 }
 UNSEEN: dict[str, Callable[[int], Table]] = {
-    "breast cancer": lambda seed: sklearn_set("breast_cancer", seed),
-    "wine": lambda seed: sklearn_set("wine", seed),
+    "breast cancer": partial(sklearn_set, "breast_cancer"),
+    "wine": partial(sklearn_set, "wine"),
     "two normals": gaussians,
     "clusters": clusters,
 }
@@ -107,15 +108,10 @@ MADE = CURVED | UNSEEN
 
 
 def cells(asked: Any) -> Iterator[Line]:
-    for repetition in range(asked.count):
-        for fold in range(PROTOCOL.folds):
-            for share in SHARES:
-                for name in (*PROTOCOL.sets, *MADE):
-                    if name in CURVED and share > 0.2:
-                        continue
-                    for method in METHODS:
-                        cell = {"set": name, "share": share, "repetition": repetition, "fold": fold}
-                        yield cell | {"method": method}
+    places = {"repetition": range(asked.count), "fold": range(PROTOCOL.folds), "share": SHARES}
+    for cell in every(**places, set=(*PROTOCOL.sets, *MADE), method=METHODS):
+        if cell["set"] not in CURVED or cell["share"] <= 0.2:
+            yield cell
 
 
 def rows(cell: Line, data: Any) -> Rows:
@@ -199,70 +195,56 @@ def other(kind: str, X: Any, y: Any) -> Any:
 
 OTHERS = ("SVC C = 1", "SVC tuned", "logistic", "forest", "CART")
 METHODS: dict[str, Callable[[Any, Any], Any]] = {
-    "OCTSVM tuned": lambda X, y: tuned("octsvm", X, y),
-    "RE-SVM tuned": lambda X, y: tuned("re_svm", X, y),
-    "OCTSVM usual": lambda X, y: usual("octsvm", X, y),
-    "RE-SVM usual": lambda X, y: usual("re_svm", X, y),
+    "OCTSVM tuned": partial(tuned, "octsvm"),
+    "RE-SVM tuned": partial(tuned, "re_svm"),
+    "OCTSVM usual": partial(usual, "octsvm"),
+    "RE-SVM usual": partial(usual, "re_svm"),
     "OCTSVM c = 1": paper_costs,
-    **{kind: lambda X, y, kind=kind: other(kind, X, y) for kind in OTHERS},  # type: ignore[misc]
+    **{kind: partial(other, kind) for kind in OTHERS},
 }
 
 
 def measure(cell: Line, asked: Any) -> Line:
     """Fit on the noisy rows, count on the rest."""
     X, y, X_test, y_test = rows(cell, asked.data)
-    began, spent = time.monotonic(), time.process_time()
+    watch = Watch()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = METHODS[cell["method"]](X, y)
+    seconds = watch.seconds()
     more = {"settings": model.settings(X_test, y_test)} if isinstance(model, Chosen) else {}
     tree = model.tree if isinstance(model, Chosen) else model
-    return more | {
+    return {
         "n": len(y),
         "accuracy": float(np.mean(np.asarray(model.predict(X_test)) == y_test)),
         "depth": tree.depth if isinstance(tree, octsvm.Tree) else None,
-        "seconds": time.monotonic() - began,
-        "cpu": time.process_time() - spent,
+        **more,
+        **seconds,
     }
 
 
-def accuracies(lines: list[Line], names: Iterable[str]) -> dict[tuple[Any, ...], dict[str, float]]:
-    """In per cent, by part (set, share, repetition, fold) and method, of the parts that all methods have."""
-    of: dict[tuple[Any, ...], dict[str, float]] = {}
-    for line in lines:
-        if line["set"] in names:
-            found = of.setdefault(tuple(line[k] for k in KEY[:-1]), {})
-            found[line["method"]] = 100 * line["accuracy"]
-            if line["method"] == "OCTSVM tuned":
-                found[CEILING] = 100 * max(test for *_, test in line["settings"])
-    methods = {method for found in of.values() for method in found}
-    return {part: found for part, found in of.items() if len(found) == len(methods)}
-
-
 def mean_table(lines: list[Line], names: Iterable[str], by: str) -> str:
-    """Mean accuracy of each method, and how far OCTSVM is from the best other one in each column, with the standard error."""
-    of = accuracies(lines, names)
-    at = KEY.index(by)
-    columns = [[f for part, f in of.items() if part[at] == key] for key in sorted({p[at] for p in of})]
-    columns.append(list(of.values()))
+    """Mean accuracy in per cent of each method, and how far OCTSVM is from the best other one with the standard error.
 
-    def behind(method: str, column: list[dict[str, float]]) -> str:
-        best = max(OTHERS, key=lambda m: np.mean([f[m] for f in column]))
-        less = [f[method] - f[best] for f in column]
-        return f"{np.mean(less):+.1f} ± {np.std(less, ddof=1) / np.sqrt(len(less)):.1f}" if less[1:] else ""
-
-    heads = [str(k) if by == "set" else f"{k:.0%}" for k in sorted({p[at] for p in of})]
-    body = [[m, *(f"{np.mean([f[m] for f in c]):.1f}" for c in columns)] for m in (*METHODS, CEILING) if of]
-    body += [
-        [f"{m} less the best other", *(behind(m, c) for c in columns)]
-        for m in ("OCTSVM tuned", "OCTSVM usual")
-        if of
+    On the parts (set, share, repetition, fold) that all methods have.
+    """
+    chosen = [line for line in lines if line["set"] in names]
+    ceiling = [
+        line | {"method": CEILING, "accuracy": max(test for *_, test in line["settings"])}
+        for line in chosen
+        if line["method"] == "OCTSVM tuned" and "settings" in line
     ]
-    return table(["method", *heads, f"all {len(of)} parts"], body)
-
-
-def report(lines: list[Line]) -> str:
-    return "\n\n".join(part(lines) for part in PARTS.values())
+    frame = pd.DataFrame(chosen + ceiling, columns=[*KEY, "accuracy"])
+    whole = 100 * frame.pivot(index=list(KEY[:-1]), columns="method", values="accuracy").dropna()
+    columns = [part for _, part in whole.groupby(level=by)] + [whole]
+    heads = [key if by == "set" else f"{key:.0%}" for key in whole.groupby(level=by).groups]
+    methods = [m for m in (*METHODS, CEILING) if m in whole]
+    body = [[m, *(f"{part[m].mean():.1f}" for part in columns)] for m in methods]
+    others = whole.columns.intersection(OTHERS)
+    for m in whole.columns.intersection(("OCTSVM tuned", "OCTSVM usual")):
+        less = [part[m] - part[part[others].mean().idxmax()] for part in columns if len(others)]
+        body.append([f"{m} less the best other", *(f"{d.mean():+.1f} ± {d.sem():.1f}" for d in less)])
+    return table(["method", *heads, f"all {len(whole)} parts"], body if len(whole) else [])
 
 
 KEY = ("set", "share", "repetition", "fold", "method")
@@ -273,11 +255,14 @@ PARTS: dict[str, Callable[[list[Line]], str]] = {
     "tuning_unseen": lambda lines: mean_table(lines, UNSEEN, "set"),
     "tuning_unseen_shares": lambda lines: mean_table(lines, UNSEEN, "share"),
 }
+
+
+def report(lines: list[Line]) -> str:
+    return "\n\n".join(part(lines) for part in PARTS.values())
+
+
 STUDY = Study(
     key=KEY,
-    report=report,
-    cells=cells,
-    measure=measure,
     options={"data": REQUIRED, "count": 4},
     quick={"count": 1},
     quick_cells=len(METHODS),
