@@ -30,6 +30,7 @@ from ..formulations.base import FEASIBILITY
 from ..problem_class import ProblemClass, degree
 from .certificate import excess
 
+LIGHT = 0.01  # of the heaviest sample
 TOO_LARGE, INFINITE = (
     1e15,
     1e20,
@@ -43,7 +44,7 @@ def compile_program(model: pyo.ConcreteModel, problem: ProblemClass, bridge: Bri
     if not problem.unmarked and (bridge is None or bridge.gives(problem) in LINEAR):
         program = _linear(model)
         if bridge is None:
-            return program.in_units()
+            return program.in_units(_weighs_little(model))
         bridge.attach(program)
         return program
     objective = _objective(model)
@@ -87,6 +88,12 @@ def compile_program(model: pyo.ConcreteModel, problem: ProblemClass, bridge: Bri
     if bridge is not None:
         bridge.attach(program)
     return program
+
+
+def _weighs_little(model: pyo.ConcreteModel) -> bool:
+    """Whether rows may be off by much of a sample's weight: they are told within a tolerance of 1e-6, whatever that weighs."""
+    info = getattr(model, "info", None)
+    return info is not None and float(info.data.weights.max()) < LIGHT
 
 
 def _linear(model: pyo.ConcreteModel) -> LinearProgram:

@@ -610,6 +610,16 @@ def test_weights_in_any_unit_give_the_same_tree(
 
 
 @ON_ENGINES
+@pytest.mark.parametrize("unit", [1e-3, 1e-6])
+def test_errors_that_weigh_as_much_as_a_tolerance_count(engine: str, unit: float) -> None:
+    """HiGHS called the tree without a split optimal, where rows that count errors could be off by all of them."""
+    X = [[0.525069, 0.215296], [0.723023, 0.311860], [0.445317, 0.573598]]
+    model = octsvm.build("oct", X, [0, 1, 1], weights=[unit] * 3, depth=1, alpha=0.0, variant="bd")
+    result = octsvm.solve(model, solver=engine, time_limit=20)
+    assert (result.status, result.objective) == ("optimal", 0.0)
+
+
+@ON_ENGINES
 @pytest.mark.parametrize("seed", [0, 1])
 def test_a_margin_that_costs_next_to_nothing_is_not_mistaken_for_a_large_one(engine: str, seed: int) -> None:
     """In the units of objectives of 1e9, ½‖ω‖² costs less than a dual tolerance: such wrong optima have been seen."""
