@@ -32,7 +32,7 @@ from .result import Result
 from .solving.outcome import one_class, one_class_note, unmodelled
 
 COARSE = 20  # settings from which the pool is grown, spread over the grid
-POOL_STEPS = 1200  # of the search, for all of them together
+POOL_STEPS = 400  # of the search, for all of them together and each step of a setting
 MOST_STEPS = 200  # for one of them
 LEAST_RATIO, LARGEST_RATIO = 0.05, 20.0  # of c2 to c1: beyond, trees are those at the ends
 STEPS = 3  # of the search that improves the cheapest tree of the pool for a setting
@@ -316,7 +316,9 @@ class _Path:
         for params in coarse:
             if found and self.clock.late(POOL_SHARE):
                 break
-            builder = self.builder(params, min(MOST_STEPS, POOL_STEPS // len(coarse)), POOL_SHARE)
+            builder = self.builder(
+                params, min(MOST_STEPS, self.steps * POOL_STEPS // len(coarse)), POOL_SHARE
+            )
             found += [planes.copy() for planes in builder.run()]
             best = builder.best
             if best is not None and best.split.any():

@@ -79,7 +79,7 @@ def tune(
     folds : int
         2 or more; fewer are made where a class has fewer rows.
     repeats : int, optional
-        How often folds are drawn; None judges 400 rows at least, in 4 repetitions at most.
+        How often folds are drawn; None: until 400 rows are judged, twice at most.
     jobs : int, optional
         Processes on this machine, -1 for all processors. None is what ``joblib.parallel_config`` says (with a Dask client of
         yours and ``parallel_config("dask")``: its workers), and one without it.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -377,6 +378,14 @@ def test_folds_take_half_of_the_limit_and_what_they_are_short_of_is_said(
     assert tuned.notes[0] in str(tuned)
     assert tuned.frame()["standard_error"].notna().all()
     assert 0 < tuned.seconds < 200
+
+
+def test_processes_that_do_not_come_back_are_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    began = time.monotonic()
+    monkeypatch.setattr(fold_module, "fit_fold", lambda *fold: time.sleep(300))
+    tuned = octsvm.tune("octsvm", *linear(40), **QUICK, jobs=2, time_limit=1)
+    assert "none of 3 folds" in str(tuned)
+    assert time.monotonic() - began < 150
 
 
 @pytest.mark.slow
