@@ -38,7 +38,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..errors import InvalidData, InvalidParameter
-from .cells import Part
+from .cells import Cell, Part
 from .protocol import Protocol, Rule
 
 RULES: tuple[Rule, ...] = get_args(Rule)
@@ -340,7 +340,7 @@ def _choose(
 def cell_key(row: Mapping[Any, Any]) -> str:
     """Key of a cell, as :attr:`octsvm.experiments.Cell.key`, from a row of the cells."""
     part = Part(row["set"], row["noise"], int(row["repetition"]), int(row["fold"]), bool(row["inner"]))
-    return f"{part.key}/{row['method']}/{json.dumps(json.loads(row['params']), separators=(',', ':'))}"
+    return Cell(part, row["method"], json.loads(row["params"])).key
 
 
 def _described(cells: pd.DataFrame, accuracy: NDArray[np.float64], parts: list[pd.DataFrame]) -> pd.DataFrame:
