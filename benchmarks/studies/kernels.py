@@ -7,12 +7,12 @@ the flipped labels; the accuracy is that on samples with right labels that no fi
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from itertools import product
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.base import clone
 from sklearn.datasets import make_circles, make_moons
 from sklearn.ensemble import RandomForestClassifier
@@ -25,7 +25,7 @@ import octsvm
 
 from .. import tables
 from ..cases import SETS, quarter
-from ..study import Line, Study
+from ..study import Line, Study, Watch, every
 
 FLIPS = (0.0, 0.1, 0.2, 0.3, 0.4)
 TRAIN, TEST = 80, 4000
@@ -96,44 +96,36 @@ def peer(name: str, X: Any, y: Any, X_test: Any) -> tuple[Any, dict[str, Any]]:
 
 def cells(asked: Any) -> Iterator[Line]:
     sets = [*product(SHAPES, range(asked.count)), *((name, 0) for name in SETS if asked.data is not None)]
-    for (name, seed), flip in product(sets, FLIPS):
-        for method in (*GRIDS, *PEERS):
-            yield {"set": name, "seed": seed, "flip": flip, "method": method}
+    for name, seed in sets:
+        yield from every(set=[name], seed=[seed], flip=FLIPS, method=(*GRIDS, *PEERS))
 
 
 def measure(cell: Line, asked: Any) -> Line:
     """Accuracy of one method on one flipped table."""
     X, y, X_test, y_test = sample(cell["set"], cell["seed"], asked.data)
     noisy = octsvm.flip_labels(y, cell["flip"], seed=cell["seed"])
-    began = time.monotonic()
+    watch = Watch()
     said, chosen = (ours if cell["method"] in GRIDS else peer)(cell["method"], X, noisy, X_test)
     return {
         "n": len(y),
         "accuracy": float(np.mean(said == y_test)),
         "chosen": {k: str(v) for k, v in chosen.items()},
-        "seconds": time.monotonic() - began,
+        **watch.seconds(),
     }
 
 
 def report(lines: list[Line]) -> str:
     """Mean accuracy on clean samples, in percent."""
-    methods = [*GRIDS, *PEERS]
-    rows = []
-    for name, flip in dict.fromkeys((c["set"], c["flip"]) for c in lines):
-        means = []
-        for method in methods:
-            found = [
-                c["accuracy"] for c in lines if (c["set"], c["flip"], c["method"]) == (name, flip, method)
-            ]
-            means.append(f"{100 * np.mean(found):.1f}" if found else "–")
-        rows.append([name, f"{flip:.0%}", *means])
-    return tables.table(["set", "flipped", *methods], rows)
+    found = pd.DataFrame(lines).groupby(["set", "flip", "method"], sort=False)["accuracy"].mean()
+    means = (100 * found).unstack("method", sort=False).reindex(columns=[*GRIDS, *PEERS])
+    rows = [
+        [name, f"{flip:.0%}", *("–" if np.isnan(v) else f"{v:.1f}" for v in line)]
+        for (name, flip), line in means.iterrows()
+    ]
+    return tables.table(["set", "flipped", *means], rows)
 
 
 STUDY = Study(
     key=("set", "seed", "flip", "method"),
-    report=report,
-    cells=cells,
-    measure=measure,
     options={"data": None, "count": 3},
 )

@@ -395,10 +395,10 @@ class Limits:
 
     seconds: float
     gap: float
-    nodes: int | None
-    threads: int
-    seed: int
-    integrality: float
+    nodes: int | None = None
+    threads: int = 1
+    seed: int = 0
+    integrality: float = 1e-6
     size: float = np.inf  # about how large the objective is
     log: Any = None
     work: float | None = None  # in the engine's own deterministic units
@@ -490,6 +490,12 @@ class Request:
     def objective(self, x: Array | None) -> float:
         """The program's objective at a point; infinite without one."""
         return np.inf if x is None else self.program.objective(x)
+
+    def outcome(self, stop: str, x: Array | None, bound: float, nodes: int, **more: Any) -> Outcome:
+        """What the solve came to; of a model that has no optimum there is no point, and the bound says why."""
+        if stop in ("infeasible", "unbounded", "inf_or_unbd"):
+            x, bound = None, np.inf if stop == "infeasible" else -np.inf
+        return Outcome(stop, x, self.objective(x), bound, nodes, **more)
 
     def claimed_bound(self, objective: float) -> float:
         """The bound that the engine claims by saying that it is done; see :func:`claimed_bound`."""

@@ -84,7 +84,7 @@ class Fit:
     """
 
     predict: Callable[[NDArray[np.float64]], NDArray[Any]]
-    seconds: float = 0.0
+    seconds: float
     objective: float = np.nan
     bound: float = np.nan
     status: str = ""
@@ -97,4 +97,4 @@ class Fit:
     def constant(cls, y: NDArray[np.int64]) -> Fit:
         """Of training labels that are all alike: the classifier that says the same of every row, at no cost."""
         label = int(y[0])
-        return cls(lambda X: np.full(len(X), label), objective=0.0, bound=0.0, status="optimal")
+        return cls(lambda X: np.full(len(X), label), 0.0, objective=0.0, bound=0.0, status="optimal")

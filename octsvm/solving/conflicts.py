@@ -18,11 +18,10 @@ import pyomo.environ as pyo
 import scipy.sparse as sp
 from pyomo.core.expr.visitor import identify_variables
 
-from ..backends.matrix_program import Limits
 from ..formulations.base import FEASIBILITY
 from ..options import Clock
 from . import certificate as checks
-from .engine import embedded
+from .engine import embedded, solve_embedded
 from .own_terms import COMPLETION_SECONDS, is_nonnegative, rest_of, rows_as_program
 
 SECONDS = 10.0  # at most, for naming what conflicts
@@ -99,8 +98,6 @@ def _needed(
 
 def rows_without_values(model: pyo.ConcreteModel, seconds: float = COMPLETION_SECONDS) -> tuple[str, ...]:
     """Rows that leave the user's variables without a value none, all others as they are; empty where that is not proved."""
-    from ..backends import highs
-
     found = rest_of(model, {id(v): v for v in checks.without_value(model)})
     if found is None:
         return ()
@@ -116,8 +113,7 @@ def rows_without_values(model: pyo.ConcreteModel, seconds: float = COMPLETION_SE
         out_of_it[list(kept)] = False
         low = np.where(out_of_it, -np.inf, program.row_low - room)
         high = np.where(out_of_it, np.inf, program.row_high + room)
-        limits = Limits(left, 1.0, None, 1, 0, embedded().tolerances.integrality)
-        out = highs.solve(replace(program, row_low=low, row_high=high), embedded(), limits)
+        out = solve_embedded(replace(program, row_low=low, row_high=high), left)
         return "infeasible" if out.stop == "infeasible" else "feasible" if out.x is not None else ""
 
     every = list(range(len(rows)))
@@ -208,8 +204,6 @@ class _Claims:
 
     def verdict(self, kept: Collection[int], seconds: float) -> str:
         """With these of the user's parts: "infeasible", "feasible", or "" where ``seconds`` do not tell."""
-        from ..backends import highs
-
         whole = self._program
         if whole is None:
             return ""
@@ -230,8 +224,7 @@ class _Claims:
         program = replace(whole, low=low, high=high, integer=integer, row_low=row_low, row_high=row_high)
         clock = Clock(seconds)
         while not clock.late():
-            limits = Limits(clock.left(), 1.0, None, 1, 0, embedded().tolerances.integrality)
-            out = highs.solve(program, embedded(), limits)
+            out = solve_embedded(program, clock.left())
             if out.x is None:
                 return "infeasible" if out.stop == "infeasible" else ""
             tangents = self._tangents(out.x)

@@ -20,12 +20,12 @@ from pyomo.contrib.fbbt.fbbt import compute_bounds_on_expr
 from pyomo.core.expr.visitor import identify_variables
 from pyomo.repn import generate_standard_repn
 
-from ..backends.matrix_program import Limits, LinearProgram
+from ..backends.matrix_program import LinearProgram
 from ..formulations.base import FEASIBILITY, ModelInfo
 from ..formulations.blocks.big_m import SLACK
 from ..formulations.blocks.roles import role_of
 from . import certificate as checks
-from .engine import embedded
+from .engine import solve_embedded
 
 FAR_OUT = 1e5  # of a variable of the user's own: engines bound what has no bounds at 1e6 and beyond
 COMPLETION_SECONDS = 1.0  # at most, for values of the user's own variables, whatever the limit of the call
@@ -191,8 +191,6 @@ def complete(model: pyo.ConcreteModel, seconds: float = COMPLETION_SECONDS) -> b
     Only the rows that they stand in are looked at. False, and nothing set, where these are not linear or no values were
     found in ``seconds``.
     """
-    from ..backends import highs  # with the first solve, not with octsvm.build
-
     lacking = {id(v): v for v in checks.without_value(model)}
     if not lacking:
         return True
@@ -202,8 +200,7 @@ def complete(model: pyo.ConcreteModel, seconds: float = COMPLETION_SECONDS) -> b
     program, _ = rest
     for cost in (program.cost, np.zeros(program.n)):  # where the best is unbounded, any will do
         program.cost = cost
-        limits = Limits(seconds, 1e-6, None, 1, 0, embedded().tolerances.integrality)
-        out = highs.solve(program, embedded(), limits)
+        out = solve_embedded(program, seconds, gap=1e-6)
         if out.x is not None and program.violation(out.x) <= 1e-6:
             program.load(out.x)
             return True
@@ -254,12 +251,9 @@ def _falls_along(var: Any, expression: Any, rows: list[Any]) -> bool:
 
 def without_optimum(program: LinearProgram, seconds: float = COMPLETION_SECONDS) -> str:
     """Why a program has no optimum: "unbounded" where it has a point, "infeasible", or "inf_or_unbd" where nobody knows."""
-    from ..backends import highs
-
     if program.quadratic or program.partial:
         return "inf_or_unbd"
-    limits = Limits(seconds, 1.0, None, 1, 0, embedded().tolerances.integrality)
-    out = highs.solve(replace(program, cost=np.zeros(program.n)), embedded(), limits)
+    out = solve_embedded(replace(program, cost=np.zeros(program.n)), seconds)
     if out.x is not None:
         return "unbounded"
     return "infeasible" if out.stop == "infeasible" else "inf_or_unbd"
@@ -267,12 +261,9 @@ def without_optimum(program: LinearProgram, seconds: float = COMPLETION_SECONDS)
 
 def is_unbounded(program: LinearProgram, seconds: float = COMPLETION_SECONDS) -> bool:
     """Whether the embedded solver calls a program unbounded and has a point of it; False where it does not take it."""
-    from ..backends import highs
-
     if program.quadratic or program.partial:
         return False
-    limits = Limits(seconds, 1.0, None, 1, 0, embedded().tolerances.integrality)
-    said = highs.solve(program, embedded(), limits).stop
+    said = solve_embedded(program, seconds).stop
     return said in ("unbounded", "inf_or_unbd") and without_optimum(program, seconds) == "unbounded"
 
 

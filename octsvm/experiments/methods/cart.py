@@ -35,4 +35,4 @@ def classifier(data: PartData, alpha: float, spec: MethodSpec, seed: int) -> Dec
 def fit_grid(data: PartData, setting: Mapping[str, float], spec: MethodSpec, seed: int) -> Fit:
     """Fit ``alpha`` of a point of the grid."""
     tree = classifier(data, setting["alpha"], spec, seed).fit(data.X, data.y)
-    return Fit(tree.predict, status="heuristic", splits=tree.get_n_leaves() - 1)
+    return Fit(tree.predict, 0.0, status="heuristic", splits=tree.get_n_leaves() - 1)

@@ -29,7 +29,7 @@ def fit_grid(data: PartData, setting: Mapping[str, float], spec: MethodSpec, see
     inner = classifier(data, setting["alpha"], spec, seed)
     if len(classes) < 2 or counts.min() < 2:
         inner.fit(data.X, data.y)
-        return Fit(inner.predict, status="plain", splits=inner.get_n_leaves() - 1, believed=data.y)
+        return Fit(inner.predict, 0.0, status="plain", splits=inner.get_n_leaves() - 1, believed=data.y)
     folds = min(FOLDS, int(counts.min()))
     one = {"n_jobs": 1}
     model = CleanLearning(inner, seed=seed % 2**32, cv_n_folds=folds, find_label_issues_kwargs=one)
@@ -39,6 +39,7 @@ def fit_grid(data: PartData, setting: Mapping[str, float], spec: MethodSpec, see
     wrong = model.get_label_issues()["is_label_issue"].to_numpy(dtype=bool)
     return Fit(
         lambda X: np.where(np.asarray(model.predict(X)) > 0, 1, -1),
+        0.0,
         status="heuristic",
         splits=int(model.clf.get_n_leaves()) - 1,
         believed=np.where(wrong, -data.y, data.y),

@@ -17,7 +17,7 @@ from ..protocol import MethodSpec
 def one_by_one(
     fit: Callable[[PartData, Mapping[str, float], MethodSpec, int], Fit],
 ) -> Callable[..., Iterator[tuple[int, Fit]]]:
-    """The method that calls ``fit`` for each wanted point of the grid; seconds are measured here, classes are whole numbers."""
+    """The method that calls ``fit`` for each wanted point of the grid; seconds are measured here, whatever ``fit`` says of them."""
 
     def measured(data: PartData, setting: Mapping[str, float], spec: MethodSpec, seed: int) -> Fit:
         began = time.perf_counter()

@@ -41,5 +41,5 @@ def fit_grid(data: PartData, setting: Mapping[str, float], spec: MethodSpec, see
         node.make_predictor(tree.n_classes_)  # does nothing but at leaves
     _, leaves = tree.nodes_leaves()
     return Fit(
-        lambda X: tree.predict(scaler.transform(X)), status="heuristic", splits=max(0, int(leaves) - 1)
+        lambda X: tree.predict(scaler.transform(X)), 0.0, status="heuristic", splits=max(0, int(leaves) - 1)
     )

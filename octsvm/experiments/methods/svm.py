@@ -37,6 +37,7 @@ def fit_grid(data: PartData, setting: Mapping[str, float], spec: MethodSpec, see
     hinge = np.maximum(0.0, 1.0 - data.y * (X @ w + float(svm.intercept_[0])))
     return Fit(
         lambda X: svm.predict(scaler.transform(X)),
+        0.0,
         objective=norm + C * float(hinge.sum()),
         bound=float(np.abs(svm.dual_coef_).sum()) - norm,
         status="work_limit" if svm.fit_status_ else "optimal",
