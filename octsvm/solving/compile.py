@@ -98,11 +98,27 @@ def _weighs_little(model: pyo.ConcreteModel) -> bool:
 
 def _linear(model: pyo.ConcreteModel) -> LinearProgram:
     """The linear rows; rows of fixed variables alone hold within the tolerance that a tree is embedded with."""
-    program = LinearProgram.compile(model)
-    if not program.infeasible:
-        return program
-    with _without_rows_that_hold(model):
-        return LinearProgram.compile(model)
+    with _without_suffixes(model):
+        program = LinearProgram.compile(model)
+        if program.infeasible:
+            with _without_rows_that_hold(model):
+                program = LinearProgram.compile(model)
+    beyond = program.low - program.high
+    program.infeasible |= bool((beyond > FEASIBILITY * np.maximum(1.0, np.abs(program.high))).any())
+    return program
+
+
+@contextmanager
+def _without_suffixes(model: pyo.ConcreteModel) -> Iterator[None]:
+    """What a user has Pyomo hand over with files belongs to no solve: readers of .nl files stumble over it."""
+    found = list(model.component_objects(pyo.Suffix, active=True, descend_into=True))
+    try:
+        for suffix in found:
+            suffix.deactivate()
+        yield
+    finally:
+        for suffix in found:
+            suffix.activate()
 
 
 @contextmanager
@@ -223,6 +239,7 @@ def write_nl(
     if bridge is not None and bridge.gives(problem) is None:
         bridge = None
     with (
+        _without_suffixes(model),
         _scaled(_objective(model), scale),
         bridge.applied(model, problem) if bridge is not None else nullcontext(),
         path.open("w", newline="") as out,

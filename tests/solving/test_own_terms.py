@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fractions
 import math
 from pathlib import Path
 from typing import Any
@@ -67,6 +68,15 @@ def test_a_credit_on_splits_is_proved_where_the_bound_allows_dearer_trees(engine
     assert narrow.status in ("feasible", "fallback") or narrow.objective == pytest.approx(
         wide.objective, rel=1e-4
     )
+
+
+def test_whole_numbers_of_ones_own_are_bounded_as_such() -> None:
+    model = re_svm()
+    model.k = pyo.Var(domain=pyo.Integers)
+    model.row = pyo.Constraint(expr=model.k >= 1.5)
+    model.objective.set_value(model.cost + model.k)
+    assert least_terms(model)[:2] == (2.0, 0.0)
+    assert octsvm.solve(model).status == "optimal"
 
 
 def test_an_own_variable_that_may_be_negative_caps_the_bound_by_what_it_saves_at_most() -> None:
@@ -464,6 +474,9 @@ def spoilt(kind: str) -> tuple[pyo.ConcreteModel, type[Exception], list[str]]:
     if kind == "nan coefficient":
         m.mine = pyo.Constraint(expr=math.nan * a[1, 0] + a[1, 1] <= 0)
         return m, bad, ["mine", "split.a[1,0]", "nan"]
+    if kind == "fraction":
+        m.mine = pyo.Constraint(expr=fractions.Fraction(1, 3) * a[1, 0] <= 1)
+        return m, bad, ["mine", "Fraction(1, 3)", "float(...)"]
     if kind == "infinite coefficient":
         m.mine = pyo.Constraint(expr=a[1, 0] + math.inf * a[1, 1] <= 0)
         return m, bad, ["mine", "split.a[1,1]", "inf"]
@@ -514,7 +527,14 @@ def spoilt(kind: str) -> tuple[pyo.ConcreteModel, type[Exception], list[str]]:
 
 KINDS = [
     *("nan coefficient", "infinite coefficient", "nan parameter", "nan side", "nan in the objective"),
-    *("nan inside a block", "nan bound", "fixed without a value", "foreign variable", "external function"),
+    *(
+        "fraction",
+        "nan inside a block",
+        "nan bound",
+        "fixed without a value",
+        "foreign variable",
+        "external function",
+    ),
     *("disjunction", "logical constraint", "sos", "piecewise", "complementarity"),
 ]
 
