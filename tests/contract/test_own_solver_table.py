@@ -11,36 +11,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from places import FAKE_SOLVERS
+from places import FAKE_SOLVERS, ROOT
 
 import octsvm
 from octsvm import solvers
 
-FAKE = FAKE_SOLVERS / "ampl_solver.py"
-PROGRAM = """\
-solvers:
-  highs_program:
-    title: HiGHS (program)
-    backend: executable
-    executable: ["python:highsbox.highs_bin_path"]
-    env: {LD_LIBRARY_PATH: "python:highsbox.highs_lib_dir"}
-    format: mps
-    answer: highs
-    argv: ["{model}", "--options_file", "{options}", "--solution_file", "{solution}"]
-    option_file: {name: highs.opt, line: "{key} = {value}"}
-    classes: [LP, MILP]
-    options:
-      time_limit: time_limit
-      gap: mip_rel_gap
-      gap_abs: mip_abs_gap
-      threads: threads
-      seed: random_seed
-      node_limit: mip_max_nodes
-      feasibility_tolerance: primal_feasibility_tolerance
-      integrality_tolerance: mip_feasibility_tolerance
-    log: {version: 'Running HiGHS (\\S+)'}
-    install: pip install highsbox
-"""
+FAKE = FAKE_SOLVERS / "asl.py"
+# The table that the page on adding a part shows, as its Python reads it.
+PAGE = (ROOT / "docs" / "adding.md").read_text(encoding="utf-8")
+PROGRAM = PAGE.split('Path("my-solvers.yaml").write_text("""')[1].split('"""')[0].replace("\\\\", "\\")
 
 
 def own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, text: str) -> Path:
