@@ -118,17 +118,12 @@ def read_solution(
             "look at the rows that you added and at big_m; octsvm.solve(model) tells whether there is a tree."
         )
     point, notes = _columns(model, info, found, Path(path), sidecar)
-    before = [(v, v.value) for v in model.component_data_objects(pyo.Var)]
-    try:
+    with checks.as_before_on_error(model) as before:
         _load(model, point, name)
         notes.insert(0, _claim(model, found, name, trusted))
         _require_time(clock, len(before))
         with checks.with_its_blocks(model):
             result = _checked(model, form, info, found, notes, clock, trusted)
-    except BaseException:
-        for var, value in before:
-            var.set_value(value, skip_validation=True)
-        raise
     if result.status == "unverified" and on_mismatch != "ignore":
         message = (
             f"The answer in {name!r} does not hold outside its solver: {result.notes[-1]}. The best tree found costs "

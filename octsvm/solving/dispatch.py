@@ -42,7 +42,7 @@ from .engine import Engine, embedded, require_options
 from .outcome import BENT, NOT_CALLED, Candidate, Contest, Outcome, rebuild_note, unmodelled
 from .own_search import OwnSearch
 from .own_terms import NOTHING, holds_in_all_rows, least_terms, runs_away, without_optimum
-from .plan import Plan, candidates
+from .plan import Plan, candidates, largest_big_m
 from .polish import polish_tree
 from .steps_ahead import (
     CHECKING,
@@ -184,8 +184,7 @@ class _Call:
 
     def restore_values(self) -> None:
         """Give the variables the values that they had before the call."""
-        for var, value in self.before.values():
-            var.set_value(value, skip_validation=True)
+        checks.restore(self.before.values())
 
     # -- the plan, the start, and what is returned where there is no time for more --------------------------
 
@@ -344,7 +343,7 @@ class _Call:
         while True:
             spec = large_neighbourhood.spec_of(plan) if self.neighbourhoods else plan.spec
             _check_limits(plan, self.options, spec)
-            values = [(v, v.value) for v in self.model.component_data_objects(pyo.Var)]
+            values = checks.kept_values(self.model)
             failure, attempt = "", None
             try:
                 attempt = self._run(plan)
@@ -359,8 +358,7 @@ class _Call:
             if following is None:
                 break
             passed_over.append(f"{plan.solver} was tried first: {failure}")
-            for var, value in values:
-                var.set_value(value, skip_validation=True)
+            checks.restore(values)
             plan = following
         if attempt is None:
             raise EngineFailed(
@@ -653,18 +651,18 @@ def _what_was_rewritten(attempt: _Attempt, info: ModelInfo | None, options: Solv
         )
     if info is not None and info.big_m:
         largest = largest_big_m(info)
-        slack = largest * rounds.integrality
         asked = plan.spec.tolerances.integrality
-        if largest * asked >= BENT:
+        bent = largest * asked >= BENT
+        tolerance = asked if bent else rounds.integrality
+        if bent or largest * tolerance > SLACK_WARNING:
             notes.append(
-                f"big-M {largest:.3g} times the integrality tolerance {asked:g} is {largest * asked:.2g} in units of the "
-                "margin: the engine's bound may be lower than the true one, or too high as well, and nothing is proved; "
-                "a good start= or a smaller upper_bound= lowers M"
-            )
-        elif slack > SLACK_WARNING:
-            notes.append(
-                f"big-M {largest:.3g} times the integrality tolerance {rounds.integrality:g} is {slack:.2g} in units "
-                "of the margin: the engine's bound may be lower than the true one; a good start= lowers M"
+                f"big-M {largest:.3g} times the integrality tolerance {tolerance:g} is {largest * tolerance:.2g} in units of "
+                "the margin: the engine's bound may be lower than the true one"
+                + (
+                    ", or too high as well, and nothing is proved; a good start= or a smaller upper_bound= lowers M"
+                    if bent
+                    else "; a good start= lowers M"
+                )
             )
     return notes
 
@@ -672,11 +670,6 @@ def _what_was_rewritten(attempt: _Attempt, info: ModelInfo | None, options: Solv
 def _bent(plan: Plan, info: ModelInfo) -> float:
     """How far integrality can be bent, in units of the margin."""
     return largest_big_m(info) * plan.spec.tolerances.integrality
-
-
-def largest_big_m(info: ModelInfo) -> float:
-    """The largest constant that a binary switches a row off by; 0 where there is none."""
-    return max(info.big_m["scores"], info.big_m["hinge"]) if info.big_m else 0.0
 
 
 def _check_limits(plan: Plan, options: SolveOptions, spec: solvers.SolverSpec) -> None:

@@ -57,12 +57,12 @@ class Contest:
         self.loaded = True
         self._model, self._form, self._info = model, form, info
         self._own, self._unpriced = checks.is_own(model), checks.has_own_objective(model)
-        self._values = self._present()
+        self._values = checks.kept_values(self._model)
         self.best: Candidate | None = None
 
     def certified(self, certificate: Certificate) -> None:
         """Enter the answer that was certified; the model holds it now, and its tree where it admits that."""
-        self._values, self.loaded = self._present(), certificate.admitted
+        self._values, self.loaded = checks.kept_values(self._model), certificate.admitted
         self.best = Candidate(certificate.tree, certificate.evaluation, certificate.objective, "answer")
 
     def enter(self, tree: Tree, source: str) -> None:
@@ -91,7 +91,7 @@ class Contest:
         cost = evaluation.objective if self._own else checks.total(self._model, evaluation)
         if self._wins(cost):
             self.best, self.loaded = Candidate(tree, evaluation, cost, source), True
-            self._values = self._present()
+            self._values = checks.kept_values(self._model)
 
     def enter_unembedded(self, tree: Tree, source: str) -> None:
         """Enter a tree by its cost alone: the model as it stands need not admit it.
@@ -105,18 +105,14 @@ class Contest:
         self.best = Candidate(tree, evaluation, evaluation.objective, source)
         try:
             checks.embed(self._model, self._form, tree)
-            self._values = self._present()
+            self._values = checks.kept_values(self._model)
         except OctsvmError:
             self.loaded = False
             self.load()
 
     def load(self) -> None:
         """Give the model's variables the values of the best tree, or those from before."""
-        for var, value in self._values:
-            var.set_value(value, skip_validation=True)
-
-    def _present(self) -> list[tuple[Any, float | None]]:
-        return [(v, v.value) for v in self._model.component_data_objects(pyo.Var)]
+        checks.restore(self._values)
 
     def _wins(self, cost: float) -> bool:
         return self.best is None or cost < self.best.objective - TIE * max(1.0, abs(self.best.objective))
