@@ -279,6 +279,8 @@ class Formulation(ABC):
         where it counts what the search finds.
     heuristic : str
         ``"module:function"`` that :meth:`candidates` calls.
+    converter : str
+        ``"module:function"`` that :meth:`start_of` calls.
     libraries : tuple of str
         Modules that the heuristic imports, and ``"module:function"`` for what it prepares once in a process.
     grid : str
@@ -298,6 +300,7 @@ class Formulation(ABC):
     variants: ClassVar[tuple[str, ...]] = ()
     searches: ClassVar[bool] = False
     heuristic: ClassVar[str] = ""
+    converter: ClassVar[str] = ""
     libraries: ClassVar[tuple[str, ...]] = ()
     grid: ClassVar[str] = ""
     tried: ClassVar[Tried | None] = None
@@ -419,6 +422,17 @@ class Formulation(ABC):
         """Trees of a start heuristic, until ``budget.tick()``. Default: those of ``heuristic``; none without one."""
         if self.heuristic:
             yield from imported(self.heuristic)(data, params, budget, seed)
+
+    def start_of(self, tree: Any, data: Data, params: Any, budget: Any, seed: int) -> Any:
+        """A start for a fit from a tree of another kind. Default: what ``converter`` makes of it; the tree itself without one.
+
+        Raises
+        ------
+        TreeNotAdmitted
+        """
+        if isinstance(tree, self.Tree) or not self.converter:
+            return tree
+        return imported(self.converter)(tree, data, params, budget, seed)
 
     def load_libraries(self) -> None:
         """Import what the heuristic uses, which can take seconds the first time in a process."""

@@ -244,9 +244,8 @@ def normalise_margin(tree: MarginTree, data: Data, depth: int) -> MarginTree:
     """
     if not isinstance(tree, MarginTree):
         raise TreeNotAdmitted(
-            f"The SVM models take margin trees, and this is an {type(tree).__name__}: it has no margins. Give the tree of a fit "
-            "of theirs, or octsvm.from_sklearn of a linear classifier such as LinearSVC; without start=, octsvm.fit looks for "
-            "one by itself."
+            f"The SVM models take margin trees, and this is an {type(tree).__name__}: it has no margins. octsvm.fit(..., start=) "
+            "makes one with margins of it. Elsewhere give the tree of a fit of theirs, or octsvm.from_sklearn of a linear classifier."
         )
     p = len(data.feature_names)
     if len(tree.feature_names) != p:

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,9 +24,10 @@ from ..exports._decision_paths import decision_paths, weights_at_nodes
 from ..formulations.base import BoolArray, FloatArray, IntArray, table_digest
 from ..formulations.params import Params, doc_section
 from ..formulations.registry import formulation as find_formulation
+from ..formulations.trees import Tree
 from ..options import ESTIMATOR, declarations, parameters, with_options
 from ..relabelling import relabelling_report
-from ..result import Result
+from ..result import Progress, Result
 from ._importances import feature_importances
 from ._progress import ProgressLine
 from ._rows import condense, for_given_rows
@@ -49,6 +50,18 @@ LIMITS = {
     "memory_limit": "options",
 }
 OURS = {"random_state": None, "warm_start": False, "verbose": False, "class_weight": None}
+
+
+class Begin(NamedTuple):
+    """What a fit begins with, and whom it tells how far it is: no parameters of a classifier, as scikit-learn copies those."""
+
+    start: Tree | None = None
+    callback: Callable[[Progress], object] | None = None
+
+    def told(self, line: Callable[[Progress], object] | None) -> Callable[[Progress], bool] | None:
+        """One callback for both; None where there is none."""
+        known = [f for f in (line, self.callback) if f is not None]
+        return (lambda progress: sum(bool(f(progress)) for f in known) > 0) if known else None
 
 
 class TreeClassifier(ClassifierMixin, BaseEstimator):
@@ -119,7 +132,15 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
 
     # -- fitting --------------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        start: Tree | None = None,
+        callback: Callable[[Progress], object] | None = None,
+    ) -> Self:
         """Build the model on the table, solve it within the limits, and keep the checked tree.
 
         Parameters
@@ -132,6 +153,12 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
         sample_weight : array-like of shape (n,), optional
             Weight of each row's errors. A row of weight zero is left out; a whole number counts like that many
             equal rows (but for ``min_samples_leaf``, which counts rows).
+        start : Tree, optional
+            A tree to begin with, such as ``octsvm.from_sklearn(cart)`` or another classifier's ``tree_``; as for
+            :func:`octsvm.fit`. It replaces that of ``warm_start``.
+        callback : callable, optional
+            Called with a :class:`octsvm.Progress` now and then; where it returns True the fit ends with the best tree. Of a
+            classifier that chooses its parameters, during the last fit.
 
         Returns
         -------
@@ -141,6 +168,8 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
         ------
         InvalidData, InvalidParameter, UnknownSolver, SolverUnavailable
             What was given cannot be used; the message says why. All are ValueErrors but for the last one.
+        TreeNotAdmitted
+            ``start`` is no start for this fit.
 
         Warns
         -----
@@ -151,17 +180,17 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
             Where y holds one class only (nothing is solved), where a former tree is no start (``warm_start``), and
             where the solver's answer does not hold outside the solver: then ``result_.status`` is "unverified".
         """
-        self._fit(X, y, sample_weight)
+        self._fit(X, y, sample_weight, Begin(start, callback))
         self._warn_without_proof([one.result_ for one in self.__dict__.get("estimators_", [self])])
         return self
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+    def _fit(self, X: Any, y: Any, sample_weight: Any, begin: Begin) -> None:
         """As :meth:`fit`, without a word on limits."""
         index = tuple(X.index) if hasattr(X, "iloc") else None
         require_same_rows(X=X, y=y, sample_weight=sample_weight)
         matrix, labels, classes, position = read_training(self, X, y)
         self._require_classes(classes)
-        if self._fit_many(matrix, classes, position, sample_weight):
+        if self._fit_many(matrix, classes, position, sample_weight, begin):
             return
         form = find_formulation(self.formulation)
         try:
@@ -172,7 +201,7 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
             rows = condense(matrix, position, weights, merge)
             self._choose(self._table(rows.X), classes[rows.y], rows.weights)
             params = form.Params.make(self.formulation, **self._model_parameters())
-            result = self._solve(self._table(rows.X), classes[rows.y], rows.weights)
+            result = self._solve(self._table(rows.X), classes[rows.y], rows.weights, begin)
         except InvalidParameter as error:
             raise InvalidParameter(_in_our_names(str(error))) from None
         if result.tree is None:
@@ -210,19 +239,21 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
             stacklevel=3,
         )
 
-    def _solve(self, X: Any, y: NDArray[Any], weights: FloatArray) -> Any:
+    def _solve(self, X: Any, y: NDArray[Any], weights: FloatArray, begin: Begin) -> Any:
         options: dict[str, Any] = {name: getattr(self, name) for name in declarations(ESTIMATOR)}
         options |= {"time_limit": self._seconds()} | self._model_parameters()
         verbose = self.verbose  # type: ignore[attr-defined]
         options |= {"seed": self._seed(), "weights": weights}
-        start = getattr(self, "tree_", None) if self.warm_start else None  # type: ignore[attr-defined]
+        former = getattr(self, "tree_", None) if self.warm_start else None  # type: ignore[attr-defined]
+        start = former if begin.start is None else begin.start
         labels = y.tolist()
         with ProgressLine(verbose) as line:
-            options |= {"callback": line} if line.wanted else {"log": True if verbose else None}
+            options |= {"callback": begin.told(line if line.wanted else None)}
+            options |= {"log": True if verbose and not line.wanted else None}
             try:
                 return api.fit(self.formulation, X, labels, start=start, on_mismatch="warn", **options)
             except TreeNotAdmitted as error:
-                if start is None:
+                if former is None or begin.start is not None:
                     raise
                 warnings.warn(f"warm_start: the former tree is no start for this fit. {error}", stacklevel=4)
             return api.fit(self.formulation, X, labels, on_mismatch="warn", **options)
@@ -238,7 +269,12 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
         """Refuse labels that the model does not take."""
 
     def _fit_many(
-        self, matrix: FloatArray, classes: NDArray[Any], position: IntArray, sample_weight: Any
+        self,
+        matrix: FloatArray,
+        classes: NDArray[Any],
+        position: IntArray,
+        sample_weight: Any,
+        begin: Begin,
     ) -> bool:
         """Fit several trees where one does not separate the classes; whether that was done."""
         return False

@@ -15,7 +15,7 @@ from ..errors import InvalidData, InvalidParameter
 from ..exports._decision_paths import decision_paths, leaf_scores
 from ..formulations.base import FloatArray, IntArray
 from ..formulations.trees import KernelTree
-from ._base import OURS, TreeClassifier
+from ._base import OURS, Begin, TreeClassifier
 from ._many_classes import decisions, fit_all
 from ._tables import read_rows
 
@@ -69,13 +69,22 @@ class MarginClassifier(TreeClassifier):
             )
 
     def _fit_many(
-        self, matrix: FloatArray, classes: NDArray[Any], position: IntArray, sample_weight: Any
+        self,
+        matrix: FloatArray,
+        classes: NDArray[Any],
+        position: IntArray,
+        sample_weight: Any,
+        begin: Begin,
     ) -> bool:
         if len(classes) <= 2:
             return False
         weights = self._weights(sample_weight, classes, position)
         kind = self.multi_class  # type: ignore[attr-defined]
-        self.estimators_ = fit_all(self, kind, self._table(matrix), position, weights, len(classes))
+        if begin.start is not None:
+            raise InvalidParameter(
+                f"start= is one tree, and multi_class={kind!r} fits several for {len(classes)} classes. Leave it out."
+            )
+        self.estimators_ = fit_all(self, kind, self._table(matrix), position, weights, len(classes), begin)
         self.classes_ = classes
         for name in OF_ONE_TREE:
             self.__dict__.pop(name, None)  # of a fit to two classes

@@ -12,7 +12,7 @@ from ..formulations.registry import formulation as find_formulation
 from ..options import LEAST_SECONDS, SolveOptions
 from ..tuning import Tuning, tune
 from ..tuning.run import FOLDS_SHARE
-from ._base import NAMES, TreeClassifier
+from ._base import NAMES, Begin, TreeClassifier
 from .leaf_labelled import MOCTSVMClassifier, OCTClassifier, OCTHClassifier
 from .margin import OCTSVMClassifier, RESVMClassifier
 
@@ -72,9 +72,9 @@ class TunedClassifier(TreeClassifier):
             cls.chosen = frozenset(name for part in (tried.grid if tried else ()) for name in part)
         super().__init_subclass__(**more)
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+    def _fit(self, X: Any, y: Any, sample_weight: Any, begin: Begin) -> None:
         self.__dict__.pop("tuning_", None)
-        super()._fit(X, y, sample_weight)
+        super()._fit(X, y, sample_weight, begin)
 
     def _choose(self, X: Any, y: NDArray[Any], weights: FloatArray) -> None:
         """Choose on the rows that the model is fitted to: equal ones once, with their weights added up."""

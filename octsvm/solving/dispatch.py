@@ -57,7 +57,7 @@ from .steps_ahead import (
     NoTimeLeft,
     StepsAhead,
 )
-from .telling import CalledOff, Telling
+from .telling import CalledOff, Telling, rising
 
 SMALL_TABLE = 24  # rows, up to which proofs are likely and rounds short
 REDUCED_COST = 1e-7  # dual tolerance, in an engine's units of cost, as solvers.yaml sets it
@@ -96,7 +96,7 @@ def solve(model: pyo.ConcreteModel, **options: Any) -> Result:
         The solver broke down without an answer.
     """
     require_known(SOLVE, options)
-    return solve_with(model, SolveOptions(**options))
+    return solve_with(model, rising(SolveOptions(**options)))
 
 
 @uncollected

@@ -57,7 +57,7 @@ CHECKED = [
 
 
 @parametrize_with_checks(CHECKED)
-@pytest.mark.quick_cases("OCTClassifier*", "OCTSVMClassifier(gap*")
+@pytest.mark.quick_cases("OCTSVMClassifier(gap*")
 def test_scikit_learns_checks(estimator: Any, check: Any) -> None:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "y holds one class only")
@@ -429,6 +429,7 @@ def test_weights_that_cannot_be_used_are_refused(weights: Any, words: str) -> No
 
 
 @pytest.mark.parametrize("cls", ALL)
+@pytest.mark.quick_cases("OCTClassifier", "RESVMClassifier")
 def test_a_warm_start_is_never_worse(cls: Any) -> None:
     X, y = table(30, seed=6)
     cold = small(cls, max_depth=1) if cls is OCTSVMClassifier else small(cls)
@@ -623,7 +624,7 @@ def test_more_classes_through_scikit_learn(cls: Any, wrap: Any) -> None:
 @pytest.mark.parametrize(("kind", "wrap"), [("ovr", OneVsRestClassifier), ("ovo", OneVsOneClassifier)])
 @pytest.mark.parametrize("cls", MARGIN)
 @pytest.mark.parametrize("kernel", [None, "rbf"])
-@pytest.mark.quick_cases("None-OCTSVM*")
+@pytest.mark.quick_cases("None-OCTSVM*-ovo-*")
 def test_many_classes_are_decided_as_scikit_learn_does(cls: Any, kind: str, wrap: Any, kernel: Any) -> None:
     iris = load_iris()
     X, y = iris.data[::5], iris.target_names[iris.target[::5]]

@@ -124,6 +124,7 @@ def test_without_the_data_sets_nothing_is_measured(name: str, tmp_path: Path) ->
     assert not (tmp_path / "x.jsonl").exists()
 
 
+@pytest.mark.slow
 def test_refining_runs_on_a_part(tmp_path: Path, shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = tmp_path / "x.jsonl"
     every = refine.parts(refine.load_protocol("table2"))

@@ -48,6 +48,7 @@ def data(n: int = 40) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize("cls", ALL)
+@pytest.mark.quick_cases("OCTClassifierCV", "OCTHClassifierCV", "RESVMClassifierCV")
 def test_what_is_none_is_chosen_and_what_is_given_stays(cls: Any) -> None:
     X, y = data()
     grid = (
@@ -97,6 +98,7 @@ def test_choosing_and_fitting_share_the_time_limit(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("cls", ALL)
+@pytest.mark.quick_cases("OCTClassifierCV", "RESVMClassifierCV")
 def test_what_users_of_searches_look_for(cls: Any) -> None:
     documented = set(re.findall(r"^(\w+) : ", inspect.getdoc(cls) or "", re.MULTILINE))
     assert set(inspect.signature(cls).parameters) <= documented

@@ -156,6 +156,7 @@ def test_the_prior_counts_like_rows_and_fades() -> None:
 # -- nobody judges by what was fitted to him ----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_labels_drawn_by_lot_are_guessed_half_the_time() -> None:
     # More columns than rows: whoever is judged on rows that trained is right nearly always.
     rng = np.random.default_rng(1)
@@ -220,6 +221,7 @@ def test_relative_costs_do_not_depend_on_units_and_count_rows(name: str, norm: s
         assert four[2] == pytest.approx(plain[2] * 2)  # a share of all rows, at that c1
 
 
+@pytest.mark.slow
 def test_below_one_labels_drawn_by_lot_pay_for_no_hyperplane() -> None:
     rng = np.random.default_rng(0)
     X = rng.random((400, 5))
@@ -238,6 +240,7 @@ def test_below_one_labels_drawn_by_lot_pay_for_no_hyperplane() -> None:
 # -- weights ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_rows_without_weight_and_weights_that_decide() -> None:
     X, y = exclusive_or(60)
     X2, y2 = np.vstack([X, X]), np.r_[y, np.where(y == "in", "out", "in")]
@@ -264,6 +267,7 @@ def test_class_weights_count_where_rows_are_judged() -> None:
 # -- stores, processes --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_and_comes_to_the_same_choice(tmp_path: Path) -> None:
     store = tmp_path / "folds.jsonl"
     X, y = linear(40)
@@ -293,6 +297,7 @@ def test_a_killed_run_goes_on_and_comes_to_the_same_choice(tmp_path: Path) -> No
     assert other.frame().equals(octsvm.tune("octsvm", X, 1 - y, **QUICK).frame())
 
 
+@pytest.mark.slow
 def test_processes_come_to_the_same() -> None:
     X, y = linear(40)
     assert (
@@ -302,6 +307,7 @@ def test_processes_come_to_the_same() -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_dask_client_serves() -> None:
     pytest.importorskip("distributed")
     from distributed import Client
@@ -402,6 +408,7 @@ def test_folds_take_half_of_the_limit_and_what_they_are_short_of_is_said(
     assert 0 < tuned.seconds < 200
 
 
+@pytest.mark.slow
 def test_folds_that_end_in_time_do_not_depend_on_the_limit() -> None:
     X, y = exclusive_or()
     frames = [octsvm.tune("octsvm", X, y, **QUICK, time_limit=t).frame() for t in (300, 1e6)]
