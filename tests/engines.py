@@ -175,6 +175,11 @@ def tree_model(seed: int, n: int, p: int, depth: int = 1, **more: Any) -> pyo.Co
     )
 
 
+def hard(seed: int = 0) -> pyo.ConcreteModel:
+    """A model that takes minutes, below the ceilings of the free licences."""
+    return tree_model(seed, 36, 4, c1=1.0, c2=1.0, c3=0.1)
+
+
 def skip_absent(entry: Entry) -> None:
     """Skip, visibly, what is not installed."""
     if entry.absent:

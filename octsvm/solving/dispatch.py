@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -15,7 +14,6 @@ from .. import solvers
 from ..backends.matrix_program import Array, LinearProgram
 from ..bridges import LINEAR, Bridge, leading_to
 from ..errors import (
-    CertificateMismatch,
     EngineFailed,
     InvalidParameter,
     LicenseTooSmall,
@@ -39,7 +37,7 @@ from .conflicts import SECONDS as CONFLICT_SECONDS
 from .conflicts import find_conflict, infeasible_at_any_cost
 from .cutting_planes import CuttingPlaneLoop, Known
 from .engine import Engine, embedded, require_options
-from .outcome import BENT, NOT_CALLED, Candidate, Contest, Outcome, rebuild_note, unmodelled
+from .outcome import BENT, NOT_CALLED, Candidate, Contest, Outcome, delivered, rebuild_note, unmodelled
 from .own_search import OwnSearch
 from .own_terms import NOTHING, holds_in_all_rows, least_terms, runs_away, without_optimum
 from .plan import Plan, candidates, largest_big_m
@@ -130,7 +128,7 @@ def solve_with(
             )
         result = call.outcome(attempt)
         call.unset_what_was_not_used(attempt)
-    return _delivered(result, options)
+    return delivered(result, options.on_mismatch, "The solver's answer does not hold outside the solver")
 
 
 @dataclass(frozen=True)
@@ -692,32 +690,3 @@ def _check_limits(plan: Plan, options: SolveOptions, spec: solvers.SolverSpec) -
             f"gap={options.gap:g} was asked for, and {plan.solver} stops at its own, which is {least:g} with most solvers. "
             "Pass its own option for it in options=, or a larger gap."
         )
-
-
-def _delivered(result: Result, options: SolveOptions) -> Result:
-    """The result, unless its answer does not hold: then as ``on_mismatch`` says.
-
-    Raises
-    ------
-    CertificateMismatch
-    """
-    if result.status != "unverified" or result.tree is None or options.on_mismatch == "ignore":
-        return result
-    message = _mismatch_text(result)
-    if options.on_mismatch == "raise":
-        raise CertificateMismatch(message, result)
-    warnings.warn(message, stacklevel=3)
-    return result
-
-
-def _mismatch_text(result: Result) -> str:
-    return (
-        f"The solver's answer does not hold outside the solver: {result.notes[-1]}. The best tree found costs "
-        f"{result.objective:.8g} (bound {result.bound:.8g}); it is in the `result` of this error, with status 'unverified'. "
-        "Pass on_mismatch='ignore' to get it returned instead."
-        + (
-            " variant='paper' without mu_svm lets rows on a hyperplane choose their side; the default variant does not."
-            if result.params.get("variant") == "paper"
-            else ""
-        )
-    )

@@ -6,6 +6,7 @@ Every Result is made here: of a solve, of heuristics without a model, of a solut
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -13,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyomo.environ as pyo
 
-from ..errors import OctsvmError
+from ..errors import CertificateMismatch, OctsvmError
 from ..formulations.base import Data, Evaluation, Formulation, ModelInfo
 from ..formulations.margin_trees import records
 from ..formulations.trees import MarginTree, Tree
@@ -324,6 +325,27 @@ def unmodelled(
         notes=[note],
         how={"solver": solver, "solver_version": NOT_CALLED, "trace": tuple(trace)},
     ).result(seconds)
+
+
+def delivered(result: Result, on_mismatch: str, said: str) -> Result:
+    """The result, unless its answer does not hold, as is ``said``: then as ``on_mismatch`` wants.
+
+    Raises
+    ------
+    CertificateMismatch
+    """
+    if result.status != "unverified" or result.tree is None or on_mismatch == "ignore":
+        return result
+    message = (
+        f"{said}: {result.notes[-1]}. The best tree found costs {result.objective:.8g} (bound {result.bound:.8g}); it is in "
+        "the `result` of this error, with status 'unverified'. Pass on_mismatch='ignore' to get it returned instead."
+    )
+    if result.params.get("variant") == "paper":
+        message += " variant='paper' without mu_svm lets rows on a hyperplane choose their side; the default variant does not."
+    if on_mismatch == "raise":
+        raise CertificateMismatch(message, result)
+    warnings.warn(message, stacklevel=3)
+    return result
 
 
 def one_class_note(data: Data) -> str:

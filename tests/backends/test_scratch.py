@@ -21,7 +21,7 @@ SOLVES = """
 import sys
 sys.path[:0] = ["tests"]
 import engines, octsvm
-model = engines.tree_model(0, 36, 4, c1=1.0, c2=1.0, c3=0.1)
+model = engines.hard()
 print("ready", flush=True)
 octsvm.solve(model, solver=sys.argv[1], time_limit=60)
 """

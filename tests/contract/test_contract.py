@@ -27,7 +27,7 @@ import engines
 import oracles
 import pyomo.environ as pyo
 import pytest
-from engines import ENTRIES, Entry, every_entry, solve
+from engines import ENTRIES, Entry, every_entry, hard, solve
 from places import ROOT
 from waiting import PATIENCE, at_most
 
@@ -101,11 +101,6 @@ def small(formulation: str, seed: int) -> tuple[pyo.ConcreteModel, float]:
     X, y = engines.data(seed, n, p)
     params = {k: v for k, v in engines.costs(seed).items() if k != "c3"}
     return octsvm.build("re_svm", X, y, scale=False, **params), reference(formulation, seed, n, p)
-
-
-def hard(seed: int = 0) -> pyo.ConcreteModel:
-    """A model that takes minutes, below the ceilings of the free licences."""
-    return engines.tree_model(seed, 36, 4, c1=1.0, c2=1.0, c3=0.1)
 
 
 def plain() -> pyo.ConcreteModel:
@@ -346,9 +341,9 @@ def test_an_unknown_option_is_refused_by_name(entry: Entry) -> None:
 INTERRUPTED = textwrap.dedent("""
     import json, sys
     sys.path[:0] = ["tests", "tests/contract"]
-    import engines, octsvm, test_contract
+    import engines, octsvm
     from waiting import PATIENCE
-    model = test_contract.hard()
+    model = engines.hard()
     octsvm.plan(model, sys.argv[1])  # asks the engine for its licence, once
     said = []
     def tell(progress):
