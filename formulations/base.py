@@ -151,13 +151,11 @@ class Data:
 
 
 class Structure(NamedTuple):
-    """Names of a model's top-level components and fixed variables, how many rows and variables it has, and a hash of bounds."""
+    """What a model was built of: its top-level components, and fingerprints of its rows, variables and cost."""
 
     components: frozenset[str]
-    rows: int
-    variables: int
-    bounds: int
-    fixed: frozenset[str] = frozenset()
+    inside: dict[str, int]  # by component
+    fixed: frozenset[str]  # names of variables
 
 
 @dataclass(frozen=True, eq=False)
@@ -464,13 +462,32 @@ class Formulation(ABC):
 
 
 def structure(model: pyo.ConcreteModel) -> Structure:
-    """A fingerprint of the rows and variables, to notice later what a user added, or changed inside the blocks."""
-    variables = list(model.component_data_objects(pyo.Var))
-    rows = sum(1 for _ in model.component_data_objects(pyo.Constraint, active=True))
-    bounds = hash(tuple((v.bounds, v.fixed, v.is_continuous()) for v in variables))
+    """A fingerprint of the rows and variables, to notice later what a user added, or changed inside the blocks.
+
+    It is the same in every process: what is hashed are numbers.
+    """
     components = frozenset(c.local_name for c in model.component_objects(descend_into=False))
-    fixed = frozenset(v.name for v in variables if v.fixed)
-    return Structure(components, rows, len(variables), bounds, fixed)
+    inside = {
+        rows.name: hash(tuple([_shape(row) for row in rows.values() if row.active]))
+        for rows in model.component_objects(pyo.Constraint, active=True)
+    }
+    fixed: list[str] = []
+    for variables in model.component_objects(pyo.Var):
+        parts = [(_end(v._lb), _end(v._ub), v._fixed, v.domain is pyo.Reals) for v in variables.values()]
+        inside[variables.name] = hash(tuple(parts))
+        fixed += [v.name for v in variables.values() if v._fixed]
+    inside["cost"] = len(getattr(model.cost.expr, "args", ()))
+    return Structure(components, inside, frozenset(fixed))
+
+
+def _end(bound: Any) -> float:
+    """A bound as a number; one that is an expression is no formulation's."""
+    return bound if isinstance(bound, (int, float)) else np.inf if bound is None else float(id(bound))
+
+
+def _shape(row: Any) -> tuple[float, ...]:
+    """The sides of a row, and how many terms it has."""
+    return tuple([part if type(part) is float else len(getattr(part, "args", ())) for part in row.expr.args])
 
 
 def values(var: Any, keys: list[Any]) -> FloatArray:

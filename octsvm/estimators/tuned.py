@@ -47,7 +47,7 @@ class TunedClassifier(TreeClassifier):
     folds : int
         2 or more.
     repeats : int, optional
-        How often folds are drawn; None judges 400 rows, in 4 repetitions at most.
+        How often folds are drawn; None: until 400 rows are judged, twice at most.
     n_jobs : int, optional
         Processes that fit folds, -1 for all processors. More of each in :func:`octsvm.tune`.
 

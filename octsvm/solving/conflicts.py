@@ -68,7 +68,8 @@ def find_conflict(model: pyo.ConcreteModel, seconds: float) -> Conflict | None:
     if said != "infeasible":
         return Conflict((), False, refuted=True) if said == "feasible" and claims.whole else None
     if claims.verdict((), clock.left()) == "infeasible":
-        return Conflict((), True)
+        changed = (f"{name} (changed since the model was built)" for name in checks.changed_inside(model))
+        return Conflict(tuple(changed), False)
     kept, smallest = _needed(kept, claims.verdict, clock)
     return Conflict(tuple(claims.parts[k].name for k in kept), smallest)
 
@@ -165,6 +166,7 @@ class _Claims:
         cones = _norms(model)
         for norm in cones:
             columns |= {id(v): v for v in (*norm.vector, norm.rhs)}
+        columns |= {id(v): v for v in model.component_data_objects(pyo.Var) if not v.fixed and _crosses(v)}
         self.whole = self._exact
         for row in model.component_data_objects(pyo.Constraint, active=True, descend_into=True):
             variables = list(identify_variables(row.body, include_fixed=True))
@@ -200,7 +202,8 @@ class _Claims:
 
     def _is_costly(self, var: Any) -> bool:
         """Whether what bounds a variable is the cost of its tree."""
-        return not self._exact and id(var) not in self._users and var.is_continuous() and var.bounds != (0, 1)
+        own = self._exact or id(var) in self._users or var.bounds == (0, 1) or _crosses(var)
+        return not own and var.is_continuous()
 
     def verdict(self, kept: Collection[int], seconds: float) -> str:
         """With these of the user's parts: "infeasible", "feasible", or "" where ``seconds`` do not tell."""
@@ -248,6 +251,12 @@ class _Claims:
                 row[vector], row[rhs] = x[vector] / size, -factor
                 found.append(row)
         return found
+
+
+def _crosses(var: Any) -> bool:
+    """Whether the bounds of a variable leave it nothing, which only the user can have made of them."""
+    low, high = var.bounds
+    return low is not None and high is not None and bool(low > high)
 
 
 def _norms(model: pyo.ConcreteModel) -> list[Any]:

@@ -32,7 +32,7 @@ from ..result import Result
 from . import admission, large_neighbourhood
 from . import certificate as checks
 from .certificate import Certificate
-from .compile import compile_program, start_point
+from .compile import compile_program, require_finite, start_point
 from .conflicts import SECONDS as CONFLICT_SECONDS
 from .conflicts import find_conflict, infeasible_at_any_cost
 from .cutting_planes import CuttingPlaneLoop, Known
@@ -128,7 +128,7 @@ def solve_with(
             )
         result = call.outcome(attempt)
         call.unset_what_was_not_used(attempt)
-    return delivered(result, options.on_mismatch, "The solver's answer does not hold outside the solver")
+    return delivered(result, options.on_mismatch, "The answer does not hold outside the solver")
 
 
 @dataclass(frozen=True)
@@ -376,6 +376,7 @@ class _Call:
         try:
             self._go_on("compiling")
             program = compile_program(model, plan.problem, bridge)
+            require_finite(model, program, self._size())
             self.ahead.require(self.checking)
             if searched is None:
                 engine = Engine(_proving(plan, options, program), program, bridge, plan.native)

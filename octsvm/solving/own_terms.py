@@ -28,38 +28,66 @@ from . import certificate as checks
 from .engine import solve_embedded
 
 FAR_OUT = 1e5  # of a variable of the user's own: engines bound what has no bounds at 1e6 and beyond
+CLOSE = 1e-12  # relative: prices that are the same but for rounding
 COMPLETION_SECONDS = 1.0  # at most, for values of the user's own variables, whatever the limit of the call
 
 
 class Least(NamedTuple):
-    """The least that terms of the user's own come to: ``fixed`` + r·``scaled`` at every tree whose own cost is r·UB, r >= 1.
+    """What the objective is beside ``share`` times the own cost comes to ``fixed`` + r·``scaled`` at least, where that is r·UB, r >= 1.
 
-    ``scaled`` is never positive.
+    ``scaled`` is never positive, and ``share`` never negative.
     """
 
     fixed: float
     scaled: float
+    share: float = 1.0
 
     def floor(self) -> float:
         """No tree of the model costs less: costs of its own are not negative."""
         return self.fixed + self.scaled
 
     def ceiling(self, upper_bound: float) -> float:
-        """No tree whose own cost exceeds UB costs less: it pays r·UB + ``fixed`` + r·``scaled`` at least."""
-        return self.fixed + self.scaled + upper_bound if self.scaled + upper_bound >= 0 else -math.inf
+        """No tree whose own cost exceeds UB costs less: it pays r·share·UB + ``fixed`` + r·``scaled`` at least."""
+        own = self.share * upper_bound if self.share else 0.0
+        return self.fixed + self.scaled + own if self.scaled + own >= 0 else -math.inf
 
 
 NOTHING = Least(0.0, 0.0)  # where the user added none
 
 
 def least_terms(model: pyo.ConcreteModel) -> Least:
-    """What the user's terms in the objective come to at least, from the bounds of their variables."""
-    info: ModelInfo = model.info
-    objective = checks.active_objective(model)
+    """What the user's terms in the objective come to at least, from the bounds of their variables.
+
+    The objective may have the own cost in it several times, or not at all: the share of it that leaves most is taken.
+    """
     if checks.has_own_objective(model):
-        return Least(0.0, 0.0)
-    repn = generate_standard_repn(objective.expr - model.cost.expr, quadratic=True, compute_values=True)
-    found = _Ranges(model, info)
+        return NOTHING
+    objective, found = checks.active_objective(model).expr, _Ranges(model, model.info)
+    return max(
+        (
+            _beside(objective - share * model.cost.expr, found)._replace(share=share)
+            for share in _shares(model, objective)
+        ),
+        key=lambda least: (least.ceiling(model.info.upper_bound), least.floor()),
+    )
+
+
+def _shares(model: pyo.ConcreteModel, objective: Any) -> set[float]:
+    """How often the own cost may be in an objective: once, or by what the variables of it are in there."""
+    parts = []
+    for expression in (objective, model.cost.expr):
+        repn = generate_standard_repn(expression, quadratic=True, compute_values=True)
+        linear = zip(map(id, repn.linear_vars), repn.linear_coefs, strict=True)
+        parts.append(dict(linear))
+    whole, cost = parts
+    least = max(0.0, min((whole.get(v, 0.0) / c for v, c in cost.items() if c > 0), default=1.0))
+    # A little less leaves prices that are rounded no lower than 0.
+    return {1.0} if abs(least - 1.0) < CLOSE else {1.0, least * (1 - CLOSE)}
+
+
+def _beside(terms: Any, found: _Ranges) -> Least:
+    """What ``terms`` come to at least."""
+    repn = generate_standard_repn(terms, quadratic=True, compute_values=True)
     fixed, scaled = float(repn.constant), 0.0
     for coef, var in zip(repn.linear_coefs, repn.linear_vars, strict=True):
         low, high, grows = found.of(var)
