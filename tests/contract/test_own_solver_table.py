@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import sys
 import textwrap
@@ -203,6 +204,7 @@ def test_an_entry_inherits_what_it_does_not_say(tmp_path: Path, monkeypatch: pyt
 
 # -- mistakes -----------------------------------------------------------------------------------------------------
 
+NO_FILES = ["../../x", "/x", "..", ".", "", "below/x", "a\\b", "a b", "model.nl", "MODEL.SOL", "solution.txt", "-", "a\n"]  # fmt: skip
 ENTRY = """\
 solvers:
   mine:
@@ -239,6 +241,9 @@ solvers:
         ("solvers:\n  highs: fast\n", 2, ["'highs': an entry is a mapping of keys"]),
         ("solvers:\n  mine: {title: [}\n", None, ["line 2"]),
         ("solver:\n  mine: {}\n", None, ["a table `solvers:` of entries by name is missing"]),
+        # an option file stays in its folder, and an adapter is one of ours
+        *((f"solvers:\n  bonmin:\n    option_file:\n      name: {json.dumps(n)}\n", 4, ["name"]) for n in NO_FILES),
+        *((f"solvers:\n  scip:\n    adapter: '{n}'\n", 3, ["is no name of a module"]) for n in ("../launcher", "..cli", "os.path", "a b")),
     ],
 )  # fmt: skip
 def test_a_mistake_is_found_by_file_and_line(
