@@ -33,8 +33,8 @@ from waiting import PATIENCE, at_most
 
 import octsvm
 from octsvm import solvers
-from octsvm.backends.child import settings
 from octsvm.backends.matrix_program import Limits
+from octsvm.backends.own_options import settings
 from octsvm.bridges import leading_to
 from octsvm.options import Clock
 from octsvm.problem_class import classify
