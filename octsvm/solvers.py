@@ -155,15 +155,18 @@ class LogPatterns(_Strict):
 
     @model_validator(mode="after")
     def _readable(self) -> LogPatterns:
-        places: list[tuple[tuple[str, ...], str]] = [
-            ((k,), getattr(self, k)) for k in type(self).model_fields if k != "stop"
-        ]
-        for keys, pattern in places + [(("stop", k), v) for k, v in self.stop.items()]:
+        for keys, pattern in self.patterns.items():
             try:
                 re.compile(pattern)
             except (re.error, RecursionError, OverflowError) as error:
                 raise _At(f"{pattern[:60]!r} is no regular expression ({error})", *keys) from None
         return self
+
+    @property
+    def patterns(self) -> dict[tuple[str, ...], str]:
+        """Every expression by its keys."""
+        said = {(k,): getattr(self, k) for k in type(self).model_fields if k != "stop"}
+        return said | {("stop", k): v for k, v in self.stop.items()}
 
 
 class SolverSpec(_Strict):
