@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import errno
 import io
+import json
 import os
 import re
 import signal
@@ -184,6 +185,12 @@ def say(text: str, nl: bool = True) -> None:
         shown = None
     with _shown(sys.stderr):
         click.echo(text, err=True, color=shown, nl=nl)
+
+
+def echo_json(content: Mapping[str, Any], schema: str = "") -> None:
+    """One JSON object on stdout; ``schema`` names what it is, where it does not say so itself."""
+    head = {"schema": f"octsvm.{schema}", "version": 1} if schema else {}
+    click.echo(json.dumps(head | dict(content), indent=1, allow_nan=False))
 
 
 def coloured(stream: Any) -> bool:

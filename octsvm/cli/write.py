@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -73,8 +72,6 @@ def write(table: str, **options: Any) -> int:
     classes, features = list(model.info.data.classes), list(model.info.data.feature_names)
     if options["as_json"]:
         content = {
-            "schema": "octsvm.written",
-            "version": 1,
             "files": files,
             "formulation": options["formulation"],
             "params": model.info.params.model_dump(),
@@ -86,7 +83,7 @@ def write(table: str, **options: Any) -> int:
             "features": features,
             "names": "generic" if options["compact"] else "readable",
         }
-        click.echo(json.dumps(content, indent=1, allow_nan=False))
+        shared.echo_json(content, "written")
         return OK
     click.echo(f"written    {', '.join(files)}")
     click.echo(f"model      {options['formulation']}: {problem}")
