@@ -20,7 +20,9 @@ from .options import OK
 @shared.scale_option
 @shared.seed_of_toy
 @click.option(
-    "--start", metavar="TREE.json", help="A saved tree that the model admits; it lowers the big-M constants."
+    "--start",
+    metavar="TREE.json",
+    help="A saved tree that the model admits; it lowers the big-M constants, and MODEL.mst (of .nl the model) hands it to the solver.",
 )
 @click.option(
     "--compact", is_flag=True, help="Generic names (x1, c1, ...): smaller files, written in less time."
@@ -65,6 +67,7 @@ def write(table: str, **options: Any) -> int:
             compact=options["compact"],
             sidecar=not options["no_sidecar"],
             solver=options["solver"],
+            start=start,
         )
     files = [str(p) for p in export.files_of(written)]
     classes, features = list(model.info.data.classes), list(model.info.data.feature_names)

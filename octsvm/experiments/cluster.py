@@ -6,6 +6,7 @@ import contextlib
 import logging
 import signal
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 from .. import __version__
@@ -31,16 +32,11 @@ def work(queue: BatchQueue, scheduler: str, jobs: int) -> None:
 
     with _client(scheduler, jobs) as client:
         while queue.wait():
-            under_way = as_completed(raise_errors=False)
-            number: dict[str, int] = {}
-            tasks = queue.tasks()
+            under_way, number, tasks = as_completed(raise_errors=False), dict[str, int](), queue.tasks()
 
             def fill(under_way: Any = under_way, number: dict[str, int] = number, tasks: Any = tasks) -> None:
                 most = max(2, 2 * sum(client.nthreads().values()))
-                while len(number) < most:
-                    task = next(tasks, None)
-                    if task is None:
-                        return
+                for task in islice(tasks, max(0, most - len(number))):
                     future = client.submit(return_batch, task, pure=False)
                     number[future.key] = task.batch
                     under_way.add(future)

@@ -26,7 +26,7 @@ from drawn_trees import (
 )
 
 import octsvm
-from octsvm import OCTClassifier, OCTHClassifier, OCTSVMClassifier, RESVMClassifier
+from octsvm import MOCTSVMClassifier, OCTClassifier, OCTHClassifier, OCTSVMClassifier, RESVMClassifier
 from octsvm.exports._decision_paths import decision_paths
 from octsvm.formulations.base import Scaling
 
@@ -103,6 +103,7 @@ def fitted_classifiers() -> list[Any]:
         OCTHClassifier(max_depth=2, alpha=0.1, **short),
         RESVMClassifier(c1=5, c2=8, **short),
         OCTSVMClassifier(max_depth=1, c1=5, c2=8, c3=0.1, **short),
+        MOCTSVMClassifier(max_depth=2, c1=5, c2=20, c3=0.1, **short),
     ]
     return [model.fit(X, y) for model in models]
 
