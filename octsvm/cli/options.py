@@ -652,7 +652,7 @@ def read_tree(path: str) -> Tree:
 def read_fitted(path: str) -> tuple[Tree, FitRecord | None]:
     """A saved tree, and what its file says of the fit; what is wrong with the file is said with its name."""
     from ..errors import InvalidData
-    from ..formulations.saved_trees import parse
+    from ..formulations.read_file import read_json
     from ..formulations.trees import Tree
     from .fitted_file import record_of
 
@@ -660,7 +660,7 @@ def read_fitted(path: str) -> tuple[Tree, FitRecord | None]:
     if not os.path.exists(path):
         raise InvalidData(f"{path}: there is no such file. {hint}")
     try:
-        content = parse(Path(path))
+        content = read_json(Path(path), "saved tree")
         return Tree.from_dict(content), record_of(content)
     except InvalidData as error:
         raise InvalidData(f"{path}: {error} {hint}") from None

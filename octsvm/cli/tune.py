@@ -36,7 +36,9 @@ SHOWN = 5  # settings in the summary
 @click.option(
     "--repeats", type=click.IntRange(1), help="Repetitions; so many that 400 rows are judged, 4 at most."
 )
-@click.option("--prior-rows", type=click.FloatRange(0), help="How many rows the prior counts; 200.")
+@click.option(
+    "--prior-rows", type=click.FloatRange(0), help="How many rows the prior counts; 20 for each column."
+)
 @click.option("--jobs", type=int, default=1, show_default=True, help="Processes; -1 for all processors.")
 @click.option("--store", metavar="FOLDS.jsonl", help="Keep finished folds here, and go on from them.")
 @shared.scale_option
