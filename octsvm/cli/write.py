@@ -19,13 +19,7 @@ from .options import OK
 @shared.scale_option
 @shared.seed_of_toy
 @click.option(
-<<<<<<< HEAD
-    "--start",
-    metavar="TREE.json",
-    help="A saved tree that the model admits; it lowers the big-M constants.",
-=======
     "--start", metavar="TREE.json", help="A saved tree that the model admits; it lowers the big-M constants."
->>>>>>> main
 )
 @click.option(
     "--compact", is_flag=True, help="Generic names (x1, c1, ...): smaller files, written in less time."
@@ -45,11 +39,7 @@ def write(table: str, **options: Any) -> int:
     to MODEL.row and MODEL.col beside it, unless --compact is given. MODEL.lp.json, beside MODEL.lp, says which variable
     each column is and where the model came from: "octsvm read" takes a solver's answer back with it.
 
-<<<<<<< HEAD
-    MODEL.mst hands the tree of --start to a solver, to begin with; of .nl the model itself does.
-=======
     MODEL.mst hands the tree of --start to the solver (an .nl file holds it itself).
->>>>>>> main
 
     \b
     Examples:
