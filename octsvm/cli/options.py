@@ -583,25 +583,6 @@ def weights_option(default: int, line: str) -> Callable[[Function], Function]:
     return all_of([units_option, weights])
 
 
-form_options = all_of(csv_form.options("DATA.csv"))
-scale_option = click.option(
-    "--no-scale", is_flag=True, help="Take the features as they are (in [0, 1], except for oct)."
-)
-seed_of_toy = click.option(
-    "--seed", type=int, default=0, show_default=True, help="For the generated table toy."
-)
-model_options = all_of([table_options, formulation_options, scale_option, seed_of_toy])
-start_option = click.option(
-    "--start", metavar="TREE.json", help="A saved tree that the model admits; it lowers the big-M constants."
-)
-
-
-def weights_option(default: int, line: str) -> Callable[[Function], Function]:
-    """How many weights of a split are shown, in which units."""
-    most = {"type": click.IntRange(min=1), "default": default, "show_default": True, "metavar": "COUNT"}
-    return all_of([units_option, click.option("--weights", "most", help=line, **most)])
-
-
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="One JSON object on stdout instead of text."
 )
