@@ -94,7 +94,8 @@ class WorkLimits(NamedTuple):
 def _number(value: Any) -> bool:
     from numbers import Real
 
-    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+    number: Any = value if isinstance(value, Real) and not isinstance(value, bool) else math.nan
+    return bool(abs(number) <= 1e300)  # integers of 400 digits, too, can be compared
 
 
 def _whole(value: Any, least: int) -> bool:
