@@ -67,6 +67,7 @@ def measure(cell: Line, asked: Any) -> Line:
     return {
         "solver": result.solver,
         "limit": asked.limit,
+        "clock": asked.clock,
         "n": result.n,
         "p": result.p,
         "seconds": round(time.monotonic() - began, 3),
@@ -124,7 +125,7 @@ STUDY = Study(
     report=report,
     cells=cells,
     measure=measure,
-    options={"data": None, "who": "ours", "solver": "", "package": None, "limit": 120.0},
+    options={"data": None, "who": "ours", "solver": "", "package": None, "limit": 120.0, "clock": "wall"},
     quick={"limit": 1.0},
     apart=True,
     parts={"re_svm_proofs_by": by_who},
