@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import pkgutil
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from importlib import import_module
+from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -41,18 +44,15 @@ class SkippedError(Exception):
 
 @dataclass(frozen=True)
 class Study:
-    """Its cells, what one cell measures, and how its report reads.
+    """What a study is; its file has three functions besides.
 
     ``cells`` gives dictionaries of JSON values, which may depend on ``asked.done``, the lines there are so far;
-    ``measure`` gives what is added to a cell. Lines with the same ``key`` are one cell,
+    ``measure`` gives what is added to a cell, ``report`` the text of the lines. Lines with the same ``key`` are one cell,
     of which the last counts. A line with ``faults`` makes the exit code 1. With ``apart`` each cell has a process
     of its own. ``code`` names the files and folders whose speed or answers are measured.
     """
 
     key: tuple[str, ...]
-    report: Callable[[list[Line]], str]
-    cells: Callable[[Any], Iterable[Line]] | None = None
-    measure: Callable[[Line, Any], Line] | None = None
     options: dict[str, Any] = field(default_factory=dict)
     quick: dict[str, Any] = field(default_factory=dict)  # options of --quick
     quick_cells: int | None = 2  # how many cells --quick runs; None for all
@@ -62,6 +62,10 @@ class Study:
     parts: dict[str, Callable[[list[Line]], str]] = field(default_factory=dict)
     results: str = ""  # file in results/, where it is not NAME.jsonl
     made_by: str = ""  # the command that makes the results, where it is not `run`
+    # The functions of these names in the study's file, filled in by `find`.
+    cells: Callable[[Any], Iterable[Line]] | None = None
+    measure: Callable[[Line, Any], Line] | None = None
+    report: Callable[[list[Line]], str] = str
 
     def asked(self, **changes: Any) -> Any:
         """The options of a run, as ``cells`` and ``measure`` get them."""
@@ -81,6 +85,29 @@ def kept(result: Any, *fields: str) -> Line:
     return {name: getattr(result, name) for name in fields}
 
 
+def every(**fields: Iterable[Any]) -> Iterator[Line]:
+    """A cell for each combination of the fields' values; the last field varies fastest."""
+    return (dict(zip(fields, values, strict=True)) for values in product(*fields.values()))
+
+
+class Watch:
+    """Seconds since it was made: of the clock, and of a processor, for this process and its children that ended."""
+
+    def __init__(self) -> None:
+        self._began = self._now()
+
+    @staticmethod
+    def _now() -> tuple[float, float]:
+        return time.monotonic(), time.process_time() + sum(os.times()[2:4])
+
+    def seconds(self) -> Line:
+        """What a line keeps of it."""
+        return {
+            name: round(now - began, 3)
+            for name, began, now in zip(("seconds", "cpu"), self._began, self._now(), strict=True)
+        }
+
+
 def names() -> list[str]:
     """Names of all studies."""
     return sorted(module.name for module in pkgutil.iter_modules(studies.__path__))
@@ -90,8 +117,9 @@ def find(name: str) -> Study:
     """The study of that name."""
     if name not in names():
         raise SystemExit(f"There is no study {name!r}. There are: {', '.join(names())}.")
-    found: Study = import_module(f"benchmarks.studies.{name}").STUDY
-    return found
+    module = import_module(f"benchmarks.studies.{name}")
+    functions = {what: vars(module)[what] for what in ("cells", "measure", "report") if what in vars(module)}
+    return replace(module.STUDY, **functions)
 
 
 def summary(name: str) -> str:

@@ -22,6 +22,29 @@ def number(value: float | None, digits: int = 3) -> str:
     return "" if value is None else f"{value:.{digits}g}" if value < 1000 else f"{value:,.0f}"
 
 
+def disagreements(
+    lines: Sequence[Line], cell: Sequence[str], who: Sequence[str], tolerance: float
+) -> list[str]:
+    """Bounds above an objective, and optima that are none, by what another run (``who``) found of the same ``cell``.
+
+    ``tolerance`` is relative.
+    """
+    groups: dict[str, list[Line]] = {}
+    for line in lines:
+        groups.setdefault(", ".join(str(line[name]) for name in cell), []).append(line)
+    out = []
+    for name, group in groups.items():
+        best = min(line["objective"] for line in group)
+        most = best + tolerance * abs(best)
+        for line in group:
+            by = f"{name}: {', '.join(str(line[k]) for k in who)}"
+            if line["bound"] > most:
+                out.append(f"{by} has the bound {line['bound']:.8g}, and {best:.8g} was found")
+            if line["status"] == "optimal" and line["objective"] > most:
+                out.append(f"{by} calls {line['objective']:.8g} optimal, and {best:.8g} was found")
+    return out
+
+
 def compare(study: Study, before: list[Line], after: list[Line]) -> str:
     """after/before for the cells that both runs measured, and whether the difference exceeds the runs' own spread."""
     old, new = ({study.key_of(line): line for line in lines} for lines in (before, after))

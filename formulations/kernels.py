@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import AfterValidator, PlainSerializer
@@ -107,20 +107,6 @@ KernelChoice = Annotated[
     PlainSerializer(kernel_name, return_type=str | None),
 ]
 Gamma = Annotated[float | str, AfterValidator(_known_gamma)]
-
-
-def refuse_l1(kernel: Any, norm: str) -> None:
-    """Refuse ``norm="l1"`` with a kernel: that norm is no function of the kernel's values.
-
-    Raises
-    ------
-    ValueError
-    """
-    if kernel is not None and norm == "l1":
-        raise ValueError(
-            "norm='l1' has no kernel form, as the sum of a vector's entries depends on the basis; "
-            "give norm='l2', or leave kernel out"
-        )
 
 
 # -- a kernel, and the map of a table ----------------------------------------------------------------------------------
@@ -227,28 +213,17 @@ class Kernel:
 
     @classmethod
     def of(cls, params: Any, data: Data) -> Kernel:
-        """The kernel that ``params`` ask for, with gamma from the scaled table."""
-        chosen = params.kernel
+        """The kernel that ``params`` ask for; gamma "scale" is 1/(p · variance of the scaled values), "auto" 1/p.
+
+        Rows count by their weights, so that a row of weight 2 is the same as two equal rows.
+        """
+        chosen, gamma = params.kernel, params.gamma
+        if isinstance(gamma, str):
+            share = data.weights / data.weights.sum()
+            variance = float((share @ (data.X - (share @ data.X).mean()) ** 2).mean())
+            gamma = 1.0 / data.p if gamma == "auto" else 1.0 / (data.p * variance) if variance > 0 else 1.0
         function = _own.get(chosen) if isinstance(chosen, str) else chosen
-        name = kernel_name(chosen)
-        assert name is not None
-        gamma = settled_gamma(params.gamma, data.X, data.weights)
-        return cls(name, gamma, params.degree, params.coef0, function)
-
-
-def settled_gamma(gamma: float | Literal["scale", "auto"] | str, X: FloatArray, weights: FloatArray) -> float:
-    """gamma as a number: "scale" is 1/(p · variance of the values of ``X (n, p)``), "auto" 1/p, as in scikit-learn.
-
-    Rows count by ``weights (n,)``, so that a row of weight 2 is the same as two equal rows.
-    """
-    if not isinstance(gamma, str):
-        return float(gamma)
-    if gamma == "auto":
-        return 1.0 / X.shape[1]
-    share = weights / weights.sum()
-    mean = float((share @ X).mean())
-    variance = float((share @ (X - mean) ** 2).mean())
-    return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
+        return cls(str(kernel_name(chosen)), gamma, params.degree, params.coef0, function)
 
 
 @dataclass(frozen=True, eq=False)

@@ -226,16 +226,7 @@ def normalise_oblique(tree: ObliqueTree, data: Data, depth: int) -> ObliqueTree:
     tree = rescaled(tree, data.scaling)
     arrays = to_depth(tree, depth)
     known = label_map(tree, data)[arrays["label"]]
-    fresh = ObliqueTree(
-        depth,
-        tree.classes,
-        data.feature_names,
-        data.scaling,
-        arrays["a"],
-        arrays["b"],
-        arrays["split"],
-        arrays["label"],
-    )
+    fresh = ObliqueTree(depth, tree.classes, data.feature_names, data.scaling, **arrays)
     if (known < 0).any():
         used = leaf_sizes(depth, fresh._route(data.X)) > 0
         if (used & (known < 0)).any():
@@ -247,16 +238,9 @@ def normalise_oblique(tree: ObliqueTree, data: Data, depth: int) -> ObliqueTree:
 def constant_oblique_tree(data: Data, depth: int) -> ObliqueTree:
     """The tree that predicts the majority class everywhere."""
     B = 2**depth - 1
-    return ObliqueTree(
-        depth,
-        data.classes,
-        data.feature_names,
-        data.scaling,
-        np.zeros((B, data.p)),
-        np.zeros(B),
-        np.zeros(B, dtype=bool),
-        np.full(B + 1, constant_label(data), dtype=np.int64),
-    )
+    common = depth, data.classes, data.feature_names, data.scaling
+    label = np.full(B + 1, constant_label(data), dtype=np.int64)
+    return ObliqueTree(*common, np.zeros((B, data.p)), np.zeros(B), np.zeros(B, dtype=bool), label)
 
 
 def add_objective(model: pyo.ConcreteModel, data: Data, params: Params, complexity: Any) -> None:

@@ -3,21 +3,70 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal, Self
 
 import numpy as np
 import pyomo.environ as pyo
+from pydantic import Field, model_validator
 
-from .base import FEASIBILITY, BoolArray, Data, Evaluation, FloatArray, IntArray, ModelInfo, values
+from .base import FEASIBILITY, BoolArray, Data, Evaluation, FloatArray, IntArray, values
 from .blocks.hinge import set_hinge
 from .blocks.relabelling import set_relabelling
 from .blocks.sizes import Shape
 from .blocks.split import set_hyperplanes
 from .errors import TreeNotAdmitted
+from .kernels import Gamma, KernelChoice
+from .params import Norm, Params
 from .trees import MarginTree, Relabelled, margin_tree, rescaled
 
 # Prices of a label, in units of c1, that ``octsvm.tune`` tries; the last one gives up no label.
 RATIOS = [1.0, 3.0, 100.0]
+
+
+class MarginParams(Params):
+    """Parameters of RE-SVM and OCTSVM.
+
+    Attributes
+    ----------
+    c1 : float
+        Cost of a unit of error; the margin's unit is 1.
+    c2 : float
+        Cost of giving up a label.
+    norm : "l2" or "l1"
+        Of the normal vectors in the margin term; "l1" makes the model a MILP.
+    variant : None, "compact" or "paper"
+        None is "compact".
+    big_m : float, optional
+        Used instead of the proved bound on a row's score, with a warning where it is not the proved one.
+    kernel : None, "linear", "poly", "rbf", a registered name or callable
+        None: hyperplanes in the features themselves. A kernel: hyperplanes in its feature space, with norm "l2"; a callable
+        takes tables ``(n, p)`` and ``(m, p)`` scaled to [0, 1] and returns ``(n, m)``.
+    gamma : "scale", "auto" or float
+        Of "poly" and "rbf": "scale" is 1/(p · variance of the scaled table), "auto" is 1/p.
+    degree : int
+        Of "poly".
+    coef0 : float
+        Of "poly".
+    """
+
+    c1: float = Field(1.0, ge=0)
+    c2: float = Field(1.0, ge=0)
+    norm: Norm = "l2"
+    variant: Literal["compact", "paper"] | None = None
+    big_m: float | None = Field(None, gt=0)
+    kernel: KernelChoice = None
+    gamma: Gamma = "scale"
+    degree: int = Field(3, ge=1)
+    coef0: float = 0.0
+
+    @model_validator(mode="after")
+    def _norm_has_kernel(self) -> Self:
+        if self.kernel is not None and self.norm == "l1":
+            raise ValueError(
+                "norm='l1' has no kernel form, as the sum of a vector's entries depends on the basis; "
+                "give norm='l2', or leave kernel out"
+            )
+        return self
 
 
 def centred_entries(table: Data | Shape, p: int) -> int:
@@ -212,27 +261,27 @@ def normalise_margin(tree: MarginTree, data: Data, depth: int) -> MarginTree:
     omega, omega0 = np.where(tree.split[:, None], tree.omega, 0.0), tree.omega0.copy()
     tree = replace(tree, omega=omega, omega0=omega0)
     for t in range(1, tree.n_nodes + 1):
-        s = tree.node_score(t, data.X)
-        if s.min() > 1:
-            omega0[t - 1] -= s.min() - 1
-        elif s.max() < -1:
-            omega0[t - 1] -= s.max() + 1
+        omega0[t - 1] -= beyond(tree.node_score(t, data.X))
     return tree
 
 
-def read_margin_tree(model: pyo.ConcreteModel, depth: int, split: BoolArray) -> MarginTree:
-    """The tree in the values of the hyperplane block; intercepts are shifted back from the centred rows.
+def beyond(score: FloatArray) -> float:
+    """By how much the smallest of scores of one sign is beyond 1, in that direction; 0 where there is no such margin."""
+    return max(0.0, float(score.min()) - 1) + min(0.0, float(score.max()) + 1)
 
-    Weights of unsplit nodes are zero. The record of relabelled rows is empty.
-    """
-    info: ModelInfo = model.info
-    data, nodes = info.data, list(range(1, 2 ** (depth + 1)))
-    omega = values(model.split.omega, [(t, j) for t in nodes for j in range(data.p)]).reshape(
-        len(nodes), data.p
-    )
-    omega = np.where(split[:, None], omega, 0.0)
-    omega0 = values(model.split.omega0, nodes) - omega @ model.split.center
+
+def read_margin_tree(model: pyo.ConcreteModel, depth: int, split: BoolArray) -> MarginTree:
+    """The tree in the values of the hyperplane block; the record of relabelled rows is empty."""
+    data, (omega, omega0) = model.info.data, read_hyperplanes(model, split)
     return margin_tree(depth, data.classes, data.feature_names, data.scaling, omega, omega0, split)
+
+
+def read_hyperplanes(model: pyo.ConcreteModel, split: BoolArray) -> tuple[FloatArray, FloatArray]:
+    """ω (T, p) and ω_0 (T,) of nodes 1 to T for rows that are not centred; ω is zero where a node does not ``split`` (T,)."""
+    p, nodes = model.info.data.p, range(1, len(split) + 1)
+    omega = values(model.split.omega, [(t, j) for t in nodes for j in range(p)]).reshape(len(split), p)
+    omega = np.where(split[:, None], omega, 0.0)
+    return omega, values(model.split.omega0, list(nodes)) - omega @ model.split.center
 
 
 def snap(tree: MarginTree, data: Data, path: IntArray) -> MarginTree:
@@ -287,9 +336,14 @@ def read_marks(model: pyo.ConcreteModel, path: IntArray, n: int, T: int) -> Bool
         return np.zeros((n, T), dtype=bool)
     nodes = list(range(1, T + 1))
     xi = values(model.relabelling.xi, [(i, t) for i in range(n) for t in nodes]).reshape(n, T) > 0.5
-    visited = np.zeros((n, T), dtype=bool)
-    np.put_along_axis(visited, path - 1, True, axis=1)
-    return xi & visited
+    return xi & visited(path, T)
+
+
+def visited(path: IntArray, T: int) -> BoolArray:
+    """Which of the nodes 1 to T lie on each row's ``path (n, D + 1)``, (n, T)."""
+    out = np.zeros((len(path), T), dtype=bool)
+    np.put_along_axis(out, path - 1, True, axis=1)
+    return out
 
 
 def allowed_marks(model: pyo.ConcreteModel, n: int, T: int, marks: BoolArray | None) -> BoolArray | None:

@@ -53,7 +53,7 @@ from .blocks.side_hinge import set_side_hinge, side_hinge_size
 from .blocks.sizes import BlockSize, Shape
 from .blocks.split import hyperplanes_size, pruning_size, set_hyperplanes, set_pruning
 from .blocks.topology import Topology
-from .params import MAX_DEPTH, Norm, Params
+from .params import Norm, TreeParams
 from .registry import register
 from .trees import ObliqueTree
 
@@ -62,7 +62,7 @@ NAME = "moctsvm"
 PROVED_ROWS: dict[str, dict[int, int]] = {"l2": {1: 20, 2: 20}, "l1": {1: 40, 2: 20}}
 
 
-class MOCTSVMParams(Params):
+class MOCTSVMParams(TreeParams):
     """Parameters of MOCTSVM.
 
     Attributes
@@ -83,7 +83,6 @@ class MOCTSVMParams(Params):
         None is "compact", which assigns samples to leaves; "levels" assigns and routes them level by level, as OCTSVM does.
     """
 
-    depth: int = Field(2, ge=0, le=MAX_DEPTH)
     c1: float = Field(1.0, ge=0)
     c2: float = Field(1.0, ge=0)
     c3: float = Field(1.0, ge=0)
@@ -159,23 +158,12 @@ def extract(model: pyo.ConcreteModel) -> ObliqueTree:
     """
     info: ModelInfo = model.info
     data, depth = info.data, info.params.depth  # type: ignore[attr-defined]
-    branch = list(model.topology.tree.branch)
-    split = values(model.pruning.d, branch) > 0.5
-    omega = values(model.split.omega, [(t, j) for t in branch for j in range(data.p)])
-    omega = np.where(split[:, None], omega.reshape(len(branch), data.p), 0.0)
-    omega0 = values(model.split.omega0, branch) - omega @ model.split.center
+    split = values(model.pruning.d, list(model.topology.tree.branch)) > 0.5
+    omega, omega0 = margin_trees.read_hyperplanes(model, split)
     path = leaf_trees.leaf_path(model)
     label = leaf_trees.leaf_labels(depth, path, data, leaf_trees.model_classes(model, data.K))
-    tree = ObliqueTree(
-        depth,
-        data.classes,
-        data.feature_names,
-        data.scaling,
-        omega,
-        np.where(split, -omega0, 0.0),
-        split,
-        label,
-    )
+    common = depth, data.classes, data.feature_names, data.scaling
+    tree = ObliqueTree(*common, omega, np.where(split, -omega0, 0.0), split, label)
     shift = margin_trees.snapping_shifts(scores(tree, data.X), omega, path)
     return replace(tree, b=np.where(split, tree.b - shift, 0.0))
 
@@ -190,9 +178,8 @@ def scores(tree: ObliqueTree, M: FloatArray) -> FloatArray:
 
 def side_errors(tree: ObliqueTree, M: FloatArray, path: IntArray) -> FloatArray:
     """max(0, 1 - |s_it|) (n, B) at the nodes of each row's ``path (n, D + 1)`` that split, else 0."""
-    visited = np.zeros((len(M), tree.n_nodes), dtype=bool)
-    np.put_along_axis(visited, path - 1, True, axis=1)
-    return np.where(visited[:, : tree.n_branch], np.maximum(0.0, 1.0 - np.abs(scores(tree, M))), 0.0)
+    here = margin_trees.visited(path, tree.n_nodes)[:, : tree.n_branch]
+    return np.where(here, np.maximum(0.0, 1.0 - np.abs(scores(tree, M))), 0.0)
 
 
 def embed(model: pyo.ConcreteModel, tree: ObliqueTree, relabelled: BoolArray | None = None) -> ObliqueTree:
@@ -250,8 +237,7 @@ def normalise(tree: ObliqueTree, data: Data, params: MOCTSVMParams) -> ObliqueTr
     tree = leaf_trees.normalise_oblique(tree, data, params.depth)
     b = tree.b.copy()
     for t in (np.flatnonzero(tree.split) + 1).tolist():
-        s = tree.node_score(t, data.X) - b[t - 1]
-        b[t - 1] += max(0.0, s.min() - 1) + min(0.0, s.max() + 1)
+        b[t - 1] += margin_trees.beyond(tree.node_score(t, data.X) - b[t - 1])
     return replace(tree, b=b)
 
 

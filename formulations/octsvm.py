@@ -21,11 +21,9 @@ objective of at most UB obeys: like each M it holds for trees up to UB, and thos
 
 from __future__ import annotations
 
-from typing import Literal, Self
-
 import numpy as np
 import pyomo.environ as pyo
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from . import margin_trees
 from .base import (
@@ -71,8 +69,8 @@ from .blocks.valid_inequalities import (
 )
 from .bounds import hull, levels
 from .bounds.scores import ScoreProblem
-from .kernels import Gamma, KernelChoice, model_rows, refuse_l1
-from .params import MAX_DEPTH, Norm, Params
+from .kernels import model_rows
+from .params import TreeParams
 from .registry import register
 from .trees import MarginTree
 
@@ -83,57 +81,23 @@ MOST_SETS = 40
 PROVED_ROWS: dict[str, dict[int, int]] = {"l2": {0: 40, 1: 20, 2: 20}, "l1": {0: 40, 1: 20, 2: 20}}
 
 
-class OCTSVMParams(Params):
-    """Parameters of OCTSVM.
+class OCTSVMParams(margin_trees.MarginParams, TreeParams):
+    """Parameters of OCTSVM: those of :class:`~octsvm.formulations.margin_trees.MarginParams`, paid on every level, and these.
 
     Attributes
     ----------
     depth : int
         D of the paper: levels of splits *above* the last level. All D + 1 levels carry hyperplanes, so D = 2 decides
         on three levels, as OCT with depth 3 does.
-    c1 : float
-        Cost of a unit of error, in every level.
-    c2 : float
-        Cost of giving up a label, in every level.
     c3 : float
         Cost of a split.
     mu_svm : float
         μ of (9′): how far below 0 a row that goes left must be; the margin's unit is 1. With variant="paper" it
         applies only if given.
-    norm : "l2" or "l1"
-        Of the normal vectors in δ; "l1" makes the model a MILP.
-    variant : None, "compact" or "paper"
-        None is "compact".
-    kernel : None, "linear", "poly", "rbf", a registered name or callable
-        None: hyperplanes in the features themselves. A kernel: hyperplanes in its feature space, with norm "l2"; a callable
-        takes tables ``(n, p)`` and ``(m, p)`` scaled to [0, 1] and returns ``(n, m)``.
-    gamma : "scale", "auto" or float
-        Of "poly" and "rbf": "scale" is 1/(p · variance of the scaled table), "auto" is 1/p.
-    degree : int
-        Of "poly".
-    coef0 : float
-        Of "poly".
-    big_m : float, optional
-        Used instead of the proved bound on |s_it|, with a warning where it is not the proved one.
     """
 
-    depth: int = Field(2, ge=0, le=MAX_DEPTH)
-    c1: float = Field(1.0, ge=0)
-    c2: float = Field(1.0, ge=0)
     c3: float = Field(1.0, ge=0)
     mu_svm: float = Field(1e-3, gt=0, le=1)
-    norm: Norm = "l2"
-    variant: Literal["compact", "paper"] | None = None
-    big_m: float | None = Field(None, gt=0)
-    kernel: KernelChoice = None
-    gamma: Gamma = "scale"
-    degree: int = Field(3, ge=1)
-    coef0: float = 0.0
-
-    @model_validator(mode="after")
-    def _norm_has_kernel(self) -> Self:
-        refuse_l1(self.kernel, self.norm)
-        return self
 
     @property
     def boundary(self) -> float | None:

@@ -7,7 +7,7 @@ import math
 from typing import Any, Literal, Self
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from .errors import InvalidParameter
 
@@ -59,6 +59,12 @@ class Params(BaseModel):
                 if not first["msg"].startswith("Value error")
                 else f"{name}={first['input']!r} is not allowed for {formulation!r}: {what}."
             ) from None
+
+
+class TreeParams(Params):
+    """``depth``, the first parameter of a tree."""
+
+    depth: int = Field(2, ge=0, le=MAX_DEPTH)
 
 
 class _LeafSize(Params):

@@ -10,11 +10,9 @@ same optimum. ``norm="l1"`` minimises ‖ω‖₁ and makes the model a MILP.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal, Self
 
 import numpy as np
 import pyomo.environ as pyo
-from pydantic import Field, model_validator
 
 from . import margin_trees
 from .base import BoolArray, Data, Evaluation, FloatArray, Formulation, IntArray, ModelInfo, Tried, structure
@@ -34,8 +32,7 @@ from .blocks.rows import linear, model_builder
 from .blocks.sizes import BlockSize, Shape
 from .blocks.split import hyperplanes_size
 from .bounds.scores import Intervals, ScoreCosts, ScoreProblem
-from .kernels import Gamma, KernelChoice, model_rows, refuse_l1
-from .params import Norm, Params
+from .kernels import model_rows
 from .registry import register
 from .trees import MarginTree
 
@@ -44,46 +41,8 @@ NAME = "re_svm"
 PROVED_ROWS: dict[str, dict[int, int]] = {"l2": {0: 20}, "l1": {0: 40}}
 
 
-class RESVMParams(Params):
-    """Parameters of RE-SVM.
-
-    Attributes
-    ----------
-    c1 : float
-        Cost of a unit of error; the margin's unit is 1.
-    c2 : float
-        Cost of giving up a label.
-    norm : "l2" or "l1"
-        ½‖ω‖₂² or ‖ω‖₁ in the objective.
-    variant : None, "compact" or "paper"
-        None is "compact".
-    kernel : None, "linear", "poly", "rbf", a registered name or callable
-        None: hyperplanes in the features themselves. A kernel: hyperplanes in its feature space, with norm "l2"; a callable
-        takes tables ``(n, p)`` and ``(m, p)`` scaled to [0, 1] and returns ``(n, m)``.
-    gamma : "scale", "auto" or float
-        Of "poly" and "rbf": "scale" is 1/(p · variance of the scaled table), "auto" is 1/p.
-    degree : int
-        Of "poly".
-    coef0 : float
-        Of "poly".
-    big_m : float, optional
-        Used instead of the proved bound on |ω'x_i + ω0|, with a warning where it is not the proved one.
-    """
-
-    c1: float = Field(1.0, ge=0)
-    c2: float = Field(1.0, ge=0)
-    norm: Norm = "l2"
-    variant: Literal["compact", "paper"] | None = None
-    big_m: float | None = Field(None, gt=0)
-    kernel: KernelChoice = None
-    gamma: Gamma = "scale"
-    degree: int = Field(3, ge=1)
-    coef0: float = 0.0
-
-    @model_validator(mode="after")
-    def _norm_has_kernel(self) -> Self:
-        refuse_l1(self.kernel, self.norm)
-        return self
+class RESVMParams(margin_trees.MarginParams):
+    """Parameters of RE-SVM: those of :class:`~octsvm.formulations.margin_trees.MarginParams`; the margin term is ½‖ω‖₂² or ‖ω‖₁."""
 
 
 NODES = range(1, 2)

@@ -245,7 +245,7 @@ def _cure(texts: list[str], frame: bool, name: str, convert: str, key: Any) -> s
     if frame and numeric:
         return f"Its values look like numbers: {first}X[{key!r}] = pd.to_numeric(X[{key!r}])."
     if frame and form is not None:
-        return f"Its values look like {form.what}: {first}X[{key!r}] = {form.code.format(f'X[{key!r}]')}."
+        return f"Its values look like {form.what}: {first}X[{key!r}] = {form.code(f'X[{key!r}]')}."
     if frame and len(texts) >= 10 and len(set(texts)) == len(texts) and not any(map(_is_number, texts)):
         return f"Every row has another one, as identifiers have: {first}X = X.drop(columns=[{key!r}])."
     if frame:

@@ -1,4 +1,4 @@
-"""Text that stands for numbers or dates: 1,234.5, 1.234,5, $ 12, 12 %, 3 kg, 2026-01-31. What it is, and how pandas reads it."""
+"""Text that stands for numbers or dates: 1,234.5, 1.234,5, $ 12, 12 %, 3 kg, 2026-01-31. What it is, and what reads it."""
 
 from __future__ import annotations
 
@@ -6,98 +6,119 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-
-class Form(NamedTuple):
-    """One way to write a number or a date.
-
-    Attributes
-    ----------
-    what : str
-        In words.
-    pattern : Pattern
-        What such a text matches.
-    code : str
-        Python that makes numbers of a column of such texts; ``{0}`` is the column.
-    plain : str
-        What to write in a file instead.
-    """
-
-    what: str
-    pattern: re.Pattern[str]
-    code: str
-    plain: str
-
-
-_NUMBER = r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?"
-_GROUPED = r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?"
-_SIGN = r"[$€£¥₹]|USD|EUR|GBP|CHF|JPY|CNY|INR"
-_AMOUNT = rf"({_GROUPED}|{_NUMBER})"
+_ALIKE = {" ": "[ \u00a0\u202f\u2009]", "'": "['\u2019]"}  # signs between thousands that are taken for one
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
+_DIGITS = re.compile(r"\d[\d.,'\u2019 \u00a0\u202f\u2009]*([eE][+-]?\d+)?|\.\d+")
+_MONEY = re.compile("[$€£¥₹]|USD|EUR|GBP|CHF|JPY|CNY|INR")
+_UNIT = re.compile("[A-Za-zµ°Ω²³/]{1,8}")
 _DATE = r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}"
 _TIME = r"\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?([+-]\d{2}:?\d{2}|Z)?"
-_NUMBERS_ALONE = '{0}.astype(str).str.replace(r"[^0-9.eE+-]", "", regex=True).astype(float)'
+_WHEN = re.compile(rf"({_DATE})([T ]{_TIME})?|{_TIME}")
 
-# The first that all texts of a column match. With "1,234" alone, nobody knows whether it is 1234 or 1.234.
-FORMS = (
-    Form(
-        "numbers with thousands separators",
-        re.compile(rf"{_GROUPED}|{_NUMBER}"),
-        '{0}.astype(str).str.replace(",", "").astype(float)',
-        "Write them without (1234 for 1,234). Where the comma is the decimal sign, and no cell has a point besides: --decimal , "
-        "with another --separator.",
-    ),
-    Form(
-        "numbers with a decimal comma",
-        re.compile(r"[+-]?\d*,\d+|[+-]?\d+,?"),
-        '{0}.astype(str).str.replace(",", ".").astype(float)',
-        "Say so: --decimal , with --separator ';' or whatever separates the columns.",
-    ),
-    Form(
-        "numbers with thousands separators and a decimal comma",
-        re.compile(r"[+-]?\d{1,3}(\.\d{3})*(,\d+)?"),
-        '{0}.astype(str).str.replace(".", "").str.replace(",", ".").astype(float)',
-        "Write them without the points (1234,5 for 1.234,5), and say --decimal ,",
-    ),
-    Form(
-        "numbers with thousands separators",
-        re.compile(rf"[+-]?\d{{1,3}}([ '_\u2019\u00a0\u202f\u2009]\d{{3}})+([.,]\d+)?|{_NUMBER}"),
-        '{0}.astype(str).str.replace(r"[^0-9.,+-]", "", regex=True).str.replace(",", ".").astype(float)',
-        "Write them without.",
-    ),
-    Form(
-        "percentages",
-        re.compile(rf"{_AMOUNT}\s*[%‰]|{_NUMBER}"),
-        _NUMBERS_ALONE,
-        "Write the number alone (12 for 12 %).",
-    ),
-    Form(
-        "amounts of money",
-        re.compile(rf"[+-]?\s*({_SIGN})\s*{_AMOUNT}|{_AMOUNT}\s*({_SIGN})|{_AMOUNT}"),
-        _NUMBERS_ALONE,
-        "Write the amount alone, without currency and thousands separators.",
-    ),
-    Form(
-        "dates or times",
-        re.compile(rf"({_DATE})([T ]{_TIME})?|{_TIME}"),
-        'pd.to_datetime({0}, format="mixed", utc=True).map(pd.Timestamp.timestamp)',
-        "Turn them into numbers, e.g. days since a fixed date.",
-    ),
-    Form(
-        "numbers with a unit",
-        re.compile(rf"{_AMOUNT}\s*(?P<unit>[A-Za-zµ°Ω²³/]{{1,8}})|{_NUMBER}"),
-        '{0}.astype(str).str.extract(r"([0-9.,+-]+)")[0].str.replace(",", "").astype(float)',
-        "Write the number alone, all of one unit.",
-    ),
-)
+
+class Writing(NamedTuple):
+    """How a file writes its numbers: the decimal sign, what separates thousands ("" for nothing), and signs beside them."""
+
+    decimal: str = "."
+    thousands: str = ""
+    strip: tuple[str, ...] = ()
+
+    def numbers(self, texts: Iterable[str]) -> list[float] | None:
+        """What ``texts`` stand for; None where one of them is no number, or two of them carry different signs."""
+        decimal, between = re.escape(self.decimal), _ALIKE.get(self.thousands, re.escape(self.thousands))
+        whole = rf"\d{{1,3}}(?:{between}\d{{3}})+|\d+" if between else r"\d+"
+        number = re.compile(rf"([+-]?)\s*((?:{whole})(?:{decimal}\d*)?|{decimal}\d+)((?:[eE][+-]?\d+)?)")
+        signs, out = set(), []
+        for text in texts:
+            bare, sign = self._bare(text)
+            found = number.fullmatch(bare)
+            if found is None:
+                return None
+            signs |= {sign} - {""}
+            digits = re.sub(between, "", found[2]) if between else found[2]
+            out.append(float(found[1] + digits.replace(self.decimal, ".") + found[3]))
+        return out if len(signs) <= 1 else None
+
+    def _bare(self, text: str) -> tuple[str, str]:
+        """``text`` without the sign beside it, and that sign."""
+        text = text.strip()
+        for sign in sorted(self.strip, key=len, reverse=True):
+            before = re.match(rf"([+-]?)\s*{re.escape(sign)}", text)
+            if before is not None:
+                return before[1] + text[before.end() :].strip(), sign
+            if text.endswith(sign):
+                return text.removesuffix(sign).strip(), sign
+        return text, ""
+
+    def code(self, column: str) -> str:
+        """Python that makes numbers of the expression ``column``, a column of a frame of pandas."""
+        out = f"{column}.astype(str)"
+        for sign in (*self.strip, *([self.thousands] if self.thousands else [])):
+            out += (
+                f'.str.replace("{_ALIKE[sign]}", "", regex=True)'
+                if sign in _ALIKE
+                else f'.str.replace("{sign}", "")'
+            )
+        return out + ('.str.replace(",", ".")' if self.decimal == "," else "") + ".astype(float)"
+
+    def worded(self) -> str:
+        """What such numbers are; "" where the sign beside them is none that is known."""
+        if self.strip:
+            (sign,) = self.strip
+            known = {"%": "percentages", "‰": "percentages"}.get(sign, "")
+            return known or (
+                "amounts of money"
+                if _MONEY.fullmatch(sign)
+                else "numbers with a unit"
+                if _UNIT.fullmatch(sign)
+                else ""
+            )
+        signs = [
+            *(["thousands separators"] if self.thousands else []),
+            *(["a decimal comma"] if self.decimal == "," else []),
+        ]
+        return f"numbers with {' and '.join(signs)}"
+
+
+class Form(NamedTuple):
+    """What texts are, in words, and the ``writing`` that reads them, None for dates; ``other`` reads 1,234 as a fraction."""
+
+    what: str
+    writing: Writing | None
+    other: Writing | None = None
+
+    def code(self, column: str) -> str:
+        """Python that makes numbers of the expression ``column``, a column of a frame of pandas."""
+        if self.writing is not None:
+            return self.writing.code(column)
+        return f'pd.to_datetime({column}, format="mixed", utc=True).map(pd.Timestamp.timestamp)'
 
 
 def form_of(texts: Iterable[str]) -> Form | None:
     """How all of ``texts`` are written; None where they are not of one form, or are plain numbers."""
     cells = list(dict.fromkeys(t.strip() for t in texts))
-    number = re.compile(_NUMBER)
-    if not cells or all(number.fullmatch(c) for c in cells):
+    if not cells or all(map(_NUMBER.fullmatch, cells)):
         return None
-    for form in FORMS:
-        found = [form.pattern.fullmatch(c) for c in cells]
-        if all(found) and len({m.groupdict().get("unit") for m in found if m} - {None}) <= 1:
-            return form
+    if all(map(_WHEN.fullmatch, cells)):
+        return Form("dates or times", None)
+    parts = [_DIGITS.split(cell, maxsplit=1) for cell in cells]
+    before = {part[0].strip("+- ") for part in parts} - {""}
+    beside = before | {part[-1].strip() for part in parts} - {""}
+    if len(beside) > 1 or (before and not all(map(_MONEY.fullmatch, before))):
+        return None
+    # The first that reads all. With "1,234" alone, nobody knows whether it is 1234 or 1.234.
+    for decimal, thousands in (
+        (".", ""),
+        (".", ","),
+        (",", ""),
+        (",", "."),
+        *((d, t) for t in _ALIKE for d in ".,"),
+    ):
+        if thousands and any(re.search(rf"(?<!\d)0{re.escape(thousands)}", cell) for cell in cells):
+            continue  # 0,123 is a fraction
+        writing = Writing(decimal, thousands, tuple(beside))
+        if writing.numbers(cells) is not None:
+            fraction = Writing(",", "", writing.strip) if thousands == "," else None
+            other = fraction if fraction is not None and fraction.numbers(cells) is not None else None
+            return Form(what, writing, other) if (what := writing.worded()) else None
     return None

@@ -21,7 +21,7 @@ from octsvm.bridges.outer_approximation import OuterApproximation, PlainCone
 from octsvm.formulations.blocks.rows import linear
 from octsvm.solving import dispatch
 
-from ..study import Line, Study
+from ..study import Line, Study, every, kept
 from ..tables import table
 
 
@@ -81,9 +81,7 @@ KINDS = {"lifted": OuterApproximation, "norm": NormCuts}
 
 
 def cells(asked: Any) -> Iterator[Line]:
-    for index in range(asked.count):
-        for kind in KINDS:
-            yield {"index": index, "tangents": kind}
+    return every(index=range(asked.count), tangents=KINDS)
 
 
 def measure(cell: Line, asked: Any) -> Line:
@@ -94,15 +92,7 @@ def measure(cell: Line, asked: Any) -> Line:
     y = octsvm.flip_labels(np.where(X.sum(axis=1) > p / 2, 1, -1), 0.2, seed)
     with bridge(KINDS[cell["tangents"]]):
         r = octsvm.fit("octsvm", X, y, depth=1, c1=3, c2=4, c3=0.1, time_limit=asked.limit, solver="highs")
-    facts = {
-        "n": n,
-        "p": p,
-        "status": r.status,
-        "objective": r.objective,
-        "rounds": r.rounds,
-        "nodes": r.nodes,
-    }
-    return {**facts, "seconds": r.seconds}
+    return kept(r, "n", "p", "status", "objective", "rounds", "nodes", "seconds")
 
 
 def report(lines: list[Line]) -> str:
@@ -119,9 +109,6 @@ def report(lines: list[Line]) -> str:
 
 STUDY = Study(
     key=("index", "tangents"),
-    report=report,
-    cells=cells,
-    measure=measure,
     options={"count": 8, "limit": 60.0},
     code=("octsvm/bridges", "octsvm/solving"),
 )

@@ -11,15 +11,13 @@ them, its engine's process included. Without --every a choice of cells is run.
 
 from __future__ import annotations
 
-import os
-import time
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from .. import tables
-from ..study import Line, Study
+from ..study import Line, Study, Watch, kept
 
 STRATEGIES = ("balanced", "exact", "heuristic", "own")
 # Formulation, rows, features, depth (None for RE-SVM).
@@ -81,11 +79,6 @@ def with_own_parts(name: str, X: Any, y: Any, params: dict[str, Any]) -> Any:
     return model
 
 
-def processor_seconds() -> float:
-    """Of this process and of those that it started and that ended."""
-    return sum(os.times()[:4])
-
-
 def measure(cell: Line, asked: Any) -> Line:
     """One call in this process."""
     import octsvm
@@ -98,19 +91,17 @@ def measure(cell: Line, asked: Any) -> Line:
     X, y = table(n, p)
     params = {} if depth is None else {"depth": depth}
     model = with_own_parts(name, X, y, params) if strategy == "own" else None
-    began, used = time.monotonic(), processor_seconds()
+    watch = Watch()
     if model is not None:
         result = octsvm.solve(model, time_limit=limit, solver=solver, on_mismatch="ignore")
     else:
         result = octsvm.fit(name, X, y, time_limit=limit, strategy=strategy, solver=solver, **params)
-    seconds = time.monotonic() - began
-    handed_over = result.solver_version != "not called"
+    spent = watch.seconds()
     return {
-        "seconds": seconds,
-        "processor": (processor_seconds() - used) / seconds,
-        "status": result.status,
-        "stop": result.stop,
-        "handed_over": handed_over,
+        **kept(result, "status", "stop"),
+        "seconds": spent["seconds"],
+        "processor": spent["cpu"] / spent["seconds"],
+        "handed_over": result.solver_version != "not called",
     }
 
 
@@ -160,9 +151,6 @@ def report(lines: list[Line]) -> str:
 
 STUDY = Study(
     key=("case", "strategy", "solver", "limit"),
-    report=report,
-    cells=cells,
-    measure=measure,
     options={"limit": 5.0, "solver": "highs", "every": False},
     quick={"limit": 1.0},
     apart=True,

@@ -11,7 +11,6 @@ goes, for six values of C, the best objective kept.
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -26,7 +25,7 @@ from octsvm.formulations.registry import formulation
 from octsvm.formulations.trees import MarginTree
 
 from ..cases import SETS, quarter
-from ..study import REQUIRED, Line, Study, kept
+from ..study import REQUIRED, Line, Study, Watch, kept
 from ..tables import table
 
 SEEDS = {"heart": (0, 1, 2), "sonar": (0, 1, 2)}
@@ -65,11 +64,11 @@ def grid() -> list[Cell]:
 
 
 def cells(asked: Any) -> Iterator[Line]:
-    for cell in grid():
-        for who in asked.who.split(","):
-            if who.partition(":")[2] not in ("", "paper"):
-                raise SystemExit(f"--who {who}: after a solver's name only :paper is known, the printed rows")
-            yield {"who": who, **cell._asdict()}
+    whos = asked.who.split(",")
+    for who in whos:
+        if who.partition(":")[2] not in ("", "paper"):
+            raise SystemExit(f"--who {who}: after a solver's name only :paper is known, the printed rows")
+    return ({"who": who, **cell._asdict()} for cell in grid() for who in whos)
 
 
 def crude(X: Any, y: Any, params: dict[str, Any]) -> float:
@@ -116,7 +115,7 @@ def measure(cell: Line, asked: Any) -> Line:
     who, limit = cell["who"], asked.limit or (1.0 if cell["who"] == "ours" else 30.0)
     X, y, _, _ = quarter(asked.data, cell["name"], cell["seed"])
     params = {**dict(zip(("c1", "c2", "c3"), SETTINGS[cell["setting"]], strict=True)), "depth": cell["depth"]}
-    began = time.monotonic()
+    watch = Watch()
     line: Line = {"n": len(y), "p": X.shape[1]}
     if who == "crude":
         line["objective"] = crude(X, y, params)
@@ -126,12 +125,9 @@ def measure(cell: Line, asked: Any) -> Line:
             solver, _, variant = who.partition(":")
             how = {"strategy": "exact", "solver": solver, **(PRINTED if variant else {})}
         result = octsvm.fit("octsvm", X, y, time_limit=limit, on_mismatch="ignore", **how, **params)
-        line |= {
-            "limit": limit,
-            **kept(result, "objective", "bound", "status", "stop"),
-            "version": result.solver_version,
-        }
-    return line | {"seconds": round(time.monotonic() - began, 3)}
+        line |= kept(result, "objective", "bound", "status", "stop")
+        line |= {"limit": limit, "version": result.solver_version}
+    return line | watch.seconds()
 
 
 def by_cell(lines: list[Line]) -> dict[tuple[str, Cell], Line]:
@@ -161,11 +157,8 @@ def report(lines: list[Line]) -> str:
             values = list(ratios.values())
             high = [c for c, r in ratios.items() if r > 1 + WORSE]
             low = sum(r < 1 - WORSE for r in values)
-            name = (
-                rival
-                if rival == "crude"
-                else f"{rival} alone, {max(c['limit'] for (w, _), c in found.items() if w == rival):g} s"
-            )
+            limits = [c["limit"] for (w, _), c in found.items() if w == rival and "limit" in c]
+            name = f"{rival} alone, {max(limits):g} s" if limits else rival
             rows.append(
                 f"{name} | {depth} | {len(values)} | {len(values) - low - len(high)} | {low} | {len(high)} | "
                 f"{geometric_mean(values):.3f} | {min(values):.3g} | {max(values):.3f}"
@@ -182,9 +175,6 @@ def report(lines: list[Line]) -> str:
 
 STUDY = Study(
     key=("who", *Cell._fields),
-    report=report,
-    cells=cells,
-    measure=measure,
     options={"data": REQUIRED, "who": "ours,crude", "limit": None},
     quick={"limit": 1.0},
     code=("octsvm/heuristics", "octsvm/solving", "octsvm/bridges", "formulations"),

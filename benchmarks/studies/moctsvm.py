@@ -10,7 +10,6 @@ splits everywhere: D of OCTSVM is one less.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -22,7 +21,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import octsvm
 
-from ..study import Line, Study, kept
+from ..study import Line, Study, Watch, every, kept
 from ..tables import table
 
 COSTS = {"c1": 1.0, "c2": 10.0, "c3": 1.0}
@@ -67,9 +66,7 @@ def cells(asked: Any) -> Iterator[Line]:
     for what, names in (("trees", TABLES), ("accuracy", (*TABLES, TWO_CLASSES))):
         for name in names:
             ways: Any = WAYS if what == "trees" else OF_TWO if name == TWO_CLASSES else METHODS
-            for depth in DEPTHS:
-                for way in ways:
-                    yield {"what": what, "table": name, "depth": depth, "way": way}
+            yield from every(what=[what], table=[name], depth=DEPTHS, way=ways)
 
 
 def measure(cell: Line, asked: Any) -> Line:
@@ -81,31 +78,27 @@ def measure(cell: Line, asked: Any) -> Line:
         return {
             "scores": [OF_TWO[way](depth).fit(X[a], y[a]).score(X[b], y[b]) for a, b in folds.split(X, y)]
         }
-    began = time.monotonic()
+    watch = Watch()
     result = octsvm.fit("moctsvm", X, y, depth=depth, **COSTS, **WAYS[way])
     return {
         **kept(result, "objective", "bound", "status", "stop"),
         "wrong": result.counts["wrong_rows"],
-        "seconds": round(time.monotonic() - began, 2),
+        **watch.seconds(),
         "notes": list(result.notes),
     }
 
 
 def shown(lines: list[Line], what: str, ways: list[str]) -> str:
     """Objectives, or accuracies in percent, a column a way."""
+
+    def text(n: Line) -> str:
+        return f"{100 * np.mean(n['scores']):.1f}" if what == "accuracy" else f"{n['objective']:.2f}"
+
     found = {(n["table"], n["depth"], n["way"]): n for n in lines if n["what"] == what}
     rows = []
     for name, depth in dict.fromkeys(key[:2] for key in found):
-        lines_of = [found.get((name, depth, way)) for way in ways]
-        texts = [
-            f"{100 * np.mean(n['scores']):.1f}"
-            if n and what == "accuracy"
-            else f"{n['objective']:.2f}"
-            if n
-            else ""
-            for n in lines_of
-        ]
-        rows.append([name, depth, *texts])
+        of_ways = [found.get((name, depth, way)) for way in ways]
+        rows.append([name, depth, *(text(n) if n else "" for n in of_ways)])
     return table(["table", "D", *ways], rows)
 
 
@@ -123,9 +116,6 @@ def report(lines: list[Line]) -> str:
 
 STUDY = Study(
     key=("what", "table", "depth", "way"),
-    report=report,
-    cells=cells,
-    measure=measure,
     code=("octsvm/heuristics", "octsvm/estimators", "octsvm/solving", "formulations"),
     parts={"moctsvm_trees": trees, "moctsvm_accuracy": accuracy},
 )

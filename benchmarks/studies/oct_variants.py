@@ -10,7 +10,6 @@ and N_min = 1 (published optima are for these). Limits are 600, 30 and 60 second
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
@@ -21,11 +20,11 @@ import pyomo.environ as pyo
 import octsvm
 from octsvm.formulations import blocks, leaf_trees
 from octsvm.formulations.base import ModelInfo, structure
-from octsvm.formulations.bounds.subtrees import Groups
+from octsvm.formulations.oct import groups_of
 
 from .. import tables
 from ..cases import SETS, quarter
-from ..study import Line, Study, kept
+from ..study import Line, Study, Watch, every, kept
 
 FREE: dict[str, Any] = {"alpha": 0.0, "n_min": 1}
 OPEN = ("iris", "wine", "breast_cancer")  # of scikit-learn
@@ -42,21 +41,10 @@ def sample(name: str, data: Any) -> tuple[Any, Any]:
     return X.to_numpy(), y.to_numpy()
 
 
-def now() -> tuple[float, float]:
-    """Wall clock and processor time."""
-    return time.monotonic(), time.process_time()
-
-
-def record(result: octsvm.Result, began: tuple[float, float]) -> dict[str, Any]:
-    """What is kept of a run; ``began`` is :func:`now` before it."""
-    return {
-        **kept(result, "status", "objective", "bound", "nodes"),
-        "seconds": round(time.monotonic() - began[0], 2),
-        "cpu_seconds": round(
-            time.process_time() - began[1], 2
-        ),  # of the process: others on the machine do not count
-        "differing_rows": len(result.differing_rows),
-    }
+def record(result: octsvm.Result, watch: Watch) -> Line:
+    """What is kept of a run."""
+    differing = {"differing_rows": len(result.differing_rows)}
+    return kept(result, "status", "objective", "bound", "nodes") | watch.seconds() | differing
 
 
 # -- variants -------------------------------------------------------------------------------------------------------
@@ -65,10 +53,9 @@ def record(result: octsvm.Result, began: tuple[float, float]) -> dict[str, Any]:
 def compared(cell: Line, asked: Any) -> Line:
     """A variant, by ``octsvm.fit`` as everybody calls it."""
     X, y = sample(cell["set"], asked.data)
-    began = now()
-    limit = asked.limit or 600
+    watch, limit = Watch(), asked.limit or 600
     result = octsvm.fit("oct", X, y, depth=cell["depth"], variant=cell["model"], time_limit=limit, **FREE)
-    return record(result, began)
+    return record(result, watch)
 
 
 def against_cart(cell: Line, asked: Any) -> Line:
@@ -79,35 +66,38 @@ def against_cart(cell: Line, asked: Any) -> Line:
     depth, alpha = cell["depth"], cell["alpha"]
     cart = DecisionTreeClassifier(max_depth=depth, min_samples_leaf=1, random_state=0).fit(X, y)
     known = float((cart.predict(X) != y).sum()) + alpha * int((cart.tree_.children_left >= 0).sum())
-    began = now()
+    watch, limit = Watch(), asked.limit or 30
     params = {"depth": depth, "alpha": alpha, "n_min": 1, "variant": cell["model"]}
-    return {"cart": known, **record(octsvm.fit("oct", X, y, time_limit=asked.limit or 30, **params), began)}
+    return {"cart": known, **record(octsvm.fit("oct", X, y, time_limit=limit, **params), watch)}
 
 
 # -- ablation -------------------------------------------------------------------------------------------------------
+
+
+def described(m: pyo.ConcreteModel) -> pyo.ConcreteModel:
+    """The model, whose parts are its own."""
+    m.info = ModelInfo("oct", m.info.params, m.info.data, structure=structure(m))
+    return m
 
 
 def without_bounds(m: pyo.ConcreteModel) -> pyo.ConcreteModel:
     """The flow alone."""
     m.del_component("subtree_bounds")
     m.cost.set_value(sum(m.leaf_label.L.values()) + m.info.params.alpha * sum(m.split.d.values()))
-    m.info = ModelInfo("oct", m.info.params, m.info.data, structure=structure(m))
-    return m
+    return described(m)
 
 
 def sides_only(m: pyo.ConcreteModel) -> pyo.ConcreteModel:
     """The rows of the root's two sides, and no bound on the objective's variable."""
     m.subtree_bounds.total.setlb(None)
-    m.info = ModelInfo("oct", m.info.params, m.info.data, structure=structure(m))
-    return m
+    return described(m)
 
 
 def total_only(m: pyo.ConcreteModel) -> pyo.ConcreteModel:
     """The bound on the objective's variable, and no rows of the root's two sides."""
     m.subtree_bounds.left.deactivate()
     m.subtree_bounds.right.deactivate()
-    m.info = ModelInfo("oct", m.info.params, m.info.data, structure=structure(m))
-    return m
+    return described(m)
 
 
 def whole_errors(m: pyo.ConcreteModel) -> pyo.ConcreteModel:
@@ -115,8 +105,7 @@ def whole_errors(m: pyo.ConcreteModel) -> pyo.ConcreteModel:
     without_bounds(m)
     for var in m.leaf_label.L.values():
         var.domain = pyo.NonNegativeIntegers
-    m.info = ModelInfo("oct", m.info.params, m.info.data, structure=structure(m))
-    return m
+    return described(m)
 
 
 def class_borders(m: pyo.ConcreteModel) -> pyo.ConcreteModel:
@@ -126,7 +115,7 @@ def class_borders(m: pyo.ConcreteModel) -> pyo.ConcreteModel:
     so the errors are linear in how many of them lie left, and one end of the run is as good. But not every tree is.
     """
     without_bounds(m)
-    groups = _groups(m)
+    groups = groups_of(m.info.data)
     m.dominated = pyo.ConstraintList()
     last = m.topology.tree.levels[m.topology.tree.depth - 1]
     for j, count in enumerate(groups.n_values.tolist()):
@@ -144,7 +133,7 @@ def class_borders(m: pyo.ConcreteModel) -> pyo.ConcreteModel:
 
 def rows_apart(m: pyo.ConcreteModel) -> pyo.ConcreteModel:
     """Equal rows are not merged."""
-    info, merged = m.info, _groups(m)
+    info, merged = m.info, groups_of(m.info.data)
     data, params = info.data, info.params
     weight = np.zeros((data.n, data.K))
     weight[np.arange(data.n), data.y] = data.weights
@@ -157,12 +146,6 @@ def rows_apart(m: pyo.ConcreteModel) -> pyo.ConcreteModel:
     blocks.add_group_leaf_labels(fresh, topology, assignment, weight)
     leaf_trees.add_objective(fresh, data, params, sum(split.d.values()))
     return fresh
-
-
-def _groups(m: pyo.ConcreteModel) -> Groups:
-    from octsvm.formulations.oct import groups_of
-
-    return groups_of(m.info.data)
 
 
 PARTS: dict[str, Callable[[pyo.ConcreteModel], pyo.ConcreteModel] | None] = {
@@ -185,17 +168,17 @@ def start_of(name: str, depth: int, data: Any) -> Any:
 def ablated(cell: Line, asked: Any) -> Line:
     """A model with one thing changed."""
     name, depth, part = cell["set"], cell["depth"], cell["model"]
-    start = start_of(name, depth, asked.data)
-    began = now()
+    start, watch = start_of(name, depth, asked.data), Watch()
     variant = part if part in ("rank", "bd") else "flow"
     m = octsvm.build("oct", *sample(name, asked.data), depth=depth, variant=variant, **FREE)
     change = PARTS.get(part)
     if change is not None:
         m = change(m)
     known = start if hasattr(m, "info") else None
-    return record(octsvm.solve(m, start=known, time_limit=asked.limit or 60, on_mismatch="ignore"), began)
+    return record(octsvm.solve(m, start=known, time_limit=asked.limit or 60, on_mismatch="ignore"), watch)
 
 
+SHOWN = ["set", "depth", "alpha", "model", "cart", "status", "objective", "bound", "nodes", "seconds", "cpu"]
 MEASURES = {"compare": compared, "quarters": against_cart, "ablation": ablated}
 
 
@@ -203,13 +186,9 @@ def cells(asked: Any) -> Iterator[Line]:
     variants = [(s, "flow") for s in OPEN] + [(s, v) for s in OPEN[:2] for v in ("bd", "rank")]
     for name, variant in variants:
         yield {"what": "compare", "set": name, "depth": 2, "alpha": 0.0, "model": variant}
-    for name in SETS:
-        for alpha in (0.0, 1.0):
-            for variant in ("flow", "rank"):
-                yield {"what": "quarters", "set": name, "depth": 3, "alpha": alpha, "model": variant}
-    for name in ("iris", "wine", "monks", "breastcancer", "heart"):
-        for part in (*PARTS, "rank", "bd"):
-            yield {"what": "ablation", "set": name, "depth": 2, "alpha": 0.0, "model": part}
+    yield from every(what=["quarters"], set=SETS, depth=[3], alpha=(0.0, 1.0), model=("flow", "rank"))
+    sets = ("iris", "wine", "monks", "breastcancer", "heart")
+    yield from every(what=["ablation"], set=sets, depth=[2], alpha=[0.0], model=(*PARTS, "rank", "bd"))
 
 
 def measure(cell: Line, asked: Any) -> Line:
@@ -219,22 +198,9 @@ def measure(cell: Line, asked: Any) -> Line:
 def report(lines: list[Line]) -> str:
     """A table for each of the three."""
     out = []
-    shown = (
-        "set",
-        "depth",
-        "alpha",
-        "model",
-        "cart",
-        "status",
-        "objective",
-        "bound",
-        "nodes",
-        "seconds",
-        "cpu_seconds",
-    )
     for what in MEASURES:
         mine = [line for line in lines if line["what"] == what]
-        head = [k for k in shown if mine and k in mine[0]]
+        head = [k for k in SHOWN if mine and k in mine[0]]
         rows = [[f"{c[k]:.4g}" if isinstance(c[k], float) else c[k] for k in head] for c in mine]
         out += [tables.table(head, rows)] if mine else []
     return "\n\n".join(out)
@@ -242,9 +208,6 @@ def report(lines: list[Line]) -> str:
 
 STUDY = Study(
     key=("what", "set", "depth", "alpha", "model"),
-    report=report,
-    cells=cells,
-    measure=measure,
     options={"data": None, "limit": None},
     quick={"limit": 1.0},
 )

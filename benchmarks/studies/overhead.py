@@ -20,7 +20,7 @@ import octsvm
 from octsvm import solvers
 from octsvm.solving import licences
 
-from ..study import Line, SkippedError, Study
+from ..study import Line, SkippedError, Study, every
 from ..tables import table
 
 # Bare Pyomo's way to each engine, the quickest that loads a solution.
@@ -68,8 +68,7 @@ def size_for(name: str, rows: int) -> int:
 
 
 def cells(asked: Any) -> Iterator[Line]:
-    for name in BARE:
-        yield {"engine": name}
+    return every(engine=BARE)
 
 
 def measure(cell: Line, asked: Any) -> Line:
@@ -79,24 +78,19 @@ def measure(cell: Line, asked: Any) -> Line:
         raise SkippedError("it is not installed")
     factory, options = BARE[name]
     model = easy(size_for(name, rows))
-    bare, ours, startup = [], [], []
+    seconds: dict[str, list[float]] = {"bare": [], "ours": [], "startup": []}
     spec = solvers.require(name)
     more = {"executable": spec.program} if spec.program else {}
     for _ in range(repeat):
         began = time.perf_counter()
         pyo.SolverFactory(factory, **more).solve(model, **options)
-        bare.append(time.perf_counter() - began)
+        seconds["bare"].append(time.perf_counter() - began)
         began = time.perf_counter()
         result = octsvm.solve(model, solver=name, time_limit=120, on_mismatch="ignore")
-        ours.append(time.perf_counter() - began)
-        startup.append(result.engine["startup_seconds"])
+        seconds["ours"].append(time.perf_counter() - began)
+        seconds["startup"].append(result.engine["startup_seconds"])
         assert abs(result.objective) < 1e-6, result
-    return {
-        "rows": len(model.rows),
-        "bare": statistics.median(bare),
-        "ours": statistics.median(ours),
-        "startup": statistics.median(startup),
-    }
+    return {"rows": len(model.rows)} | {name: statistics.median(all_) for name, all_ in seconds.items()}
 
 
 def report(lines: list[Line]) -> str:
@@ -110,9 +104,6 @@ def report(lines: list[Line]) -> str:
 
 STUDY = Study(
     key=("engine",),
-    report=report,
-    cells=cells,
-    measure=measure,
     options={"rows": 20_000, "repeat": 3},
     quick={"rows": 200, "repeat": 1},
     code=("octsvm/solving", "octsvm/backends"),

@@ -12,14 +12,13 @@ from typing import Any
 
 from octsvm import solvers
 
-from ..study import Line, Study
+from ..study import Line, Study, every
 from ..tables import table
 from . import of_tests
 
 
 def cells(asked: Any) -> Iterator[Line]:
-    for seed in range(asked.seed, asked.seed + asked.count):
-        yield {"seed": seed}
+    return every(seed=range(asked.seed, asked.seed + asked.count))
 
 
 def measure(cell: Line, asked: Any) -> Line:
@@ -55,8 +54,5 @@ def report(lines: list[Line]) -> str:
 
 STUDY = Study(
     key=("seed",),
-    report=report,
-    cells=cells,
-    measure=measure,
     options={"count": 1000, "seed": 0, "solver": ""},
 )

@@ -11,18 +11,17 @@ its children too) are counted; importing the package is not.
 
 from __future__ import annotations
 
-import resource
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, nullcontext
+from itertools import product
 from typing import Any
 from unittest.mock import patch
 
 import numpy as np
 
+from .. import tables
 from ..cases import FURTHER_PROOFS, N_PROOFS, PROOFS, Proof
-from ..study import Line, Study, kept
-from ..tables import table
+from ..study import Line, Study, Watch, kept
 
 WAYS: dict[str, dict[str, Any]] = {
     "default": {},
@@ -50,41 +49,23 @@ def changed(way: str) -> Iterator[None]:
     from octsvm.formulations.bounds import hull
     from octsvm.solving import dispatch
 
-    patches = {
-        "without rows on sides": lambda: patch.object(
-            model, "add_misrouting_inequalities", lambda *a, **k: None
-        ),
-        "without mixes": lambda: patch.object(model, "chosen_rows", lambda *a: []),
-        "without sets of three and four rows": lambda: patch.object(model, "MOST_SETS", 0),
-        "without the bound on delta": lambda: patch.object(
-            hull, "margin_bound", lambda *a: a[-1] * (1 + 1e-6)
-        ),
-        "as for large models": lambda: patch.object(
-            dispatch, "SMALL_TABLE", 0
-        ),  # loose rounds first, heuristics of the engine
+    patches: dict[str, tuple[Any, str, Any]] = {
+        "without rows on sides": (model, "add_misrouting_inequalities", lambda *a, **k: None),
+        "without mixes": (model, "chosen_rows", lambda *a: []),
+        "without sets of three and four rows": (model, "MOST_SETS", 0),
+        "without the bound on delta": (hull, "margin_bound", lambda *a: a[-1] * (1 + 1e-6)),
+        "as for large models": (dispatch, "SMALL_TABLE", 0),  # loose rounds first, heuristics of the engine
     }
-    if way not in patches:
+    with patch.object(*patches[way]) if way in patches else nullcontext():
         yield
-        return
-    with patches[way]():
-        yield
-
-
-def cpu_seconds() -> float:
-    """Of this process and its children that have ended."""
-    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(u.ru_utime + u.ru_stime for u in used)
 
 
 def cells(asked: Any) -> Iterator[Line]:
-    solvers = asked.solver.split(",")
-    for solver in solvers:
-        for way in WAYS:
-            for case in (*PROOFS, *FURTHER_PROOFS):
-                yield {"index": case.index, "way": way, "solver": solver, "further": case.index >= N_PROOFS}
-    for way in WITHOUT:
-        for index in ABLATED:
-            yield {"index": index, "way": way, "solver": solvers[0], "further": False}
+    solvers, indices = asked.solver.split(","), [case.index for case in (*PROOFS, *FURTHER_PROOFS)]
+    for solver, way, index in product(solvers, WAYS, indices):
+        yield {"index": index, "way": way, "solver": solver, "further": index >= N_PROOFS}
+    for way, index in product(WITHOUT, ABLATED):
+        yield {"index": index, "way": way, "solver": solvers[0], "further": False}
 
 
 def measure(cell: Line, asked: Any) -> Line:
@@ -95,21 +76,17 @@ def measure(cell: Line, asked: Any) -> Line:
     limit = asked.limit or (120.0 if way in WAYS else 60.0)
     X, y = case.table()
     octsvm.fit("octsvm", X[:4], [0, 1, 0, 1], depth=1, time_limit=5, solver=solver)  # imports what it needs
-    before, began = cpu_seconds(), time.monotonic()
+    watch = Watch()
     how = {"strategy": "exact"} if way == "without the start" else WAYS.get(way, {})
+    params = {"time_limit": limit, "on_mismatch": "ignore", **case.params, **how}
     with changed(way):
-        result = octsvm.fit(
-            "octsvm", X, y, solver=solver, time_limit=limit, on_mismatch="ignore", **case.params, **how
-        )
+        result = octsvm.fit("octsvm", X, y, solver=solver, **params)
     return {
-        "limit": limit,
-        "n": case.n,
-        "p": case.p,
-        "labels": case.labels,
+        **watch.seconds(),
+        **kept(case, "n", "p", "labels"),
         **case.params,
-        "seconds": round(time.monotonic() - began, 3),
-        "cpu": round(cpu_seconds() - before, 3),
         **kept(result, "status", "objective", "bound", "nodes", "rounds"),
+        "limit": limit,
         "version": result.solver_version,
     }
 
@@ -132,22 +109,14 @@ def shifted_mean(seconds: list[float], shift: float) -> float:
     return float(np.exp(np.mean(np.log(np.array(seconds) + shift))) - shift)
 
 
-def disagreements(found: Found) -> list[str]:
+def mean_seconds(lines: Iterable[Line], clock: str, shift: float = 1.0) -> float:
+    """The shifted mean of what the runs count for."""
+    return shifted_mean([seconds_of(line, clock) for line in lines], shift)
+
+
+def disagreements(lines: list[Line]) -> list[str]:
     """Proved optima of one table that differ, and bounds above an objective that another run found."""
-    out = []
-    for index in sorted({i for i, _, _ in found}):
-        lines = {(way, solver): line for (i, way, solver), line in found.items() if i == index}
-        best = min(line["objective"] for line in lines.values())
-        for (way, solver), line in lines.items():
-            if line["bound"] > best + AGREE * abs(best):
-                out.append(
-                    f"{index}: {way} ({solver}) has the bound {line['bound']:.8g}, and {best:.8g} was found"
-                )
-            if line["status"] == "optimal" and line["objective"] > best + AGREE * abs(best):
-                out.append(
-                    f"{index}: {way} ({solver}) calls {line['objective']:.8g} optimal, and {best:.8g} was found"
-                )
-    return out
+    return tables.disagreements(lines, ("index",), ("way", "solver"), AGREE)
 
 
 def report(lines: list[Line]) -> str:
@@ -158,7 +127,7 @@ def report(lines: list[Line]) -> str:
     for cases, title in groups:
         indices = {case.index for case in cases}
         out += _of_group({key: line for key, line in found.items() if key[0] in indices}, title)
-    wrong = disagreements(found)
+    wrong = disagreements(lines)
     return "\n".join([*out, *(wrong or ["All proved optima agree, and no bound lies above an objective."])])
 
 
@@ -169,23 +138,23 @@ def _of_group(found: Found, title: str) -> list[str]:
         rows = []
         for way in ways:
             of_way = {i: line for (i, v, s), line in found.items() if (v, s) == (way, solver)}
-            both = [i for i in of_way if (i, "default", solver) in found]
-            means = [shifted_mean([seconds_of(x, "seconds") for x in of_way.values()], k) for k in SHIFTS]
-            processor = shifted_mean([seconds_of(x, "cpu") for x in of_way.values()], 1.0)
+            default = {i: found[i, "default", solver] for i in of_way if (i, "default", solver) in found}
+            means = [mean_seconds(of_way.values(), "seconds", k) for k in SHIFTS] + [
+                mean_seconds(of_way.values(), "cpu")
+            ]
             ratios = [
-                shifted_mean([seconds_of(of_way[i], clock) for i in both], 1.0)
-                / max(1e-9, shifted_mean([seconds_of(found[i, "default", solver], clock) for i in both], 1.0))
+                mean_seconds([of_way[i] for i in default], clock)
+                / max(1e-9, mean_seconds(default.values(), clock))
                 for clock in ("seconds", "cpu")
-                if both
+                if default
             ]
             proved = sum(line["status"] == "optimal" for line in of_way.values())
             nodes = shifted_mean([float(x["nodes"]) for x in of_way.values()], 1.0)
-            longer = f"{ratios[0]:.1f} times ({ratios[1]:.1f} by processor)" if both else ""
-            rows.append(
-                f"{way} | {len(of_way)} | {proved} | {means[0]:.2f} | {means[1]:.2f} | {processor:.2f} | {nodes:.0f} | {longer}"
-            )
+            longer = f"{ratios[0]:.1f} times ({ratios[1]:.1f} by processor)" if ratios else ""
+            figures = [f"{value:.2f}" for value in means]
+            rows.append([way, len(of_way), proved, *figures, f"{nodes:.0f}", longer])
         head = ["way", "tables", "proved", "mean, shift 1", "mean, shift 10", "processor, shift 1", "nodes"]
-        out += [f"{solver}, {title}:", "", table([*head, "longer than the default"], rows), ""]
+        out += [f"{solver}, {title}:", "", tables.table([*head, "longer than the default"], rows), ""]
     return out
 
 
@@ -209,9 +178,6 @@ def profile(lines: list[Line], solver: str = "highs") -> str:
 
 STUDY = Study(
     key=("index", "way", "solver"),
-    report=report,
-    cells=cells,
-    measure=measure,
     options={"solver": "highs,scip", "limit": None},
     quick={"limit": 5.0},
     apart=True,

@@ -16,7 +16,7 @@ import numpy as np
 import octsvm
 
 from .. import tables
-from ..study import Line, Study
+from ..study import Line, Study, every
 
 P, WRONG, SECONDS = 5, 0.1, 30.0
 ROWS = (10, 20, 40, 80, 160, 320, 640, 1280, 2560, 5120)
@@ -43,8 +43,8 @@ def table(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 def cells(asked: Any) -> Iterator[Line]:
     for (name, norm), depths in CASES.items():
         for depth in depths:
-            for n in ROWS[:1] if asked.quick else ROWS:
-                cell = {"formulation": name, "norm": norm, "depth": depth, "n": n}
+            sizes = ROWS[:1] if asked.quick else ROWS
+            for cell in every(formulation=[name], norm=[norm], depth=[depth], n=sizes):
                 yield cell
                 found = [line for line in asked.done if cell.items() <= line.items()]
                 if found and found[-1]["status"] != "optimal":
@@ -86,8 +86,5 @@ def report(lines: list[Line]) -> str:
 
 STUDY = Study(
     key=("formulation", "norm", "depth", "n"),
-    report=report,
-    cells=cells,
-    measure=measure,
     options={"limit": SECONDS},
 )

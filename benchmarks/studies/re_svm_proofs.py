@@ -12,38 +12,22 @@ clock less of them.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from .. import tables
 from ..cases import SETS, Case, quarter
-from ..study import Line, Study, kept
+from ..study import Line, Study, Watch, every, kept
 
 COSTS = ((1.0, 1.0), (10.0, 5.0), (1.0, 10.0))
-MADE = ((60, 3), (30, 10), (60, 10), (100, 5))  # rows and features, c = (1, 1), one label in ten wrong
+MADE = ("60x3", "30x10", "60x10", "100x5")  # rows and features, c = (1, 1), one label in ten wrong
 AGREE = 2e-4  # relative: two gaps
 
 
-class Cell(NamedTuple):
-    """A table by name, "60x3" for a made one, and costs."""
-
-    table: str
-    c1: float
-    c2: float
-
-
-def grid(with_sets: bool) -> Iterator[Cell]:
-    """All cells, those of the data sets first."""
-    if with_sets:
-        for c1, c2 in COSTS:
-            yield from (Cell(name, c1, c2) for name in SETS)
-    yield from (Cell(f"{n}x{p}", 1.0, 1.0) for n, p in MADE)
-
-
 def cells(asked: Any) -> Iterator[Line]:
-    for cell in grid(asked.data is not None):
-        yield {**cell._asdict(), "who": asked.who}
+    for c1, c2 in COSTS if asked.data is not None else ():
+        yield from every(table=SETS, c1=[c1], c2=[c2], who=[asked.who])
+    yield from every(table=MADE, c1=[1.0], c2=[1.0], who=[asked.who])
 
 
 def sample(name: str, data: Any) -> tuple[Any, Any]:
@@ -54,44 +38,33 @@ def sample(name: str, data: Any) -> tuple[Any, Any]:
     return Case("made", "", "re_svm", n, p).table()
 
 
-def measure(cell: Line, asked: Any) -> Line:
-    """One line of results, by the package that is imported."""
+def fitted(
+    formulation: str, cell: Line, asked: Any, params: Mapping[str, Any], **how: Any
+) -> tuple[Any, Line]:
+    """A plain octsvm.fit by the package that is imported, and what is kept of it."""
     import octsvm
 
     X, y = sample(cell["table"], asked.data)
-    how: dict[str, Any] = {"solver": asked.solver} if asked.solver else {}
-    octsvm.fit("re_svm", [[0.0], [0.1], [0.9], [1.0]], [0, 1, 0, 1], time_limit=5, **how)  # imports
-    began, before = time.monotonic(), time.process_time()
-    costs = {"c1": cell["c1"], "c2": cell["c2"]}
-    result = octsvm.fit("re_svm", X, y, time_limit=asked.limit, on_mismatch="ignore", **costs, **how)
-    return {
+    depth = {"depth": 1} if "depth" in params else {}
+    octsvm.fit(
+        formulation, [[0.0], [0.1], [0.9], [1.0]], [0, 1, 0, 1], time_limit=5, **depth, **how
+    )  # imports
+    watch = Watch()
+    result = octsvm.fit(formulation, X, y, time_limit=asked.limit, on_mismatch="ignore", **params, **how)
+    line = {
         "solver": result.solver,
         "limit": asked.limit,
         "clock": asked.clock,
-        "n": result.n,
-        "p": result.p,
-        "seconds": round(time.monotonic() - began, 3),
-        "cpu": round(time.process_time() - before, 3),
-        **kept(result, "status", "objective", "bound", "gap", "nodes"),
         "version": result.solver_version,
+        **watch.seconds(),
     }
+    return result, line | kept(result, "n", "p", "status", "objective", "bound", "gap", "nodes")
 
 
-Found = dict[tuple[str, Cell], dict[str, Any]]
-
-
-def disagreements(found: Found) -> list[str]:
-    """Bounds above an objective that another run found for the same cell."""
-    out = []
-    for cell in sorted({cell for _, cell in found}):
-        lines = {who: line for (who, at), line in found.items() if at == cell}
-        best = min(line["objective"] for line in lines.values())
-        out += [
-            f"{cell.table} ({cell.c1:g}, {cell.c2:g}): {who} has the bound {line['bound']:.8g}, and {best:.8g} was found"
-            for who, line in lines.items()
-            if line["bound"] > best + AGREE * abs(best)
-        ]
-    return out
+def measure(cell: Line, asked: Any) -> Line:
+    """One line of results."""
+    how = {"solver": asked.solver} if asked.solver else {}
+    return fitted("re_svm", cell, asked, {"c1": cell["c1"], "c2": cell["c2"]}, **how)[1]
 
 
 def by_who(lines: list[Line]) -> str:
@@ -104,27 +77,34 @@ def by_who(lines: list[Line]) -> str:
     return tables.table(["by", "cells", "proved", "mean gap"], rows)
 
 
+def values(line: Line) -> list[str]:
+    """Objective, bound and gap of a line, as text."""
+    gap = "proved" if line["status"] == "optimal" else f"{line['gap']:.1%}"
+    return [f"{line['objective']:.6g}", f"{line['bound']:.6g}", gap]
+
+
+def agreement(lines: list[Line], key: tuple[str, ...]) -> str:
+    """What was proved by whom, and whether all answers agree."""
+    found = tables.disagreements(lines, key[1:], key[:1], AGREE) or ["No bound lies above an objective."]
+    return "\n".join(["", by_who(lines), "", *found])
+
+
 def report(lines: list[Line]) -> str:
     """A row a cell, then what was proved by whom, and whether all answers agree."""
-    found: Found = {(line["who"], Cell(line["table"], line["c1"], line["c2"])): line for line in lines}
-    order, whos = list(grid(True)), list(dict.fromkeys(who for who, _ in found))
+    places = [(name, *costs) for costs in COSTS for name in SETS] + [(name, 1.0, 1.0) for name in MADE]
+    whos = list(dict.fromkeys(line["who"] for line in lines))
     rows = []
-    for who, cell in sorted(found, key=lambda key: (order.index(key[1]), whos.index(key[0]))):
-        line = found[who, cell]
-        gap = "proved" if line["status"] == "optimal" else f"{line['gap']:.1%}"
-        name, costs = f"{cell.table} ({line['n']} × {line['p']})", f"({cell.c1:g}, {cell.c2:g})"
-        values = [f"{line['objective']:.6g}", f"{line['bound']:.6g}", gap, f"{line['seconds']:.1f}"]
-        rows.append([name, costs, who, *values, f"{line['cpu']:.1f}", line["nodes"]])
-    head = ["table", "(c1, c2)", "by", "objective", "bound", "gap", "seconds", "of a processor", "nodes"]
-    agreement = disagreements(found) or ["No bound lies above an objective."]
-    return "\n".join([tables.table(head, rows), "", by_who(lines), "", *agreement])
+    for c in sorted(
+        lines, key=lambda c: (places.index((c["table"], c["c1"], c["c2"])), whos.index(c["who"]))
+    ):
+        name, costs = f"{c['table']} ({c['n']} × {c['p']})", f"({c['c1']:g}, {c['c2']:g})"
+        rows.append([name, costs, c["who"], *values(c), f"{c['seconds']:.1f}", f"{c['cpu']:.1f}", c["nodes"]])
+    head = "table | (c1, c2) | by | objective | bound | gap | seconds | of a processor | nodes"
+    return tables.table(head, rows) + "\n" + agreement(lines, STUDY.key)
 
 
 STUDY = Study(
-    key=("who", *Cell._fields),
-    report=report,
-    cells=cells,
-    measure=measure,
+    key=("who", "table", "c1", "c2"),
     options={"data": None, "who": "ours", "solver": "", "package": None, "limit": 120.0, "clock": "wall"},
     quick={"limit": 1.0},
     apart=True,

@@ -10,6 +10,7 @@ independent ones, and with exact flips where three folds train and one tests, th
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -24,17 +25,14 @@ from octsvm.experiments.report.paper import published
 from ..study import REQUIRED, Line, Study
 from ..tables import table
 
-CELLS = (
-    ("heart", 0.4),
-    ("heart", 0.3),
-    ("heart", 0.2),
-    ("sonar", 0.4),
-    ("sonar", 0.3),
-    ("monks", 0.4),
-    ("monks", 0.3),
-    ("ionosphere", 0.4),
-    ("parkinson", 0.2),
-)
+SHARES = {
+    "heart": (0.4, 0.3, 0.2),
+    "sonar": (0.4, 0.3),
+    "monks": (0.4, 0.3),
+    "ionosphere": (0.4,),
+    "parkinson": (0.2,),
+}
+CELLS = [(name, noise) for name, noises in SHARES.items() for noise in noises]
 READINGS = ("exact", "independent", "three folds train")
 
 
@@ -55,26 +53,17 @@ def read_as(protocol: Protocol, part: Part, data: Dataset, reading: str) -> tupl
 
 
 def cells(asked: Any) -> Iterator[Line]:
-    for repetition in range(asked.count):
-        for name, noise in CELLS:
-            for fold in range(load_protocol("table2").folds):
-                part = Part(name, noise, repetition, fold, False)
-                for kind in READINGS:
-                    yield {
-                        "reading": kind,
-                        "part": part.key,
-                        "set": name,
-                        "noise": noise,
-                        "repetition": repetition,
-                        "fold": fold,
-                    }
+    folds = range(load_protocol("table2").folds)
+    for repetition, (name, noise), fold, kind in product(range(asked.count), CELLS, folds, READINGS):
+        place = {"set": name, "noise": noise, "repetition": repetition, "fold": fold}
+        yield {"reading": kind, "part": Part(**place, inner=False).key, **place}
 
 
 def measure(cell: Line, asked: Any) -> Line:
     """The whole grid on one part, read in one way."""
     protocol = load_protocol("table2")
     spec = protocol.methods["octsvm"]
-    part = Part(cell["set"], cell["noise"], cell["repetition"], cell["fold"], False)
+    part = Part(**{k: cell[k] for k in ("set", "noise", "repetition", "fold")}, inner=False)
     data = datasets.load(cell["set"], data_dir=asked.data)
     X, y, given, X_score, y_score = read_as(protocol, part, data, cell["reading"])
     how = {"work_limit": spec.work, "seed": part.seed(protocol.seed), **spec.fixed}
@@ -102,14 +91,10 @@ def report(lines: list[dict[str, Any]]) -> str:
                 best[[x["repetition"] == r for x in found]].mean()
                 for r in sorted({x["repetition"] for x in found})
             ]
-            error = (
-                np.std(of_repetition, ddof=1) / np.sqrt(len(of_repetition))
-                if len(of_repetition) > 1
-                else None
-            )
-            spread = "" if error is None else f"{error:.2f}"
+            count = len(of_repetition)
+            spread = f"{np.std(of_repetition, ddof=1) / np.sqrt(count):.2f}" if count > 1 else ""
             rows.append(
-                f"{name} | {noise:.0%} | {paper[name, noise]:.2f} | {kind} | {len(of_repetition)} | "
+                f"{name} | {noise:.0%} | {paper[name, noise]:.2f} | {kind} | {count} | "
                 f"{accuracy.mean(axis=0).max():.2f} | {best.mean():.2f} | {spread} | {best.min():.1f} to {best.max():.1f}"
             )
     head = (
@@ -121,9 +106,6 @@ def report(lines: list[dict[str, Any]]) -> str:
 
 STUDY = Study(
     key=("reading", "part"),
-    report=report,
-    cells=cells,
-    measure=measure,
     options={"data": REQUIRED, "count": 4},
     code=("octsvm/heuristics", "octsvm/experiments", "octsvm/parameter_grid.py"),
 )

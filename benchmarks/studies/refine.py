@@ -8,7 +8,6 @@ as the start (strategy="heuristic": neighbourhoods of the tree, solved by HiGHS 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
@@ -19,7 +18,7 @@ import octsvm
 from octsvm import datasets
 from octsvm.experiments import Part, load_protocol, part_data
 
-from ..study import REQUIRED, Line, Study
+from ..study import REQUIRED, Line, Study, Watch
 from ..tables import table
 
 EACH = 16  # settings of a part
@@ -65,10 +64,10 @@ def measure(cell: Line, asked: Any) -> Line:
     """A tree of the grid, and what the engine makes of it."""
     protocol = load_protocol("table2")
     spec = protocol.methods["octsvm"]
-    part = next(part for part in parts(protocol) if part.key == cell["part"])
+    (part,) = (part for part in parts(protocol) if part.key == cell["part"])
     data, found = fitted(part, asked.data)
     before, params = found[cell["setting"]], spec.settings()[cell["setting"]]
-    began = time.monotonic()
+    watch = Watch()
     how = {"strategy": "heuristic", "time_limit": asked.limit, "on_mismatch": "ignore"}
     after = octsvm.fit("octsvm", data.X, data.y, start=before.tree, **how, **spec.fixed, **params)
     return {
@@ -79,7 +78,7 @@ def measure(cell: Line, asked: Any) -> Line:
         "right_before": int((before.tree.predict(data.X_score) == data.y_score).sum()),
         "right_after": int((after.tree.predict(data.X_score) == data.y_score).sum()),
         "n_score": len(data.y_score),
-        "seconds": round(time.monotonic() - began, 2),
+        **watch.seconds(),
         "stop": after.stop,
     }
 
@@ -87,11 +86,9 @@ def measure(cell: Line, asked: Any) -> Line:
 def report(lines: list[dict[str, Any]]) -> str:
     """By share of wrong labels: how many cells the engine made better, by how much, and test accuracy before and after."""
     rows = []
-    groups = [
-        (f"{noise:.0%}", [x for x in lines if x["noise"] == noise])
-        for noise in sorted({x["noise"] for x in lines})
-    ]
-    for name, found in [*groups, ("all", lines)]:
+    noises = sorted({x["noise"] for x in lines})
+    groups = {f"{noise:.0%}": [x for x in lines if x["noise"] == noise] for noise in noises}
+    for name, found in [*groups.items(), ("all", lines)]:
         ratio = np.array([max(x["after"], 1e-9) / max(x["before"], 1e-9) for x in found])
         better = ratio < 1 - 1e-6
         right = [np.mean([x[key] / x["n_score"] for x in found]) for key in ("right_before", "right_after")]
@@ -105,9 +102,6 @@ def report(lines: list[dict[str, Any]]) -> str:
 
 STUDY = Study(
     key=("part", "setting"),
-    report=report,
-    cells=cells,
-    measure=measure,
     options={"data": REQUIRED, "limit": 2.5, "count": EACH},
     quick={"limit": 0.3},
     code=("octsvm/heuristics", "octsvm/solving"),

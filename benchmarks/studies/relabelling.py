@@ -5,7 +5,6 @@ Each model is fitted to the flipped labels (seed 0), and its relabelling report 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,20 +13,15 @@ import numpy as np
 import octsvm
 
 from ..cases import SETS, quarter
-from ..study import REQUIRED, Line, Study
+from ..study import REQUIRED, Line, Study, Watch, every, kept
 from ..tables import table
 
 SHARE = 0.2
-MODELS: dict[str, Any] = {
-    "OCTSVMClassifier": {"max_depth": 1},
-    "RESVMClassifier": {},
-}
+MODELS: dict[str, Any] = {"OCTSVMClassifier": {"max_depth": 1}, "RESVMClassifier": {}}
 
 
 def cells(asked: Any) -> Iterator[Line]:
-    for name in SETS:
-        for model in MODELS:
-            yield {"set": name, "model": model}
+    return every(set=SETS, model=MODELS)
 
 
 def measure(cell: Line, asked: Any) -> Line:
@@ -36,20 +30,17 @@ def measure(cell: Line, asked: Any) -> Line:
     X, y, _, _ = quarter(asked.data, cell["set"])
     noisy = octsvm.flip_labels(y, SHARE, seed=0)
     flipped = noisy != y.to_numpy()
-    began = time.monotonic()
+    watch = Watch()
     fitted = getattr(octsvm, model)(time_limit=limit, **MODELS[model]).fit(X, noisy)
-    seconds = time.monotonic() - began
+    spent = watch.seconds()
     found = fitted.relabelled_
-    every = octsvm.relabelling_scores(found, flipped)
+    whole = octsvm.relabelling_scores(found, flipped)
     final = octsvm.relabelling_scores(found[found["predicted"] == found["believed"]], flipped)
     return {
         "n": len(y),
         "p": X.shape[1],
         "limit": limit,
-        "flipped": every.flipped,
-        "relabelled": every.relabelled,
-        "precision": every.precision,
-        "recall": every.recall,
+        **kept(whole, "flipped", "relabelled", "precision", "recall"),
         "final": final.relabelled,
         "final_precision": final.precision,
         "final_recall": final.recall,
@@ -57,7 +48,7 @@ def measure(cell: Line, asked: Any) -> Line:
         "splits": int(fitted.tree_.splits.sum()),
         "gap": fitted.gap_,
         "status": fitted.result_.status,
-        "seconds": seconds,
+        **spent,
     }
 
 
@@ -72,22 +63,22 @@ HEAD = (
 
 
 def report(lines: list[Line]) -> str:
-    return table(
-        HEAD,
-        (
-            f"{c['set']} | {c['n']} × {c['p']} | {c['flipped']} | {c['model'].removesuffix('Classifier')} | {c['splits']} | "
-            f"{c['relabelled']} | {share(c['precision'])} | {share(c['recall'])} | {c['final']} | "
-            f"{share(c['final_precision'])} | {share(c['final_recall'])}"
-            for c in lines
-        ),
-    )
+    rows = []
+    for c in lines:
+        first = [
+            c["set"],
+            f"{c['n']} × {c['p']}",
+            c["flipped"],
+            c["model"].removesuffix("Classifier"),
+            c["splits"],
+        ]
+        every = [c["relabelled"], share(c["precision"]), share(c["recall"])]
+        rows.append([*first, *every, c["final"], share(c["final_precision"]), share(c["final_recall"])])
+    return table(HEAD, rows)
 
 
 STUDY = Study(
     key=("set", "model"),
-    report=report,
-    cells=cells,
-    measure=measure,
     options={"data": REQUIRED, "limit": 10.0},
     quick={"limit": 1.0},
 )

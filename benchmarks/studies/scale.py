@@ -7,8 +7,6 @@ one label in ten is wrong. Every fit runs in a process of its own. The part "cha
 from __future__ import annotations
 
 import math
-import sys
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import tables
-from ..study import Line, Study
+from ..study import Line, Study, Watch, every, kept
 
 Array = NDArray[Any]
 FEATURES = 20
@@ -41,34 +39,28 @@ def table(n: int, p: int, kind: str, seed: int) -> tuple[Array, Array, Array]:
 
 
 def cells(asked: Any) -> Iterator[Line]:
-    for name in MODELS:
-        for n in SIZES:
-            yield {"model": name, "n": n, "p": FEATURES, "seed": asked.seed}
+    return every(model=MODELS, n=SIZES, p=[FEATURES], seed=[asked.seed])
 
 
 def measure(cell: Line, asked: Any) -> Line:
     """A single fit, in this process."""
-    import resource
-
     import octsvm
+
+    from ..phases import peak_memory
 
     n, p, limit, seed = cell["n"], cell["p"], asked.limit, cell["seed"]
     formulation, params = MODELS[cell["model"]]
     X, y, truth = table(n, p, formulation, seed)
     # Everything that is imported late is imported now.
     octsvm.fit(formulation, X[:50], y[:50], strategy="heuristic", time_limit=1, **params)
-    began, used = time.monotonic(), time.process_time()
+    watch = Watch()
     result = octsvm.fit(formulation, X, y, strategy="heuristic", time_limit=limit, seed=seed, **params)
-    unit = 1e6 if sys.platform == "darwin" else 1e3  # bytes there, kilobytes elsewhere
     return {
-        "seconds": round(time.monotonic() - began, 2),
-        "cpu": round(time.process_time() - used, 2),
-        "megabytes": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit, 1),
-        "objective": result.objective,
+        **watch.seconds(),
+        "megabytes": peak_memory(),
+        **kept(result, "objective", "status", "stop"),
         "per_row": result.objective / n,
         "truth": round(float(np.mean(result.tree.predict(X) == truth)), 4),
-        "status": result.status,
-        "stop": result.stop,
     }
 
 
@@ -120,9 +112,6 @@ def chart(lines: list[Line]) -> str:
 
 STUDY = Study(
     key=("model", "n", "p", "seed"),
-    report=report,
-    cells=cells,
-    measure=measure,
     options={"limit": 600.0, "seed": 0},
     quick={"limit": 2.0},
     quick_cells=1,

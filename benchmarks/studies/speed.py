@@ -137,9 +137,6 @@ def _ratios(last: dict[tuple[str, str], Line]) -> str:
 
 STUDY = Study(
     key=("case", "phase"),
-    report=report,
-    cells=cells,
-    measure=measure,
     options={"repeat": 5, "limit": 30.0, "peers": None},
     quick={"repeat": 1},
     quick_cells=None,

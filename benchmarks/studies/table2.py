@@ -119,7 +119,6 @@ def report(lines: list[Line]) -> str:
 
 STUDY = Study(
     key=("source",),
-    report=report,
     results="table2.csv.gz",
     made_by="octsvm table2 run",
     code=("octsvm/experiments", "octsvm/heuristics"),

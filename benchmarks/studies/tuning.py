@@ -6,12 +6,13 @@ rows and test on 1,000. No test label is seen by any choice.
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 import octsvm
 from octsvm import datasets
@@ -20,7 +21,7 @@ from octsvm.experiments import Part, load_protocol, part_data
 from octsvm.formulations.registry import formulation
 from octsvm.tuning.grids import absolute
 
-from ..study import REQUIRED, Line, Study
+from ..study import REQUIRED, Line, Study, Watch, every
 from ..tables import table
 
 PROTOCOL = load_protocol("table2")
@@ -45,15 +46,10 @@ MADE: dict[str, Callable[[Any], Any] | None] = {
 
 
 def cells(asked: Any) -> Iterator[Line]:
-    for repetition in range(asked.count):
-        for fold in range(PROTOCOL.folds):
-            for share in SHARES:
-                for name in (*PROTOCOL.sets, *MADE):
-                    if name in MADE and share > 0.2:
-                        continue
-                    for method in METHODS:
-                        cell = {"set": name, "share": share, "repetition": repetition, "fold": fold}
-                        yield cell | {"method": method}
+    places = {"repetition": range(asked.count), "fold": range(PROTOCOL.folds), "share": SHARES}
+    for cell in every(**places, set=(*PROTOCOL.sets, *MADE), method=METHODS):
+        if cell["set"] not in MADE or cell["share"] <= 0.2:
+            yield cell
 
 
 def rows(cell: Line, data: Any) -> Rows:
@@ -75,23 +71,23 @@ def rows(cell: Line, data: Any) -> Rows:
     return X[:ROWS], octsvm.flip_labels(y[:ROWS], cell["share"], seed), X[ROWS:], y[ROWS:]
 
 
+def found(name: str, X: Any, y: Any, setting: dict[str, Any]) -> Any:
+    """The tree of the heuristics along a grid, at one setting; {} is c1 = c2 = c3 = 1 and two levels above the last."""
+    ((_, result),) = octsvm.fit_path(name, X, y, [setting])
+    return result.tree
+
+
 def usual(name: str, X: Any, y: Any) -> Any:
     """The tree with the costs where the prior is highest."""
     form = formulation(name)
     assert form.tried is not None
     (setting,) = absolute(form, [form.tried.usual], {}, prepare(form, X, y))
-    return next(iter(octsvm.fit_path(name, X, y, [setting])))[1].tree
+    return found(name, X, y, setting)
 
 
 def tuned(name: str, X: Any, y: Any) -> Any:
     """The tree with the costs that were chosen, by the heuristics that chose them."""
-    choice = octsvm.tune(name, X, y, refit=False, time_limit=1e6).choice  # all folds
-    return next(iter(octsvm.fit_path(name, X, y, [choice])))[1].tree
-
-
-def paper_costs(X: Any, y: Any) -> Any:
-    """OCTSVM with c1 = c2 = c3 = 1 and two levels above the last, as the formulation has them."""
-    return next(iter(octsvm.fit_path("octsvm", X, y, [{}])))[1].tree
+    return found(name, X, y, octsvm.tune(name, X, y, refit=False, time_limit=1e6).choice)  # all folds
 
 
 def other(kind: str, X: Any, y: Any) -> Any:
@@ -119,23 +115,19 @@ def other(kind: str, X: Any, y: Any) -> Any:
 
 
 METHODS: dict[str, Callable[[Any, Any], Any]] = {
-    "OCTSVM usual": lambda X, y: usual("octsvm", X, y),
-    "RE-SVM usual": lambda X, y: usual("re_svm", X, y),
-    "OCTSVM c = 1": paper_costs,
-    "SVC C = 1": lambda X, y: other("SVC", X, y),
-    "SVC tuned": lambda X, y: other("SVC tuned", X, y),
-    "logistic": lambda X, y: other("logistic", X, y),
-    "forest": lambda X, y: other("forest", X, y),
-    "CART": lambda X, y: other("CART", X, y),
-    "OCTSVM tuned": lambda X, y: tuned("octsvm", X, y),
-    "RE-SVM tuned": lambda X, y: tuned("re_svm", X, y),
+    "OCTSVM usual": partial(usual, "octsvm"),
+    "RE-SVM usual": partial(usual, "re_svm"),
+    "OCTSVM c = 1": partial(found, "octsvm", setting={}),
+    **{kind: partial(other, kind) for kind in ("SVC C = 1", "SVC tuned", "logistic", "forest", "CART")},
+    "OCTSVM tuned": partial(tuned, "octsvm"),
+    "RE-SVM tuned": partial(tuned, "re_svm"),
 }
 
 
 def measure(cell: Line, asked: Any) -> Line:
     """Fit on the noisy quarter, count on the rest."""
     X, y, X_test, y_test = rows(cell, asked.data)
-    began, spent = time.monotonic(), time.process_time()
+    watch = Watch()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = METHODS[cell["method"]](X, y)
@@ -143,31 +135,19 @@ def measure(cell: Line, asked: Any) -> Line:
         "n": len(y),
         "accuracy": float(np.mean(np.asarray(model.predict(X_test)) == y_test)),
         "depth": getattr(model, "depth", None) if isinstance(model, octsvm.Tree) else None,
-        "seconds": time.monotonic() - began,
-        "cpu": time.process_time() - spent,
+        **watch.seconds(),
     }
 
 
 def mean_table(lines: list[Line], names: tuple[str, ...], by: str) -> str:
     """Mean accuracy in per cent of each method over the sets ``names``, on the parts that all methods have."""
-    chosen = [line for line in lines if line["set"] in names]
-    methods = [m for m in METHODS if any(line["method"] == m for line in chosen)]
-    of: dict[tuple[Any, ...], dict[str, float]] = {}
-    for line in chosen:
-        place = (line["set"], line["share"], line["repetition"], line["fold"])
-        of.setdefault(place, {})[line["method"]] = 100 * line["accuracy"]
-    whole = {place: found for place, found in of.items() if len(found) == len(methods)}
-    keys = sorted({place[0 if by == "set" else 1] for place in whole})
-    parts = [[f for place, f in whole.items() if place[0 if by == "set" else 1] == key] for key in keys]
-    heads = [key if by == "set" else f"{key:.0%}" for key in keys]
+    columns = ["set", "share", "repetition", "fold", "method", "accuracy"]
+    chosen = pd.DataFrame([line for line in lines if line["set"] in names], columns=columns)
+    whole = 100 * chosen.pivot(index=columns[:4], columns="method", values="accuracy").dropna()
+    means = whole.groupby(level=by).mean()
+    heads = [key if by == "set" else f"{key:.0%}" for key in means.index]
     body = [
-        [
-            m,
-            *(f"{np.mean([f[m] for f in part]):.1f}" for part in parts),
-            f"{np.mean([f[m] for f in whole.values()]):.1f}",
-        ]
-        for m in methods
-        if whole
+        [m, *(f"{v:.1f}" for v in (*means[m], whole[m].mean()))] for m in METHODS if m in whole and len(whole)
     ]
     return table(["method", *heads, f"all {len(whole)} parts"], body)
 
@@ -178,9 +158,6 @@ def report(lines: list[Line]) -> str:
 
 STUDY = Study(
     key=("set", "share", "repetition", "fold", "method"),
-    report=report,
-    cells=cells,
-    measure=measure,
     options={"data": REQUIRED, "count": 4},
     quick={"count": 1},
     quick_cells=len(METHODS),

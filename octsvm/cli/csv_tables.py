@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import InvalidData, MissingPackage
 from . import table_remarks
 from .built_in_tables import BUILT_IN, built_in
+from .csv_form import PLAIN, CsvForm
 from .table_columns import of_frame, of_text, single_column
 from .table_files import Content, read_content
 from .table_preparation import named
@@ -82,16 +83,28 @@ class CsvTable:
         from ..formulations.read_matrix import read_matrix
 
         encode, dates, impute = ((asked or {}).get(what, ()) for what in ("encode", "dates", "impute"))
+        found, columns = [], list(self.X.columns)
         if self.y is not None and self.label is not None and self.by_default:
-            advice = table_remarks.other_label(self.X, self.y, self.label)
-            if advice:
-                raise InvalidData(f"{self.name}: {advice}")
-        for name in encode:
-            names = table_remarks.on_names([str(v) for v in self.X[name].dropna()], name)
-            if names:
-                raise InvalidData(f"{self.name}: {names}")
-        self.check_cells([c for c in self.X.columns if c not in encode and c not in dates])
-        self.check_gaps([c for c in self.X.columns if c not in impute and "" not in impute])
+            other = table_remarks.other_label(self.X, self.y, self.label)
+            if other is not None:
+                found.append(other[1])
+                columns.remove(other[0])
+        found += [
+            refusal
+            for name in encode
+            if (refusal := table_remarks.on_names([str(v) for v in self.X[name].dropna()], name))
+        ]
+        self._refuse(
+            [
+                *found,
+                *self._seen(
+                    table_remarks.on_cells, [c for c in columns if c not in encode and c not in dates]
+                ),
+                *self._seen(
+                    table_remarks.on_missing, [c for c in columns if c not in impute and "" not in impute]
+                ),
+            ]
+        )
         try:
             if not asked:
                 read_matrix(self.X)
@@ -103,34 +116,45 @@ class CsvTable:
             )
             raise InvalidData(self.located(text)) from None
 
-    def check_cells(self, columns: Sequence[str], *, needed: bool = False) -> None:
-        """Refuse the first of ``columns`` that holds text, or text among its numbers; ``needed``, where a tree has them.
+    def check_needed(self, numbers: Sequence[str], filled: Sequence[str]) -> None:
+        """Refuse text in columns of ``numbers``, and missing values in those to be ``filled``, which a tree needs.
 
         Raises
         ------
         InvalidData
-            Naming the cell, and what to do.
+            Naming the cells, and what to do.
         """
-        self._refuse(table_remarks.on_cells, columns, needed)
+        self._refuse(
+            [
+                *self._seen(table_remarks.on_cells, numbers, True),
+                *self._seen(table_remarks.on_missing, filled, True),
+            ]
+        )
 
-    def check_gaps(self, columns: Sequence[str], *, needed: bool = False) -> None:
-        """Refuse the first of ``columns`` that lacks a value; ``needed``, where a tree has them.
+    def _seen(
+        self, look: Callable[..., table_remarks.Refusal | None], columns: Sequence[str], needed: bool = False
+    ) -> list[table_remarks.Refusal]:
+        found = [look(self.X[c], c, needed=needed) for c in columns if c in self.X.columns]
+        return [refusal for refusal in found if refusal]
 
-        Raises
-        ------
-        InvalidData
-            Naming the cell, and what to do.
-        """
-        self._refuse(table_remarks.on_missing, columns, needed)
+    def _refuse(self, found: Sequence[table_remarks.Refusal]) -> None:
+        def line(refusal: table_remarks.Refusal) -> str:
+            known = refusal.row is not None and self.lines is not None
+            return f"line {self.lines[refusal.row]}" if known else ""  # type: ignore[index]
 
-    def _refuse(
-        self, look: Callable[..., table_remarks.Refusal | None], columns: Sequence[str], needed: bool
-    ) -> None:
-        for name in columns:
-            found = look(self.X[name], name, needed=needed) if name in self.X.columns else None
-            if found is not None:
-                line = "" if found.row is None or self.lines is None else f", line {self.lines[found.row]}"
-                raise InvalidData(f"{self.name}{line}: {found.message}")
+        if len(found) == 1:
+            raise InvalidData(
+                f"{', '.join([self.name, *filter(None, [line(found[0])])])}: {found[0].message}"
+            )
+        if found:
+            every = [f"  {': '.join([*filter(None, [line(r)]), r.message])}" for r in found]
+            together = table_remarks.together(found)
+            raise InvalidData(
+                "\n".join(
+                    [f"{self.name}: {len(found)} things in the columns stand in the way:", *every]
+                    + ([f"All at once: {together}"] if together else [])
+                )
+            )
 
     def located(self, message: str) -> str:
         """``message`` with the table's name in front, and behind it the line of the first row it names."""
@@ -144,9 +168,7 @@ def load(
     name: str,
     *,
     label: str | None = None,
-    separator: str = ",",
-    decimal: str = ".",
-    encoding: str | None = None,
+    form: CsvForm = PLAIN,
     features: Sequence[str] = (),
     drop: Sequence[str] = (),
     as_text: Sequence[str] = (),
@@ -159,12 +181,8 @@ def load(
     ----------
     label : str, optional
         The column that holds the labels; the last one by default.
-    separator : str
-        One character, for CSV files.
-    decimal : str
-        The decimal sign of a CSV file, '.' or ','.
-    encoding : str, optional
-        Of a CSV file that is not in UTF-8, UTF-16 or UTF-32.
+    form : CsvForm
+        How a CSV file is written.
     features : sequence of str
         Columns that are used; all by default.
     drop : sequence of str
@@ -185,9 +203,7 @@ def load(
         return read_table(
             name,
             label=label,
-            separator=separator,
-            decimal=decimal,
-            encoding=encoding,
+            form=form,
             features=features,
             drop=drop,
             as_text=as_text,
@@ -206,9 +222,7 @@ def read_table(
     path: str | Path,
     *,
     label: str | None = None,
-    separator: str = ",",
-    decimal: str = ".",
-    encoding: str | None = None,
+    form: CsvForm = PLAIN,
     labelled: bool = True,
     features: Sequence[str] = (),
     drop: Sequence[str] = (),
@@ -217,8 +231,8 @@ def read_table(
 ) -> CsvTable:
     """Read a table from a file: CSV with a header line, or a format that pandas reads.
 
-    ``labelled=False`` takes every column as a feature, but for ``label`` and those to ``drop``. The separator and the decimal
-    sign are those of CSV; the rest is as for :func:`load`.
+    ``labelled=False`` takes every column as a feature, but for ``label`` and those to ``drop``. The rest is as for
+    :func:`load`.
 
     Raises
     ------
@@ -227,22 +241,11 @@ def read_table(
     MissingPackage
         pandas needs a package for this format.
     """
-    separator = {"\\t": "\t", "tab": "\t"}.get(separator, separator)  # as shells and people write it
-    if len(separator) != 1 or separator in '"\r\n':
-        raise InvalidData(f"The separator {separator!r} should be one character, such as ',' or ';', or tab.")
-    if decimal not in (".", ",") or decimal == separator:
-        raise InvalidData(
-            f"The decimal sign {decimal!r} should be '.' or ',', and another one than the separator {separator!r}."
-        )
     name = str(path)
-    content = _content(name, encoding, BUILT_IN if labelled else ())
-    read = (
-        of_frame(name, content, as_text, missing)
-        if content.frame is not None
-        else of_text(name, content.text, separator, decimal, as_text, missing)
-    )
+    content = _content(name, form.encoding, BUILT_IN if labelled else ())
+    read = (of_text if content.frame is None else of_frame)(name, content, form, as_text, missing)
     header = list(read.frame.columns)
-    _require_columns(name, header, label, separator, labelled)
+    _require_columns(name, header, label, form.separator, labelled)
     if not len(read.frame):
         raise InvalidData(f"{name}: the table has a header line and no rows. Add rows below line 1.")
     kept = _kept(name, header, features, drop, label)

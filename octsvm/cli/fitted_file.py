@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ..errors import InvalidData
+from .csv_form import form_given
 
 if TYPE_CHECKING:
     from ..formulations.trees import Tree
@@ -41,7 +43,7 @@ class FitRecord(BaseModel):
 
     Attributes
     ----------
-    table, label, separator, decimal, against_rest, seed, encoding, skip_unlabelled
+    table, label, separator, decimal, thousands, strip, against_rest, seed, encoding, skip_unlabelled
         As they were given, or found.
     test_rows : list of int
         Rows of the table that were held out, from 0.
@@ -61,6 +63,8 @@ class FitRecord(BaseModel):
     label: str | None
     separator: str
     decimal: str
+    thousands: str = ""
+    strip: tuple[str, ...] = Field(default=(), strict=False)
     against_rest: str | None
     seed: int = 0
     encoding: str | None = None
@@ -95,11 +99,9 @@ def as_json(
         version=1,
         table=data.name,
         label=data.label,
-        separator=options["separator"],
-        decimal=options["decimal"],
+        **asdict(form_given(options)),
         against_rest=options["against_rest"],
         seed=options["seed"],
-        encoding=options["encoding"],
         skip_unlabelled=options["skip_unlabelled"],
         test_rows=rows.test.tolist(),
         flipped_rows=rows.flipped.tolist(),

@@ -21,6 +21,7 @@ from .report import report
 from .show import show
 from .size import size
 from .solvers import solvers
+from .suspects import suspects
 from .table2 import table2
 from .tune import tune
 from .write import write
@@ -56,6 +57,7 @@ def main() -> None:
       octsvm show tree.json
       octsvm plot tree.json --out tree.svg
       octsvm report tree.json --out report.html
+      octsvm suspects tree.json --keep plant --out suspects.csv
       octsvm predict tree.json new.csv --out predictions.csv
       octsvm size --n 200 --p 10 --depth 2
       octsvm solvers
@@ -73,6 +75,7 @@ for command in (
     show,
     plot,
     report,
+    suspects,
     write,
     read,
     size,

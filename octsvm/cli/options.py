@@ -17,11 +17,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import click
-from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 from .. import options as declared
-from . import table_preparation
+from . import csv_form, table_preparation
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -375,7 +374,9 @@ def fixed(*names: str) -> Callable[[], Sequence[str]]:
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def _all(options: Sequence[Callable[[Any], Any]]) -> Callable[[Function], Function]:
+def all_of(options: Sequence[Callable[[Any], Any]]) -> Callable[[Function], Function]:
+    """One decorator that adds all ``options``, in their order."""
+
     def add(function: Function) -> Function:
         for option in reversed(options):
             function = option(function)
@@ -386,17 +387,10 @@ def _all(options: Sequence[Callable[[Any], Any]]) -> Callable[[Function], Functi
 
 TABLE = Suggested("table", built_in, files=True)
 
-encoding_option = click.option(
-    "--encoding",
-    metavar="NAME",
-    help="Of a CSV file that is not in UTF-8, such as cp1252 (Excel in Western Europe).",
-)
-table_options = _all(
+table_options = all_of(
     [
         click.option("--label", metavar="NAME", help="Column of the labels in a CSV file; the last one by default."),
-        click.option("--separator", default=",", show_default=True, help="What separates the columns of a CSV file."),
-        click.option("--decimal", default=".", show_default=True, help="The decimal sign of a CSV file: '.' or ','."),
-        encoding_option,
+        *csv_form.options("a CSV file"),
         *table_preparation.options,
         click.option(
             "--against-rest", metavar="CLASS", help='Make two classes of many: CLASS, and all others as "not CLASS".'
@@ -449,7 +443,7 @@ class NameValue(click.ParamType):
         return name, {"true": True, "false": False}.get(text.lower(), text)
 
 
-formulation_options = _all(
+formulation_options = all_of(
     [
         click.option(
             "--formulation", "-f", metavar="NAME", default="octsvm", show_default=True,
@@ -551,7 +545,7 @@ def solve_options(
             added.append(click.option(flag, "native", multiple=True, help=line, **more))
         else:
             added.append(click.option(flag, name, help=line, **more))
-    return _all(added)
+    return all_of(added)
 
 
 def _click_type(name: str, annotation: Any) -> Any:
@@ -580,13 +574,7 @@ units_option = click.option(
     show_default=True,
     help="Of weights and thresholds: the table's own, or [0, 1] on the training rows.",
 )
-form_options = _all(
-    [
-        click.option("--separator", default=",", show_default=True, help="What separates the columns of DATA.csv."),
-        click.option("--decimal", default=".", show_default=True, help="The decimal sign of DATA.csv: '.' or ','."),
-        encoding_option,
-    ]
-)  # fmt: skip
+form_options = all_of(csv_form.options("DATA.csv"))
 scale_option = click.option(
     "--no-scale", is_flag=True, help="Take the features as they are (in [0, 1], except for oct)."
 )
@@ -642,9 +630,7 @@ def load(name: str, options: Mapping[str, Any], *, prepare: bool = True) -> CsvT
     data = tables.load(
         name,
         label=options["label"],
-        separator=options["separator"],
-        decimal=options["decimal"],
-        encoding=options["encoding"],
+        form=csv_form.form_given(options),
         features=options["features"],
         drop=options["drop"],
         as_text=[part.strip() for text in options["encode"] for part in (text, *text.split(","))],
@@ -669,17 +655,6 @@ def advice(data: CsvTable, message: str, y: Any) -> str:
         quoted = f"'{named}'" if re.search(r"[^\w.-]", named) else named
         message += f" Here: --formulation oct, or --against-rest {quoted}."
     return f"{data.name}: {message}"
-
-
-def form_of(options: Mapping[str, Any], record: FitRecord | None) -> dict[str, Any]:
-    """Separator, decimal sign and encoding of a file: as given, or those of the training table where a tree's file has them."""
-    source = click.get_current_context().get_parameter_source
-    return {
-        name: options[name]
-        if record is None or source(name) is not ParameterSource.DEFAULT
-        else getattr(record, name)
-        for name in ("separator", "decimal", "encoding")
-    }
 
 
 def read_tree(path: str) -> Tree:

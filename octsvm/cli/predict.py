@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import options as shared
+from .csv_form import CsvForm, form_given
 from .options import OK, say
 from .table_preparation import ALL, named
 
@@ -49,8 +50,8 @@ def predict(tree: str, table: str, **options: Any) -> int:
     Columns are picked by their names, in any order; others are ignored. The predictions are a CSV column called
     "prediction", one line a row.
 
-    Categories, dates and missing values are read as in the training table; so are the separator and the decimal sign
-    where none is given.
+    Categories, dates and missing values are read as in the training table; and so is how numbers are
+    written (separator, decimal sign, thousands, signs beside numbers), where that is not given.
 
     \b
     Examples:
@@ -62,7 +63,7 @@ def predict(tree: str, table: str, **options: Any) -> int:
     if out is not None:
         shared.require_writable(out)
     fitted, record = shared.read_fitted(tree)
-    form = shared.form_of(options, record)
+    form = form_given(options, record)
     data = read_for(fitted, table, form, options["label"], options["against_rest"])
     predictions, shares = _predicted(fitted, record, data, options["proba"], tree)
     accuracy = None if data.y is None else share_right(data, predictions, fitted.classes)
@@ -71,7 +72,7 @@ def predict(tree: str, table: str, **options: Any) -> int:
         columns = {"prediction": predictions}
         if shares is not None:
             columns |= {f"probability of {c}": shares[:, k].round(6) for k, c in enumerate(fitted.classes)}
-        text = _as_csv(data.name, frame, columns, form["separator"])
+        text = _as_csv(data.name, frame, columns, form.separator)
         if out is not None:
             shared.write_text(out, text)
             if not as_json:
@@ -98,7 +99,7 @@ def predict(tree: str, table: str, **options: Any) -> int:
 def read_for(
     fitted: Tree,
     table: str,
-    form: Mapping[str, Any],
+    form: CsvForm,
     label: str | None,
     rest: str | None,
     skip_unlabelled: bool = False,
@@ -118,14 +119,13 @@ def read_for(
         labelled=False,
         as_text=[] if known is None else [c.name for c in known.columns if c.kind != "number"],
         missing=() if known is None else known.missing,
-        **form,
+        form=form,
     )
     if skip_unlabelled:
         data = tables.labelled_only(data)
     if rest is not None and data.y is not None:
         data = tables.against_rest(data, rest)
-    data.check_cells(numbers, needed=True)
-    data.check_gaps(gaps, needed=True)
+    data.check_needed(numbers, gaps)
     return data
 
 
@@ -189,15 +189,17 @@ def share_right(data: CsvTable, predictions: Sequence[Any], classes: Sequence[An
     return sum(p == k for p, k in zip(predictions, known, strict=True)) / len(known)
 
 
-def kept_columns(data: CsvTable, table: str, form: Mapping[str, Any], names: Sequence[str]) -> pd.DataFrame:
+def kept_columns(data: CsvTable, table: str, form: CsvForm, names: Sequence[str]) -> pd.DataFrame:
     """The columns to keep, as they are written in the file."""
     from . import csv_tables as tables
 
-    header = tables.read_table(table, labelled=False, **form).X.columns if names else data.X.columns[:0]
+    header = tables.read_table(table, labelled=False, form=form).X.columns if names else data.X.columns[:0]
     every = ALL in names and ALL not in header
     wanted = list(header) if every else named(data.name, list(header), names, "keep")
     return (
-        tables.read_table(table, labelled=False, as_text=wanted, **form).X[wanted] if wanted else data.X[[]]
+        tables.read_table(table, labelled=False, as_text=wanted, form=form).X[wanted]
+        if wanted
+        else data.X[[]]
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,15 +12,12 @@ import click
 
 from . import options as shared
 from .options import OK
+from .suspects import COST, listed_suspects, rows_of, rows_options, suspects_frame
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from ..formulations.trees import Tree
     from ..reports.document import Picture, Table
-    from .csv_tables import CsvTable
-    from .findings import Suspect
-    from .fitted_file import FitRecord
+    from .suspects import Rows
 
 ROWS_AT_ONCE = 40  # longer tables are folded
 
@@ -30,12 +26,7 @@ ROWS_AT_ONCE = 40  # longer tables are folded
 @click.argument("tree", metavar="TREE.json")
 @click.argument("table", required=False, metavar="[DATA.csv]")
 @click.option("--out", metavar="REPORT.html", required=True, help="The page: one file that needs no network.")
-@click.option("--label", metavar="NAME", help="Column of the labels; that of the fit by default.")
-@shared.form_options
-@click.option(
-    "--keep", multiple=True, metavar="NAME|all",
-    help="Column of the table to show beside each suspect, such as an identifier; once for each.",
-)  # fmt: skip
+@rows_options
 @shared.json_option
 def report(tree: str, table: str | None, **options: Any) -> int:
     """Write what there is to say of a tree that "octsvm fit --out" saved: the tree, whom it suspects, what is proved.
@@ -50,14 +41,9 @@ def report(tree: str, table: str | None, **options: Any) -> int:
       octsvm report tree.json --out report.html
       octsvm report tree.json measurements.csv --keep plant --out report.html
     """
-    from ..errors import InvalidData, MissingPackage
+    from ..errors import MissingPackage
 
     shared.require_writable(options["out"])
-    fitted, record = shared.read_fitted(tree)
-    if record is None:
-        raise InvalidData(
-            f"{tree}: the file holds the tree alone, and a report says how it was fitted. Fit it again with --out."
-        )
     try:
         import jinja2  # noqa: F401
     except ImportError:
@@ -65,81 +51,18 @@ def report(tree: str, table: str | None, **options: Any) -> int:
             "A report is made with jinja2, which is not installed here, and its pictures with matplotlib. Install both: pip install 'octsvm[report]'. octsvm show and "
             "octsvm predict do without."
         ) from None
-    rows = _rows_of(fitted, record, table, options)
+    rows = rows_of(tree, table, options)
     from ..reports.document import render
 
     page = render("html", _content(rows))
     shared.write_text(options["out"], page)
-    listed = [s._asdict() for s in rows.suspects]
+    listed = listed_suspects(rows)
     if options["as_json"]:
         content = {"schema": "octsvm.report", "version": 1, "file": options["out"], "suspects": listed}
         click.echo(json.dumps(content, indent=1, allow_nan=False))
     else:
         click.echo(f"written    {options['out']}\nsuspects   {len(listed)}")
     return OK
-
-
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """A tree, the record of its fit, and the table that it was fitted to; ``y`` are the labels that it was trained on."""
-
-    tree: Tree
-    record: FitRecord
-    data: CsvTable
-    X: Any
-    y: list[Any]
-    kept: pd.DataFrame
-    trained: list[int]
-    suspects: list[Suspect]
-
-    @property
-    def result(self) -> Mapping[str, Any]:
-        """What is known of the fit."""
-        return self.record.result
-
-    def line(self, row: int) -> int:
-        """Where a row is found: the line of its file, or its number from 0."""
-        return row if self.data.lines is None else self.data.lines[row]
-
-
-def _rows_of(tree: Tree, record: FitRecord, table: str | None, options: Mapping[str, Any]) -> Rows:
-    from ..data import read_labels
-    from ..errors import InvalidData
-    from ..formulations.base import table_digest
-    from . import csv_tables as tables
-    from .findings import suspects
-    from .fitted_file import classifier_of
-    from .predict import kept_columns, read_for
-
-    name, label = table or record.table, options["label"] or record.label
-    form = shared.form_of(options, record)
-    if name in tables.BUILT_IN:
-        data = tables.load(name, seed=record.seed)
-        if record.against_rest is not None:
-            data = tables.against_rest(data, record.against_rest)
-        kept = data.X[[]]
-    else:
-        data = read_for(tree, name, form, label, record.against_rest, record.skip_unlabelled)
-        kept = kept_columns(data, name, form, options["keep"]).loc[data.X.index]
-    try:
-        X = tree.features_of(data.X)
-    except InvalidData as error:
-        raise InvalidData(data.located(str(error))) from None
-    y = data.labels_like(tree.classes)
-    out = set(record.test_rows)
-    trained = [i for i in range(len(y)) if i not in out]
-    for i, flipped in zip(record.flipped_rows, record.flipped_labels, strict=False):
-        if i < len(y):
-            y[i] = flipped
-    classes, index = read_labels([y[i] for i in trained], len(trained))
-    if table_digest(X[trained], classes, index) != record.result.get("table_digest"):
-        raise InvalidData(
-            f"{data.name}: this is not the table that the tree was fitted to, or it was changed since. Give that one: the report "
-            "says of its rows what the tree made of them."
-        )
-    weights = classifier_of(tree, record).node_weights_
-    found = suspects(tree, X, y, weights, dict(enumerate(trained)))
-    return Rows(tree, record, data, X, y, kept, trained, found)
 
 
 # -- what the page says -------------------------------------------------------------------------------------------
@@ -232,23 +155,16 @@ def _suspects_text(rows: Rows) -> str:
 def _suspects(rows: Rows) -> Table:
     from ..reports.document import Table, number
 
-    held = set(rows.record.test_rows)
-    costs = any(s.cost is not None for s in rows.suspects)
-    heads = ["row" if rows.data.lines is None else "line", *map(str, rows.kept.columns), "given", "believed", "support",
-             *(["cost of giving up"] if costs else []), "part"]  # fmt: skip
+    frame = suspects_frame(rows)
+    digits = {frame.columns[0]: ".0f", "support": ".2f", COST: ".3g"}
     values = [
         [
-            number(rows.line(s.row), ".0f"),
-            *("" if v != v else str(v) for v in rows.kept.iloc[s.row].tolist()),
-            str(s.given),
-            str(s.believed),
-            number(s.support, ".2f"),
-            *([number(float("nan") if s.cost is None else s.cost, ".3g")] if costs else []),
-            "held out" if s.row in held else "training",
+            number(v, digits[name]) if name in digits else "" if v != v else str(v)
+            for name, v in zip(frame, row, strict=True)
         ]
-        for s in rows.suspects
+        for row in frame.itertuples(index=False, name=None)
     ]
-    return Table(heads, values, "Suspects", folded=len(values) > ROWS_AT_ONCE)
+    return Table([str(c) for c in frame], values, "Suspects", folded=len(values) > ROWS_AT_ONCE)
 
 
 def _accuracy(rows: Rows) -> Table:

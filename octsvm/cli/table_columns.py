@@ -10,13 +10,13 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import InvalidData
+from .csv_form import CsvForm
 from .table_files import Content
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-POINTED = re.compile(r"[+-]?(\d{1,3}(\.\d{3})*|\d+)(,\d*)?")
 SEPARATORS = (";", "\t", "|", ",")
 
 
@@ -29,14 +29,9 @@ class Read(NamedTuple):
 
 
 def of_text(
-    name: str,
-    text: str,
-    separator: str,
-    decimal: str,
-    as_text: Sequence[str] = (),
-    missing: Sequence[str] = (),
+    name: str, content: Content, csv_form: CsvForm, as_text: Sequence[str] = (), missing: Sequence[str] = ()
 ) -> Read:
-    """The table in CSV ``text``; columns ``as_text`` are left as they are written, and ``missing`` texts are missing values.
+    """The table in the CSV text of ``content``; columns ``as_text`` are left as they are written, and ``missing`` texts are missing values.
 
     Raises
     ------
@@ -45,11 +40,12 @@ def of_text(
     """
     import pandas as pd
 
-    header, lines = _scan(name, text, separator)
+    text, decimal = content.text, csv_form.decimal
+    header, lines = _scan(name, text, csv_form.separator)
     if not lines:  # said behind what is wrong with the header
         return Read(pd.DataFrame(columns=header), lines, lambda place: ([], []))
     # Labels are read as pandas reads them; a text such as "NA" counts as missing there.
-    form: dict[str, Any] = {"sep": separator, "index_col": False, "na_values": list(missing)}
+    form: dict[str, Any] = {"sep": csv_form.separator, "index_col": False, "na_values": list(missing)}
     frame = pd.read_csv(io.StringIO(text), decimal=decimal, low_memory=False, **form)
     frame.columns = pd.Index(header)
 
@@ -59,8 +55,8 @@ def of_text(
     for place, column in enumerate(header):
         if column in as_text:
             frame[column] = column_as_text(place)
-        elif decimal == "," and frame[column].dtype.kind not in "biuf":
-            frame[column] = _without_points(frame[column])
+        elif frame[column].dtype.kind not in "biuf":
+            frame[column] = csv_form.numbers(frame[column])
 
     def labels(place: int) -> tuple[Any, list[str]]:
         cells = column_as_text(place)
@@ -72,16 +68,9 @@ def of_text(
     return Read(frame, lines, labels)
 
 
-def _without_points(column: pd.Series) -> pd.Series:
-    """Numbers of a column such as 1.234,5, where the comma is known to be the decimal sign; else the column as it is."""
-    held = column.dropna().astype(str).str.strip()
-    if not len(held) or not all(POINTED.fullmatch(text) for text in held):
-        return column
-    numbers = held.str.replace(".", "", regex=False).str.replace(",", ".", regex=False).astype(float)
-    return numbers.reindex(column.index)
-
-
-def of_frame(name: str, content: Content, as_text: Sequence[str] = (), missing: Sequence[str] = ()) -> Read:
+def of_frame(
+    name: str, content: Content, csv_form: CsvForm, as_text: Sequence[str] = (), missing: Sequence[str] = ()
+) -> Read:
     """The table in the frame of ``content``; rows are numbered as in its sheet, where it has one. The rest as for CSV.
 
     Raises
@@ -115,11 +104,11 @@ def of_frame(name: str, content: Content, as_text: Sequence[str] = (), missing: 
 
     features = frame.copy()
     for name_of in (c for c in header if c not in as_text):
-        features[name_of] = _as_numbers(frame[name_of])
+        features[name_of] = _as_numbers(frame[name_of], csv_form)
     return Read(features, range(2, len(frame) + 2) if content.in_rows else None, labels)
 
 
-def _as_numbers(column: pd.Series) -> pd.Series:
+def _as_numbers(column: pd.Series, form: CsvForm) -> pd.Series:
     """Numbers that are held as text, as numbers; in CSV all of them are text."""
     import pandas as pd
 
@@ -127,7 +116,7 @@ def _as_numbers(column: pd.Series) -> pd.Series:
         return column
     with contextlib.suppress(ValueError, TypeError):
         return pd.to_numeric(column)
-    return column.infer_objects()
+    return form.numbers(column.infer_objects())
 
 
 def _plain_labels(y: pd.Series, cells: pd.Series, written: list[str]) -> Any:

@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..formulations.written_numbers import form_of
+from ..formulations.written_numbers import Form, Writing, form_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,10 +21,45 @@ FEW = 20  # at least so many rows say that a running number is one; at most so m
 
 
 class Refusal(NamedTuple):
-    """What is wrong with a column, and the row (from 0) that shows it, where one does."""
+    """What is wrong with a column, the row (from 0) that shows it, and what mends it: options, or the form of its numbers."""
 
     message: str
     row: int | None = None
+    options: tuple[str, ...] = ()
+    form: Form | None = None
+
+
+def together(found: Sequence[Refusal]) -> str:
+    """The options that mend all that was ``found``; "" where there are none for one of them, or two contradict each other."""
+    forms = [r.form for r in found if r.form is not None]
+    comma = any(f.writing.decimal == "," for f in forms if f.writing is not None)
+    writings = [f.other if comma and f.other is not None else f.writing for f in forms]
+    if not all(r.options or r.form for r in found) or len({w.decimal for w in writings if w}) > 1:
+        return ""
+    options = [o for w in writings if w for o in _options(w)] + [o for r in found for o in r.options]
+    once = list(dict.fromkeys(options))
+    return "" if sum(o.startswith("--thousands") for o in once) > 1 else " ".join(once)
+
+
+def _options(writing: Writing) -> list[str]:
+    """What makes a file's numbers be read as they are written."""
+    said = [
+        ("--decimal", writing.decimal, "."),
+        ("--thousands", writing.thousands, "" if writing.decimal == "." else "."),
+    ]
+    return [f"{flag} {shlex.quote(sign)}" for flag, sign, plain in said if sign and sign != plain] + [
+        f"--strip {shlex.quote(sign)}" for sign in writing.strip
+    ]
+
+
+def _read_as(form: Form) -> str:
+    assert form.writing is not None
+    other = (
+        ""
+        if form.other is None
+        else f" Where the comma is the decimal sign: {' '.join(_options(form.other))}"
+    )
+    return f"Read them with {' '.join(_options(form.writing))}{'.' if other else ''}{other}"
 
 
 def on_header(header: Sequence[str]) -> list[str]:
@@ -79,29 +114,28 @@ def on_cells(column: pd.Series, name: str, *, needed: bool = False) -> Refusal |
     values = column.tolist()
     leave_out = "" if needed else f", or leave it out: --drop {quoted(name)}"
     if column.dtype.kind in "mM":
-        return Refusal(_dates(name, "", needed) + leave_out + ".")
+        return _dates(name, "", needed, None, leave_out)
     held = [i for i, missing in enumerate(column.isna().tolist()) if not missing]
     odd = [i for i in held if not _is_number(values[i])]
     if not odd:
         return None
     row, texts = odd[0], [str(values[i]) for i in held]
     shown, form = _shown(values[row]), form_of(texts)
-    if form is not None and form.what.startswith("dates"):
-        return Refusal(_dates(name, f", such as {shown}", needed) + leave_out + ".", row)
+    if form is not None and form.writing is None:
+        return _dates(name, f", such as {shown}", needed, row, leave_out)
     if form is not None:
-        return Refusal(f"column {name!r} holds {form.what}, such as {shown}. {form.plain}", row)
-    if len(odd) <= len(values) / 2:
-        form = form_of(str(values[i]) for i in odd)
-        hint = "Correct the cell or remove the row; "
-        hint += (
-            "if it stands for a missing value, fill in a number."
-            if needed
-            else f"if it stands for a missing value: --missing {quoted(str(values[row]))} --impute median."
-        )
-        if form is not None:
-            hint = f"They look like {form.what}. {form.plain}"
-        return Refusal(f"column {name!r} holds {shown} among numbers ({len(odd)} such cells). {hint}", row)
-    return Refusal(_text(name, texts, needed, leave_out), row)
+        return Refusal(f"column {name!r} holds {form.what}, such as {shown}. {_read_as(form)}", row, (), form)
+    if len(odd) > len(values) / 2:
+        return _text(name, texts, needed, leave_out, row)
+    kinds = {str(values[i]).strip() for i in odd}
+    mend = () if needed else (*(f"--missing {quoted(k)}" for k in sorted(kinds)), "--impute median")
+    hint = "fill in a number." if not mend or len(kinds) > 3 else f"{' '.join(mend)}."
+    return Refusal(
+        f"column {name!r} holds {shown} among numbers ({len(odd)} such cells). Correct the cell or remove the row; "
+        f"if it stands for a missing value{':' if hint.startswith('--') else ','} {hint}",
+        row,
+        mend if len(kinds) <= 3 else (),
+    )
 
 
 def on_missing(column: pd.Series, name: str, *, needed: bool = False) -> Refusal | None:
@@ -117,7 +151,9 @@ def on_missing(column: pd.Series, name: str, *, needed: bool = False) -> Refusal
     )
     count = int(gaps.sum())
     held = f"{count} missing values" if count > 1 else "a missing value"
-    return Refusal(f"column {name!r} has {held}. {cure}", int(gaps.argmax()))
+    return Refusal(
+        f"column {name!r} has {held}. {cure}", int(gaps.argmax()), () if needed else ("--impute median",)
+    )
 
 
 def holds_categories(column: pd.Series) -> bool:
@@ -129,18 +165,21 @@ def holds_categories(column: pd.Series) -> bool:
     return odd > len(column) / 2 and form_of(map(str, held)) is None
 
 
-def on_names(texts: Sequence[str], name: str) -> str:
-    """What to do about a column that holds another text in every row; "" for others."""
+def on_names(texts: Sequence[str], name: str, row: int | None = None) -> Refusal | None:
+    """What to do about a column that holds another text in every row; None for others."""
     if len(texts) < 10 or len(set(texts)) < len(texts):
-        return ""
-    return (
+        return None
+    option = f"--drop {quoted(name)}"
+    return Refusal(
         f"column {name!r} holds another text in every row, such as {_shown(texts[0])}, as names and identifiers do. "
-        f"Leave it out: --drop {quoted(name)}."
+        f"Leave it out: {option}.",
+        row,
+        (option,),
     )
 
 
-def _text(name: str, texts: list[str], needed: bool, leave_out: str) -> str:
-    if not needed and (named := on_names(texts, name)):
+def _text(name: str, texts: list[str], needed: bool, leave_out: str, row: int) -> Refusal:
+    if not needed and (named := on_names(texts, name, row)):
         return named
     known = list(dict.fromkeys(texts))
     some = ", ".join(map(_shown, known[:3])) + (", ..." if len(known) > 3 else "")
@@ -150,25 +189,35 @@ def _text(name: str, texts: list[str], needed: bool, leave_out: str) -> str:
         if needed
         else f"as a feature of 0 and 1 for each of them: --encode {quoted(name)}"
     )
-    return f"column {name!r} holds text ({some}), and features must be numbers.{label} {encode[0].upper()}{encode[1:]}{leave_out}."
+    return Refusal(
+        f"column {name!r} holds text ({some}), and features must be numbers.{label} {encode[0].upper()}{encode[1:]}{leave_out}.",
+        row,
+        () if needed else (f"--encode {quoted(name)}",),
+    )
 
 
-def _dates(name: str, such_as: str, needed: bool) -> str:
-    cure = "Turn them into numbers first" if needed else f"As days since 1970-01-01: --dates {quoted(name)}"
-    return f"column {name!r} holds dates or times{such_as}. {cure}"
+def _dates(name: str, such_as: str, needed: bool, row: int | None, leave_out: str) -> Refusal:
+    option = f"--dates {quoted(name)}"
+    cure = "Turn them into numbers first" if needed else f"As days since 1970-01-01: {option}"
+    return Refusal(
+        f"column {name!r} holds dates or times{such_as}. {cure}{leave_out}.", row, () if needed else (option,)
+    )
 
 
-def other_label(frame: pd.DataFrame, y: Any, label: str) -> str:
-    """Advice where the last column, taken as the label, holds measurements and another one looks like a label."""
+def other_label(frame: pd.DataFrame, y: Any, label: str) -> tuple[str, Refusal] | None:
+    """The column that looks like a label, where the last one, taken as the label, holds measurements; and advice."""
     import numpy as np
 
     values = np.asarray(y)
     found = _likely_label(frame)
     if found is None or values.dtype.kind != "f" or len(np.unique(values)) <= 10 or not (values % 1).any():
-        return ""
-    return (
+        return None
+    option = f"--label {quoted(found)}"
+    return found, Refusal(
         f"the last column, {label!r}, is taken as the label, and it holds measurements. {found!r} has {frame[found].nunique()} "
-        f"different values: if that is the label, --label {quoted(found)}. Otherwise cut {label!r} into classes first."
+        f"different values: if that is the label, {option}. Otherwise cut {label!r} into classes first.",
+        None,
+        (option,),
     )
 
 

@@ -83,7 +83,7 @@ class Fit:
     given one); None for methods that give up no labels. ``objective`` is certified where the method has one.
     """
 
-    predict: Callable[[NDArray[np.float64]], NDArray[np.int64]]
+    predict: Callable[[NDArray[np.float64]], NDArray[Any]]
     seconds: float
     objective: float = np.nan
     bound: float = np.nan
@@ -92,3 +92,9 @@ class Fit:
     believed: NDArray[np.int64] | None = None
     tree: Tree | None = None
     extra: Mapping[str, Any] | None = None
+
+    @classmethod
+    def constant(cls, y: NDArray[np.int64]) -> Fit:
+        """Of training labels that are all alike: the classifier that says the same of every row, at no cost."""
+        label = int(y[0])
+        return cls(lambda X: np.full(len(X), label), 0.0, objective=0.0, bound=0.0, status="optimal")

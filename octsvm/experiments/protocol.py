@@ -55,6 +55,8 @@ class TableSpec(_Strict):
     positive: str | None = None
     separator: str = ","
     decimal: str = "."
+    thousands: str = ""
+    strip: tuple[str, ...] = ()
     encoding: str | None = None
     features: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()

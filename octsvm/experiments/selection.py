@@ -31,31 +31,23 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any, get_args
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.ndimage import convolve, generate_binary_structure
 
 from ..errors import InvalidData, InvalidParameter
-from .cells import Part
+from .cells import Cell, Part
 from .protocol import Protocol, Rule
 
 RULES: tuple[Rule, ...] = get_args(Rule)
 FOLD = ["set", "noise", "repetition", "fold"]
-NEEDED = [*FOLD, "inner", "method", "params", "n_right", "n_score"]
-CARRIED = [
-    "n_train",
-    "train_right",
-    "objective",
-    "bound",
-    "status",
-    "seconds",
-    "splits",
-    "relabelled",
-    "flipped",
-    "both",
-]
+KEY = [*FOLD, "inner", "method", "params"]
+CARRIED = ["n_train", "train_right", "objective", "bound", "status", "seconds", "splits"]
+CARRIED += ["relabelled", "flipped", "both"]
 DIGITS = 12  # accuracies that agree in these are tied
 
 
@@ -124,11 +116,19 @@ def select(
     InvalidParameter
         There is no such rule.
     """
-    _require(cells, rules)
-    cells = cells.drop_duplicates([*FOLD, "inner", "method", "params"], keep="last", ignore_index=True)
+    for rule in rules:
+        if rule not in RULES:
+            raise InvalidParameter(f"rule={rule!r} is none; there are {', '.join(RULES)}.")
+    lacking = [c for c in (*KEY, "n_right", "n_score") if c not in cells.columns]
+    if lacking:
+        raise InvalidData(f"The cells have no column {', '.join(lacking)}.")
+    cells = cells.drop_duplicates(KEY, keep="last", ignore_index=True)
     folds = _folds(cells, protocol)
     methods = list(protocol.methods) if protocol else list(dict.fromkeys(cells["method"]))
-    accuracy = _accuracies(cells)
+    # As a share; NaN where the fit failed.
+    accuracy = cells["n_right"].to_numpy(float) / cells["n_score"].to_numpy(float)
+    if "error" in cells:
+        accuracy[cells["error"].fillna("").astype(str).ne("").to_numpy()] = np.nan
     scores = {m: _scores(cells, m, folds, protocol) for m in methods}
     places: dict[Any, NDArray[np.int64]] = {
         k: np.asarray(v) for k, v in folds.groupby(["set", "noise"], sort=False).indices.items()
@@ -139,35 +139,14 @@ def select(
     splits = cells["splits"].to_numpy(float) if "splits" in cells else np.zeros(len(cells))
     parts = []
     nothing: set[tuple[Any, str]] = set()
-    for rule in rules:
-        for m, s in scores.items():
-            mask = compared[rule == "honest"][m]
-            for place, where in places.items():
-                these = where[mask[where]]
-                if len(these):
-                    parts.append(_choose(rule, s, these, accuracy, splits))
-                    if parts[-1].empty:
-                        nothing.add((place, m))
+    for rule, (m, s), (place, where) in product(rules, scores.items(), places.items()):
+        these = where[compared[rule == "honest"][m][where]]
+        if len(these):
+            parts.append(_choose(rule, s, these, accuracy, splits))
+            if parts[-1].empty:
+                nothing.add((place, m))
     chosen = _described(cells, accuracy, parts)
     return Selection(chosen, _missing(places, scores, complete, compared, nothing, rules))
-
-
-def _require(cells: pd.DataFrame, rules: Sequence[Rule]) -> None:
-    for rule in rules:
-        if rule not in RULES:
-            raise InvalidParameter(f"rule={rule!r} is none; there are {', '.join(RULES)}.")
-    lacking = [c for c in NEEDED if c not in cells.columns]
-    if lacking:
-        raise InvalidData(f"The cells have no column {', '.join(lacking)}.")
-
-
-def _accuracies(cells: pd.DataFrame) -> NDArray[np.float64]:
-    """Accuracy of each cell as a share; NaN where the fit failed."""
-    accuracy = cells["n_right"].to_numpy(float) / cells["n_score"].to_numpy(float)
-    if "error" not in cells:
-        return accuracy
-    failed = cells["error"].fillna("").astype(str).ne("").to_numpy()
-    return np.where(failed, np.nan, accuracy)
 
 
 def _complete(
@@ -176,12 +155,10 @@ def _complete(
     """By method, and by whether the inner fits are needed too: the folds on which all was tried and something worked."""
     found: dict[tuple[str, bool], NDArray[np.bool_]] = {}
     for m, s in scores.items():
-        worked = np.isfinite(_taken(accuracy, s.full))
-        worked_inside = np.isfinite(_taken(accuracy, s.inner))
-        tried = np.asarray((s.full >= 0).all(axis=1))
-        tried_inside = np.asarray((s.inner >= 0).all(axis=1))
-        found[m, False] = tried & worked.any(axis=1)
-        found[m, True] = tried & tried_inside & (worked & worked_inside).any(axis=1)
+        full, inner = (np.isfinite(_taken(accuracy, rows)) for rows in (s.full, s.inner))  # what worked
+        tried, tried_inside = (np.asarray((rows >= 0).all(axis=1)) for rows in (s.full, s.inner))
+        found[m, False] = tried & full.any(axis=1)
+        found[m, True] = tried & tried_inside & (full & inner).any(axis=1)
     return found
 
 
@@ -189,14 +166,8 @@ def _folds(cells: pd.DataFrame, protocol: Protocol | None) -> pd.DataFrame:
     """All folds there should be, in the protocol's order."""
     if protocol is None:
         return cells[FOLD].drop_duplicates().sort_values(FOLD, kind="stable", ignore_index=True)
-    rows = [
-        (name, noise, repetition, fold)
-        for name in protocol.sets
-        for noise in protocol.noise
-        for repetition in range(protocol.repetitions)
-        for fold in range(protocol.folds)
-    ]
-    return pd.DataFrame(rows, columns=FOLD)
+    rows = product(protocol.sets, protocol.noise, range(protocol.repetitions), range(protocol.folds))
+    return pd.DataFrame(list(rows), columns=FOLD)
 
 
 def _point(params: str) -> tuple[tuple[str, Any], ...]:
@@ -280,14 +251,10 @@ def smoothed(scores: NDArray[np.float64], shape: Sequence[int], at: NDArray[np.i
     grid = np.full(scores.shape, np.nan)
     grid[:, at] = scores
     grid = grid.reshape(len(scores), *shape)
-    worth, there = np.nan_to_num(grid), np.isfinite(grid).astype(float)
-    sums, counts = worth.copy(), there.copy()
-    for axis in range(1, grid.ndim):
-        low = (slice(None),) * axis + (slice(None, -1),)
-        high = (slice(None),) * axis + (slice(1, None),)
-        for one, other in ((low, high), (high, low)):
-            sums[one] += worth[other]
-            counts[one] += there[other]
+    cross = generate_binary_structure(len(shape), 1)[None].astype(float)
+    sums, counts = (
+        convolve(values, cross, mode="constant") for values in (np.nan_to_num(grid), np.isfinite(grid) * 1.0)
+    )
     means: NDArray[np.float64] = (sums / np.maximum(counts, 1)).reshape(scores.shape)[:, at]
     return means
 
@@ -306,18 +273,14 @@ def _choose(
         first = np.round(test.mean(axis=0, keepdims=True), DIGITS)  # NaN where a fit failed
         if not np.isfinite(first).any():
             return pd.DataFrame()
-        first = np.repeat(first, len(folds), axis=0)
-        criteria = [first]
+        criteria = [first := np.repeat(first, len(folds), axis=0)]
     elif rule == "oracle_fold":
-        first = test
-        criteria = [first]
+        criteria = [first := test]
     else:
         first = np.round(_taken(accuracy, inner), DIGITS)
         first[np.isnan(test)] = np.nan  # that a fit failed is known without the test labels
         near = (
-            np.round(smoothed(first, scores.shape, scores.at), DIGITS)
-            if scores.shape
-            else np.zeros_like(first)
+            smoothed(first, scores.shape, scores.at).round(DIGITS) if scores.shape else np.zeros_like(first)
         )
         criteria = [first, near, -np.nan_to_num(_taken(splits, inner), nan=np.inf)]
     open_ = np.isfinite(first)
@@ -327,20 +290,14 @@ def _choose(
         open_ &= worth == worth.max(axis=1, keepdims=True)
     at = open_.argmax(axis=1)
     lines = np.arange(len(folds))
-    return pd.DataFrame(
-        {
-            "rule": rule,
-            "row": full[lines, at],
-            "inner_row": inner[lines, at] if rule == "honest" else -1,
-            "tied": tied,
-        }
-    )
+    inside = inner[lines, at] if rule == "honest" else -1
+    return pd.DataFrame({"rule": rule, "row": full[lines, at], "inner_row": inside, "tied": tied})
 
 
 def cell_key(row: Mapping[Any, Any]) -> str:
     """Key of a cell, as :attr:`octsvm.experiments.Cell.key`, from a row of the cells."""
     part = Part(row["set"], row["noise"], int(row["repetition"]), int(row["fold"]), bool(row["inner"]))
-    return f"{part.key}/{row['method']}/{json.dumps(json.loads(row['params']), separators=(',', ':'))}"
+    return Cell(part, row["method"], json.loads(row["params"])).key
 
 
 def _described(cells: pd.DataFrame, accuracy: NDArray[np.float64], parts: list[pd.DataFrame]) -> pd.DataFrame:
@@ -353,13 +310,12 @@ def _described(cells: pd.DataFrame, accuracy: NDArray[np.float64], parts: list[p
     picked = pd.concat(parts, ignore_index=True)
     rows = picked["row"].to_numpy()
     found = cells.loc[rows].reset_index(drop=True)
-    columns_of_key = [*FOLD, "inner", "method", "params"]
     found["rule"], found["tied"], found["accuracy"] = picked["rule"], picked["tied"], accuracy[rows]
-    found["key"] = [cell_key(row) for row in found[columns_of_key].to_dict("records")]
+    found["key"] = [cell_key(row) for row in found[KEY].to_dict("records")]
     found["inner_key"] = ""
     within = picked.index[picked["inner_row"] >= 0]
     if len(within):
-        inner = cells.loc[picked.loc[within, "inner_row"].to_numpy(), columns_of_key]
+        inner = cells.loc[picked.loc[within, "inner_row"].to_numpy(), KEY]
         found.loc[within, "inner_key"] = [cell_key(row) for row in inner.to_dict("records")]
     for count in ("n_right", "n_score"):
         found[count] = found[count].astype(int)
@@ -376,26 +332,21 @@ def _missing(
 ) -> pd.DataFrame:
     """What each method lacks, where it lacks something."""
     lines = []
-    for (name, noise), where in places.items():
-        for m, s in scores.items():
-            line: dict[str, Any] = {"set": name, "noise": noise, "method": m, "expected": len(where)}
-            line["complete"] = int(complete[m, False][where].sum())
-            line |= {f"compared_{rule}": int(compared[rule == "honest"][m][where].sum()) for rule in rules}
-            absent = int((s.full[where] < 0).sum())
-            absent_inner = int((s.inner[where] < 0).sum()) if "honest" in rules else 0
-            why = []
-            if absent:
-                why.append(f"{absent} of {s.full[where].size} fits are not there")
-            if absent_inner:
-                why.append(f"{absent_inner} of {s.inner[where].size} inner fits are not there")
-            if not absent and line["complete"] < len(where):
-                why.append(f"every fit failed on {len(where) - line['complete']} of {len(where)} folds")
-            short = [r for r in rules if line[f"compared_{r}"] < len(where)]
-            if short and not why:
-                why.append("other methods lack folds")
-            if ((name, noise), m) in nothing:
-                why.append("oracle_mean: no grid point worked on all compared folds")
-            if why:
-                lines.append(line | {"why": "; ".join(why)})
+    for ((name, noise), where), (m, s) in product(places.items(), scores.items()):
+        n, done = len(where), int(complete[m, False][where].sum())
+        counts = {f"compared_{rule}": int(compared[rule == "honest"][m][where].sum()) for rule in rules}
+        absent, inside = (int((rows[where] < 0).sum()) for rows in (s.full, s.inner))
+        reasons = {
+            f"{absent} of {s.full[where].size} fits are not there": absent,
+            f"{inside} of {s.inner[where].size} inner fits are not there": inside and "honest" in rules,
+            f"every fit failed on {n - done} of {n} folds": not absent and done < n,
+        }
+        why = [text for text, so in reasons.items() if so]
+        if min(counts.values(), default=n) < n and not why:
+            why = ["other methods lack folds"]
+        if ((name, noise), m) in nothing:
+            why.append("oracle_mean: no grid point worked on all compared folds")
+        if why:
+            lines.append([name, noise, m, n, done, *counts.values(), "; ".join(why)])
     columns = ["set", "noise", "method", "expected", "complete", *(f"compared_{r}" for r in rules), "why"]
     return pd.DataFrame(lines, columns=columns)

@@ -24,14 +24,14 @@ import threading
 import time
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import astuple, dataclass, fields
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..errors import InvalidParameter, InvalidStore, OutputNotWritable, ProtocolMismatch
 from ..formulations.read_file import open_bytes
-from ..formulations.replace_file import destination, replace_bytes
+from ..formulations.replace_file import replace_bytes, require_writable
 from .cells import Part
 from .protocol import Protocol
 
@@ -107,24 +107,14 @@ class CellRow:
 
 
 _STORED = [f.name for f in fields(CellRow) if f.name != "tree"]
-PART = ["set", "noise", "repetition", "fold", "inner"]
-COLUMNS = [
-    *PART, "method", "position", "params", "n_right", "n_score", "train_right", "n_train", "objective", "bound",
-    "status", "seconds", "splits", "relabelled", "flipped", "both", "error", "extra",
-]  # fmt: skip
-_COUNTS = [
-    "repetition",
-    "fold",
-    "position",
-    "n_right",
-    "n_score",
-    "train_right",
-    "n_train",
-    "splits",
-    "flipped",
-]
-_TEXTS = ["set", "method", "params", "status", "error", "extra"]
-_FLOATS = ["noise", "objective", "bound", "seconds", "relabelled", "both"]  # NaN where there is none
+TEXT = object
+COLUMNS: dict[str, Any] = {  # with their types; a float is NaN where there is none
+    "set": TEXT, "noise": "float64", "repetition": "int64", "fold": "int64", "inner": bool, "method": TEXT,
+    "position": "int64", "params": TEXT, "n_right": "int64", "n_score": "int64", "train_right": "int64", "n_train": "int64",
+    "objective": "float64", "bound": "float64", "status": TEXT, "seconds": "float64", "splits": "int64",
+    "relabelled": "float64", "flipped": "int64", "both": "float64", "error": TEXT, "extra": TEXT,
+}  # fmt: skip
+_TEXTS, _FLOATS = ([name for name, kind in COLUMNS.items() if kind == of] for of in (TEXT, "float64"))
 
 
 @dataclass(frozen=True)
@@ -176,21 +166,17 @@ def differences(old: Protocol, new: Protocol) -> list[str]:
     Sets, noise, repetitions, rules and methods may be more or fewer; seeds, folds, shares, grids and limits may not
     differ.
     """
-    found = []
-    for name in ("seed", "folds", "min_samples_leaf", "inner_share"):
-        a, b = getattr(old, name), getattr(new, name)
-        if a != b:
-            found.append(f"{name} is {a} there and {b} here")
-    found += [
-        f"the table {n} is another one"
-        for n in old.tables
-        if old.tables[n] != new.tables.get(n, old.tables[n])
-    ]
-    for name in old.methods:
-        if name in new.methods:
-            a, b = (p.methods[name].model_dump(exclude={"title"}) for p in (old, new))
-            found += [f"{key} of {name} is {a[key]} there and {b[key]} here" for key in a if a[key] != b[key]]
-    return found
+
+    def settled(p: Protocol) -> dict[str, Any]:
+        found = {name: getattr(p, name) for name in ("seed", "folds", "min_samples_leaf", "inner_share")}
+        for name, spec in p.methods.items():
+            found |= {f"{k} of {name}": v for k, v in spec.model_dump(exclude={"title"}).items()}
+        return found
+
+    a, b = settled(old), settled(new)
+    found = [f"{k} is {a[k]} there and {b[k]} here" for k in a if a[k] != b.get(k, a[k])]
+    tables = [n for n in old.tables if old.tables[n] != new.tables.get(n, old.tables[n])]
+    return found + [f"the table {n} is another one" for n in tables]
 
 
 def _union(old: Protocol, new: Protocol) -> Protocol:
@@ -228,24 +214,20 @@ class Store:
         self.path = Path(path)
         self._lock = threading.RLock()
         self._lives: dict[int, FileLock] = {}  # of the runs of this object
-        with self._understood():
-            # In a folder where nothing can be written, SQLite reads a file in WAL mode only if told that nobody changes it.
-            mode = "ro&immutable=1" if readonly else "rwc"
-            uri = f"{self.path.absolute().as_uri()}?mode={mode}"
-            self._db = sqlite3.connect(
-                uri, uri=True, timeout=BUSY, isolation_level=None, check_same_thread=False
-            )
-        try:
-            with self._understood():
-                # The file may be anybody's: no functions in its schema, no values that fill the memory.
-                self._db.execute("PRAGMA trusted_schema=OFF")
-                self._db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST)
-                if not readonly:
-                    self._db.execute("PRAGMA synchronous=NORMAL")
-                self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        except BaseException:
-            self._db.close()
-            raise
+        # In a folder where nothing can be written, SQLite reads a file in WAL mode only if told that nobody changes it.
+        mode = "ro&immutable=1" if readonly else "rwc"
+        uri = f"{self.path.absolute().as_uri()}?mode={mode}"
+        how: dict[str, Any] = {"isolation_level": None, "check_same_thread": False}
+        with self._understood(), contextlib.ExitStack() as undo:
+            self._db = sqlite3.connect(uri, uri=True, timeout=BUSY, **how)
+            undo.callback(self._db.close)
+            # The file may be anybody's: no functions in its schema, no values that fill the memory.
+            self._db.execute("PRAGMA trusted_schema=OFF")
+            self._db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST)
+            if not readonly:
+                self._db.execute("PRAGMA synchronous=NORMAL")
+            self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            undo.pop_all()
 
     @classmethod
     def create(cls, path: str | Path, protocol: Protocol) -> Store:
@@ -258,23 +240,16 @@ class Store:
         InvalidStore, OutputNotWritable
             The file is no store, or cannot be written.
         """
-        path = Path(path)
-        if not os.path.isdir(path.parent):  # False also where no folder can be called so
-            raise OutputNotWritable(
-                f"{str(path)!r} cannot be written: there is no directory {str(path.parent)!r}. Make it, or choose "
-                "another place."
-            )
-        if os.path.lexists(destination(path)):
+        require_writable(path)
+        if os.path.exists(path):
             _require_sqlite(path)
-        store = cls(path)
-        try:
+        with contextlib.ExitStack() as undo:
+            store = undo.enter_context(cls(path))
             if store._read("SELECT 1 FROM sqlite_master"):
                 store._check_format()  # before anything in somebody else's file is changed
             store._read("PRAGMA journal_mode=WAL")
             store._prepare(protocol)
-        except BaseException:
-            store.close()
-            raise
+            undo.pop_all()
         return store
 
     @classmethod
@@ -290,16 +265,14 @@ class Store:
             raise InvalidStore(
                 f"{str(path)!r}: there is no such file. A run makes it: octsvm table2 run --store."
             )
-        _require_sqlite(Path(path))
-        try:
-            store = cls(path)
-        except OutputNotWritable:
-            store = cls(path, readonly=True)
-        try:
+        _require_sqlite(path)
+        with contextlib.ExitStack() as undo:
+            try:
+                store = undo.enter_context(cls(path))
+            except OutputNotWritable:
+                store = undo.enter_context(cls(path, readonly=True))
             store._check_format()
-        except BaseException:
-            store.close()
-            raise
+            undo.pop_all()
         return store
 
     def close(self) -> None:
@@ -318,27 +291,23 @@ class Store:
     @contextlib.contextmanager
     def _understood(self) -> Iterator[None]:
         """SQLite's own errors as ours."""
+        name = repr(str(self.path))
         try:
             yield
-        except sqlite3.OperationalError as error:
-            text = str(error)
-            if "locked" in text:
-                raise OutputNotWritable(
-                    f"{str(self.path)!r} has been locked by another program for {BUSY:.0f} seconds. End that one, "
-                    "then run again; nothing that was recorded is lost."
-                ) from None
-            if any(word in text for word in ("full", "readonly", "unable to open", "disk I/O")):
-                raise OutputNotWritable(
-                    f"{str(self.path)!r} cannot be written: {text}. Free some space or choose another place; what was "
-                    "recorded is kept."
-                ) from None
-            raise InvalidStore(
-                f"{str(self.path)!r} cannot be read as a store of cells: {text}. Give another file."
-            ) from None
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # SQLite quotes what it stumbles over
+            text = str(error)
+            if isinstance(error, sqlite3.OperationalError) and "locked" in text:
+                raise OutputNotWritable(
+                    f"{name} has been locked by another program for {BUSY:.0f} seconds. End that one, then run again; "
+                    "nothing that was recorded is lost."
+                ) from None
+            unwritable = any(word in text for word in ("full", "readonly", "unable to open", "disk I/O"))
+            if isinstance(error, sqlite3.OperationalError) and unwritable:
+                raise OutputNotWritable(
+                    f"{name} cannot be written: {text}. Free some space or choose another place; what was recorded is kept."
+                ) from None
             raise InvalidStore(
-                f"{str(self.path)!r} cannot be read as a store of cells: {error}. Give another file, or restore it "
-                "from a copy."
+                f"{name} cannot be read as a store of cells: {text}. Give another file, or restore it from a copy."
             ) from None
 
     @contextlib.contextmanager
@@ -375,10 +344,12 @@ class Store:
 
     def _check_tables(self) -> None:
         """Refuse views, triggers and generated columns before anything is read: they can run without an end."""
-        wanted = {_plain(text) for text in SCHEMA.split(";") if text.strip()}
         found = self._read("SELECT type, sql FROM sqlite_master WHERE sql IS NOT NULL")
+        wanted, there = (
+            {" ".join(s.split()) for s in of} for of in (SCHEMA.split(";"), (s for _, s in found))
+        )
         active = {kind for kind, _ in found} & {"view", "trigger"}
-        if active or wanted - {_plain(sql) for _, sql in found}:
+        if active or wanted - there - {""}:
             why = f"it holds a {sorted(active)[0]}" if active else "its tables are others"
             raise InvalidStore(
                 f"{str(self.path)!r} is no store of cells that this octsvm made: {why}. Give another file."
@@ -386,11 +357,9 @@ class Store:
 
     def _prepare(self, protocol: Protocol) -> None:
         with self._change() as db:
-            tables = db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-            if not tables:
+            if not self._read("SELECT 1 FROM sqlite_master"):
                 for statement in SCHEMA.split(";"):
-                    if statement.strip():
-                        db.execute(statement)
+                    db.execute(statement)
                 db.execute("INSERT INTO meta VALUES ('format', ?)", (str(FORMAT),))
             else:
                 self._check_format()
@@ -405,22 +374,13 @@ class Store:
                 protocol = _union(old, protocol)
             db.execute("INSERT OR REPLACE INTO meta VALUES ('protocol', ?)", (protocol.model_dump_json(),))
             db.execute("INSERT OR REPLACE INTO meta VALUES ('hash', ?)", (protocol_hash(protocol),))
-            totals = {}
-            for name, spec in protocol.methods.items():
-                settings = spec.settings()
-                totals[name] = len(settings)
-                db.executemany(
-                    "INSERT OR IGNORE INTO settings VALUES (?, ?, ?)",
-                    [(name, k, _params(s)) for k, s in enumerate(settings)],
-                )
+            grids = {name: spec.settings() for name, spec in protocol.methods.items()}
+            points = [(name, k, _params(s)) for name, grid in grids.items() for k, s in enumerate(grid)]
+            db.executemany("INSERT OR IGNORE INTO settings VALUES (?, ?, ?)", points)
             db.executemany(
                 'INSERT OR IGNORE INTO batches ("set", noise, repetition, fold, inner, method, total) '
                 "VALUES (?, ?, ?, ?, ?, ?, ?)",
-                [
-                    (p.set, p.noise, p.repetition, p.fold, int(p.inner), name, total)
-                    for p in protocol.parts()
-                    for name, total in totals.items()
-                ],
+                [(*astuple(p), name, len(grid)) for p in protocol.parts() for name, grid in grids.items()],
             )
 
     @property
@@ -516,22 +476,14 @@ class Store:
         )
         return {
             (part, method): Batch(id_, part, method, total, done)
-            for id_, *place, method, total, done in rows
-            for part in [Part(place[0], place[1], place[2], place[3], bool(place[4]))]
+            for id_, name, noise, repetition, fold, inner, method, total, done in rows
+            for part in [Part(name, noise, repetition, fold, bool(inner))]
         }
 
     def claim(self, batch: int, run: int) -> Literal["claimed", "done", "held"]:
         """Try to lease a batch: "held" where a run that lives has it. A lease of a dead run is taken over."""
-        with self._lock, self._understood():
-            found = self._db.execute(
-                "SELECT done >= total, owner FROM batches WHERE id = ?", (batch,)
-            ).fetchone()
-        if found[0]:
-            return "done"
         with self._change() as db:
-            done, owner = db.execute(
-                "SELECT done >= total, owner FROM batches WHERE id = ?", (batch,)
-            ).fetchone()
+            ((done, owner),) = self._read("SELECT done >= total, owner FROM batches WHERE id = ?", (batch,))
             if done:
                 return "done"
             if owner not in (None, run) and self._alive(owner):
@@ -550,16 +502,13 @@ class Store:
 
     def forget_failed(self, batches: Sequence[int]) -> int:
         """Drop the failed cells of batches, so that they are tried again; how many there were."""
-        dropped = 0
+        these = [(batch,) for batch in batches]
         with self._change() as db:
-            for batch in batches:
-                gone = db.execute(
-                    "DELETE FROM cells WHERE batch = ? AND status = 'failed'", (batch,)
-                ).rowcount
-                if gone:
-                    db.execute("UPDATE batches SET done = done - ?, failed = 0 WHERE id = ?", (gone, batch))
-                dropped += gone
-        return dropped
+            dropped = db.executemany(
+                "DELETE FROM cells WHERE batch = ? AND status = 'failed'", these
+            ).rowcount
+            db.executemany("UPDATE batches SET done = done - failed, failed = 0 WHERE id = ?", these)
+        return max(0, dropped)
 
     # -- cells ------------------------------------------------------------------------------------------------
 
@@ -571,7 +520,7 @@ class Store:
         LeaseLost
             The run does not hold the batch any more; nothing was kept.
         """
-        now = time.time()
+        now = round(time.time(), 3)
         names = ", ".join(["batch", *_STORED, "run", "time"])
         marks = ", ".join("?" * (len(_STORED) + 3))
         with self._change() as db:
@@ -585,22 +534,17 @@ class Store:
                 raise LeaseLost
             for row in rows:
                 values = [_finite(getattr(row, name)) for name in _STORED]
-                db.execute(
-                    f"INSERT INTO cells ({names}) VALUES ({marks})",
-                    [batch, *values, on or run, round(now, 3)],
-                )
+                db.execute(f"INSERT INTO cells ({names}) VALUES ({marks})", [batch, *values, on or run, now])
                 if row.tree is not None:
-                    db.execute(
-                        "INSERT OR REPLACE INTO trees VALUES (?, ?, ?)",
-                        (batch, row.position, zlib.compress(row.tree.encode())),
-                    )
+                    packed = zlib.compress(row.tree.encode())
+                    db.execute("INSERT OR REPLACE INTO trees VALUES (?, ?, ?)", (batch, row.position, packed))
 
     def tree(self, part: Part, method: str, position: int) -> str | None:
         """The tree of a cell as JSON, where the run kept trees."""
         found = self._read(
             'SELECT tree FROM trees JOIN batches ON batch = id WHERE "set" = ? AND noise = ? AND repetition = ? '
             "AND fold = ? AND inner = ? AND method = ? AND position = ?",
-            (part.set, part.noise, part.repetition, part.fold, int(part.inner), method, position),
+            (*astuple(part), method, position),
         )
         if not found:
             return None
@@ -727,10 +671,6 @@ def _sound(path: Path) -> Iterator[None]:
         ) from None
 
 
-def _plain(sql: str) -> str:
-    return " ".join(sql.split())
-
-
 def _let_go(life: FileLock) -> None:
     """Release a lock and leave no file behind."""
     life.release()
@@ -750,29 +690,27 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _types() -> dict[str, Any]:
-    types: dict[str, Any] = dict.fromkeys(_COUNTS, "int64") | dict.fromkeys(_FLOATS, "float64")
-    return types | dict.fromkeys(_TEXTS, object) | {"inner": bool}
-
-
 def _typed(frame: pd.DataFrame) -> pd.DataFrame:
-    frame = frame.astype(_types())
-    frame.insert(COLUMNS.index("n_score") + 1, "score", frame["n_right"] / frame["n_score"])
-    frame.insert(
-        list(frame.columns).index("n_train") + 1, "train_score", frame["train_right"] / frame["n_train"]
-    )
+    """The frame in its types, with the shares of rows predicted right."""
+    frame = frame.astype(COLUMNS)
+    for score, right, of in (("score", "n_right", "n_score"), ("train_score", "train_right", "n_train")):
+        frame.insert(list(frame).index(of) + 1, score, frame[right] / frame[of])
     return frame
 
 
-def _require_sqlite(path: Path) -> None:
-    """Refuse a file that is something else, before SQLite makes anything of it."""
+def _head(path: str | Path) -> bytes:
+    """The first bytes of a file."""
     try:
         with open_bytes(path) as file:
-            head = file.read(16)
+            return file.read(16)
     except OSError as error:
-        raise InvalidStore(
-            f"{str(path)!r} cannot be read: {error.strerror or error}. Give another file."
-        ) from None
+        why = error.strerror or error
+        raise InvalidStore(f"{str(path)!r} cannot be read: {why}. Give another file.") from None
+
+
+def _require_sqlite(path: str | Path) -> None:
+    """Refuse a file that is something else, before SQLite makes anything of it."""
+    head = _head(path)
     if head and head != b"SQLite format 3\0":
         raise InvalidStore(f"{str(path)!r} is no store of cells. Give a file that octsvm table2 run made.")
 
@@ -812,14 +750,7 @@ def read_cells(path: str | Path) -> pd.DataFrame:
     import pandas as pd
 
     path = Path(path)
-    try:
-        with open_bytes(path) as file:
-            packed = file.read(2) == b"\x1f\x8b"
-    except OSError as error:
-        raise InvalidStore(
-            f"{str(path)!r} cannot be read: {error.strerror or error}. Give another file."
-        ) from None
-    if not packed:
+    if not _head(path).startswith(b"\x1f\x8b"):
         with Store.open(path) as store:
             return store.frame()
     try:
@@ -832,7 +763,7 @@ def read_cells(path: str | Path) -> pd.DataFrame:
             # Floats as text first: they come back to the last digit with every version of pandas.
             frame = pd.read_csv(text, dtype=dict.fromkeys([*_TEXTS, *_FLOATS], "str"), keep_default_na=False)
         frame[_FLOATS] = frame[_FLOATS].replace("", "nan").astype("float64")
-        frame = _typed(frame[COLUMNS])
+        frame = _typed(frame[list(COLUMNS)])
     except (OSError, *_DAMAGES) as error:
         why = " ".join(str(error).split())[:300]
         raise InvalidStore(f"{str(path)!r} is no export of cells: {why}. Export the store again.") from None

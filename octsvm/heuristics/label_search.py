@@ -32,6 +32,7 @@ SPREADS = (0.1, 0.5, 2.0)  # of the scores beyond which a place is moved rarely,
 DESCENTS = 10  # of labels and hyperplane in turn
 WORSE = 1.02  # times the present cost: up to which a worse hyperplane is gone on with
 RESTART = 60  # steps after which it is the best one again
+ROWS_OF_A_TICK = 100  # up to which a step counts as one of the budget
 PATIENCE = 1_000  # steps without a better one
 IMPROVES = 1e-9  # relative
 
@@ -57,7 +58,10 @@ class LabelSearch:
     def run(self, budget: Budget) -> Iterator[Plane]:
         """Better and better hyperplanes."""
         idle, patience = 0, PATIENCE if len(self._at) else 1
-        while idle < patience and not budget.tick():
+        ticks = range(
+            max(1, round((len(self.costs.X) / ROWS_OF_A_TICK) ** 2))
+        )  # seconds of a step go with that
+        while idle < patience and not any(budget.tick() for _ in ticks):
             idle = 0 if self.step() else idle + 1
             if not idle:
                 yield self.best

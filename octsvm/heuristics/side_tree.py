@@ -294,17 +294,8 @@ def as_tree(planes: Hyperplanes, data: Data, depth: int) -> ObliqueTree:
 
     B = 2**depth - 1
     b = np.where(planes.split, -planes.omega0, 0.0)[:B]
-    label = np.zeros(B + 1, dtype=np.int64)
-    tree = ObliqueTree(
-        depth,
-        data.classes,
-        data.feature_names,
-        data.scaling,
-        planes.omega[:B].copy(),
-        b,
-        planes.split[:B].copy(),
-        label,
-    )
+    common, label = (depth, data.classes, data.feature_names, data.scaling), np.zeros(B + 1, dtype=np.int64)
+    tree = ObliqueTree(*common, planes.omega[:B].copy(), b, planes.split[:B].copy(), label)
     return replace(tree, label=leaf_trees.leaf_labels(depth, tree._route(data.X), data))
 
 

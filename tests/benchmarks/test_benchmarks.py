@@ -260,7 +260,7 @@ def test_proofs_are_compared_by_shifted_means_and_must_agree() -> None:
     assert proofs.seconds_of(_proof(0, "paper", status="feasible", seconds=3.0), "seconds") == 60.0
     assert proofs.shifted_mean([1.0, 7.0], 1.0) == pytest.approx(3.0)
     wrong = [_proof(0, "default"), _proof(0, "paper", objective=3.0, bound=3.0)]
-    assert len(proofs.disagreements(proofs.by_run(wrong))) == 2
+    assert len(proofs.disagreements(wrong)) == 2
     assert proofs.profile(found).splitlines()[1] == "1,1,0"
 
 

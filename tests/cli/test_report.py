@@ -72,6 +72,15 @@ def test_the_suspects_are_the_labels_that_were_planted(tmp_path: Path) -> None:
         assert s["cost"] == pytest.approx(by_row.loc[s["row"], "cost"])
         assert s["support"] == pytest.approx(by_row.loc[s["row"], "margin_before"])
         assert [s["given"], s["believed"]] == by_row.loc[s["row"], ["given", "believed"]].tolist()
+    listed = tmp_path / "s.csv"
+    assert "2 suspects among 24 rows" in run("suspects", tree, "--keep", "code", "--out", str(listed)).output
+    shown = pd.read_csv(listed)
+    assert listed.read_text() == run("suspects", tree, "--keep", "code").stdout
+    assert json.loads(run("suspects", tree, "--json").stdout)["suspects"] == found
+    assert shown["line"].tolist() == [s["row"] + 2 for s in found]
+    assert shown["code"].tolist() == [s["row"] + 100 for s in found]
+    assert shown["believed"].tolist() == [s["believed"] for s in found]
+    assert shown["support"].tolist() == pytest.approx([s["support"] for s in found], abs=1e-6)
     page = report(tree, "--keep", "code", out=tmp_path / "r.html")
     for row in wrong:
         assert f"{row + 2}{100 + row}" in page.text

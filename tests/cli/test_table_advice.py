@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
+import octsvm
 from octsvm import cli
 
 FIT = ["-f", "oct", "--depth", "1", "--alpha", "0.1", "-q"]
@@ -28,12 +31,12 @@ def table(place: Path, **columns: list) -> str:
 
 
 REFUSED = {
-    "thousands": ([f"1,{200 + i}" for i in range(N)], ["thousands separators", "'1,200'", "1234 for 1,234"]),
+    "thousands": ([f"1,{200 + i}" for i in range(N)], ["thousands separators", "'1,200'", "--thousands ,", "--decimal ,"]),
     "some thousands": ([i if i % 5 else f"1,{200 + i}" for i in range(N)], ["thousands separators", "'1,200'"]),
     "decimal comma": ([f"1,{i}" for i in range(N)], ["decimal comma", "--decimal ,"]),
-    "currency": ([f"$ {i}.50" for i in range(N)], ["amounts of money", "Write the amount alone"]),
-    "percent": ([f"{i} %" for i in range(N)], ["percentages", "12 for 12 %"]),
-    "unit": ([f"{i} kg" for i in range(N)], ["with a unit", "'0 kg'"]),
+    "currency": ([f"$ {i}.50" for i in range(N)], ["amounts of money", "--strip '$'"]),
+    "percent": ([f"{i} %" for i in range(N)], ["percentages", "--strip %"]),
+    "unit": ([f"{i} kg" for i in range(N)], ["with a unit", "'0 kg'", "--strip kg"]),
     "dates": ([f"2026-01-{i + 1:02}" for i in range(N)], ["dates or times", "days since", "--drop a"]),
     "names": ([f"P{i}" for i in range(N)], ["another text in every row", "--drop a"]),
     "text": (["red", "green", "blue"] * 8, ["holds text ('red', 'green', 'blue')", "0 and 1", "--label a", "--drop a"]),
@@ -160,3 +163,99 @@ def test_a_default_label_of_many_numbers_is_warned_of_and_the_summary_names_the_
     named = CliRunner().invoke(cli.main, ["fit", path, "--label", "paid", "--encode", "colour", *FIT])
     assert "Warning" not in named.stderr
     assert "label      paid: 'x', 'y'" in named.stdout
+
+
+MESSY = {
+    "price": [f"{1 + i},{200 + i}.50" for i in range(N)],
+    "rent": [f"€ {900 + i}" for i in range(N)],
+    "share": [f"{i} %" for i in range(N)],
+    "since": [f"2026-01-{i + 1:02}" for i in range(N)],
+    "colour": ["red", "green", "blue"] * 8,
+    "size": [i if i != 3 else "" for i in range(N)],
+    "name": [f"P{i}" for i in range(N)],
+    "kind": CLASS,
+}
+
+
+def test_all_columns_are_advised_on_at_once_and_the_advice_works(tmp_path: Path) -> None:
+    path = table(tmp_path, **MESSY)
+    found = run("fit", path, *FIT)
+    assert found.exit_code == cli.WRONG_INPUT
+    lines = found.output.splitlines()
+    assert lines[0].endswith("7 things in the columns stand in the way:")
+    assert [re.search(r"column '(\w+)'", line)[1] for line in lines[1:-1]] == [
+        *list(MESSY)[:5],
+        "name",
+        "size",
+    ]  # type: ignore[index]
+    start, advised = lines[-1].split(": ", 1)
+    assert start == "All at once"
+    tree = str(tmp_path / "tree.json")
+    done = run("fit", path, *shlex.split(advised), *FIT, "--out", tree)
+    assert done.exit_code == 0, done.output
+    saved = octsvm.Tree.from_json(Path(tree))
+    assert dict(zip(saved.feature_names, saved.scaling.low.tolist(), strict=True)) == {
+        "price": 1200.5, "rent": 900, "share": 0, "since": 20454, "size": 0,
+        **{f"colour={c}": 0 for c in ("blue", "green", "red")},
+    }  # fmt: skip
+    # The tree's file says how the table was written, so predict needs no option, and an option wins over it.
+    assert len(run("predict", tree, path).stdout.splitlines()) == N + 1
+    refused = run("predict", tree, path, "--strip", "")
+    assert "2 things in the columns stand in the way" in refused.output
+    assert "--drop" not in refused.output
+
+
+WRITTEN = [
+    (["--separator", ";", "--decimal", ","], ["1.234,5", "2,5", "12"], [1234.5, 2.5, 12]),
+    (["--decimal", ","], ["1.234,5", "2,5", "12"], [1234.5, 2.5, 12]),
+    (["--separator", ";", "--decimal", ",", "--strip", "€"], ["1.234,50 €", "€ 2", "-€ 3"], [1234.5, 2, -3]),
+    (["--thousands", " "], ["1 234.5", "12 000 000", "7"], [1234.5, 12e6, 7]),
+    (["--thousands", "'"], ["1\u2019234", "1'000.5", "7"], [1234, 1000.5, 7]),
+    (["--thousands", ",", "--strip", "$", "--strip", "%"], ["$1,234", "+$ 5", "- 6"], [1234, 5, -6]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("options", "texts", "numbers"), WRITTEN)
+def test_numbers_are_read_as_the_options_say(
+    options: list[str], texts: list[str], numbers: list[float], tmp_path: Path
+) -> None:
+    sign = ";" if "--separator" in options else ","
+    rows = [sign.join(['"' + t + '"', str(i), "xy"[i % 2]]) for i, t in enumerate(texts * 4)]
+    (tmp_path / "t.csv").write_text("\n".join([sign.join(["a", "b", "kind"]), *rows]) + "\n")
+    tree = tmp_path / "t.json"
+    found = run("fit", str(tmp_path / "t.csv"), *options, *FIT, "--out", str(tree))
+    assert found.exit_code == 0, found.output
+    scaling = octsvm.Tree.from_json(tree).scaling
+    assert (scaling.low[0], scaling.low[0] + scaling.span[0]) == (min(numbers), max(numbers))
+    assert run("predict", str(tree), str(tmp_path / "t.csv")).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "column", "says"),
+    [
+        (
+            ["--strip", "€", "--strip", "$"],
+            ["€ 1", "$ 2"],
+            "holds text",
+        ),  # two currencies are no numbers of one kind
+        (["--thousands", ","], ["1,23", "4"], "--decimal ,"),
+        (["--thousands", "."], ["1", "2"], "is not the decimal sign"),
+        (["--thousands", "0"], ["1", "2"], "one sign"),
+        (["--decimal", ";"], ["1", "2"], "should be '.' or ','"),
+    ],
+)
+def test_what_is_no_number_by_the_options_is_refused(
+    options: list[str], column: list[str], says: str, tmp_path: Path
+) -> None:
+    found = run("fit", table(tmp_path, a=column * 12, b=OTHER, kind=CLASS), *options, *FIT)
+    assert found.exit_code == cli.WRONG_INPUT
+    assert says in found.output
+
+
+def test_advice_for_a_german_table_is_one_line_that_works(tmp_path: Path) -> None:
+    rows = [f"{1 + i}.100,50 €;{i},500;{'xy'[i % 2]}" for i in range(N)]
+    (tmp_path / "t.csv").write_text("\n".join(["a;b;kind", *rows]) + "\n")
+    found = run("fit", str(tmp_path / "t.csv"), "--separator", ";", *FIT)
+    assert found.output.splitlines()[-1] == "All at once: --decimal , --strip '€'"
+    again = run("fit", str(tmp_path / "t.csv"), "--separator", ";", "--decimal", ",", "--strip", "€", *FIT)
+    assert again.exit_code == 0, again.output

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 
-import numpy as np
-from numpy.typing import NDArray
 from sklearn.tree import DecisionTreeClassifier
 
 from ..cells import Fit, PartData
 from ..protocol import MethodSpec
+from .one_by_one import one_by_one
 
 
 def least_rows(data: PartData) -> int:
@@ -33,22 +31,8 @@ def classifier(data: PartData, alpha: float, spec: MethodSpec, seed: int) -> Dec
     )
 
 
-def fit_grid(
-    data: PartData,
-    settings: Sequence[Mapping[str, float]],
-    spec: MethodSpec,
-    seed: int,
-    skip: Collection[int],
-) -> Iterator[tuple[int, Fit]]:
-    """Fit ``alpha`` of every point of the grid that is not in ``skip``."""
-    for index, setting in enumerate(settings):
-        if index in skip:
-            continue
-        began = time.perf_counter()
-        tree = classifier(data, setting["alpha"], spec, seed).fit(data.X, data.y)
-        seconds = time.perf_counter() - began
-
-        def predict(X: NDArray[np.float64], tree: DecisionTreeClassifier = tree) -> NDArray[np.int64]:
-            return np.asarray(tree.predict(X), dtype=np.int64)
-
-        yield index, Fit(predict, seconds, status="heuristic", splits=tree.get_n_leaves() - 1)
+@one_by_one
+def fit_grid(data: PartData, setting: Mapping[str, float], spec: MethodSpec, seed: int) -> Fit:
+    """Fit ``alpha`` of a point of the grid."""
+    tree = classifier(data, setting["alpha"], spec, seed).fit(data.X, data.y)
+    return Fit(tree.predict, 0.0, status="heuristic", splits=tree.get_n_leaves() - 1)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...errors import InvalidParameter
 from ...formulations.registry import formulation
-from ...formulations.trees import MarginTree, Tree
+from ...formulations.trees import MarginTree
 from ...parameter_grid import fit_path
 from ...result import Result
 from ..cells import Fit, PartData
@@ -39,18 +39,16 @@ def fit_grid(
             f"time_limit={spec.time_limit!r} is no limit of {spec.kind!r}, whose trees are the same on every machine. "
             "Give it work, steps of the search for each point of the grid."
         )
-    if len(np.unique(data.y)) < 2:
-        yield from _one_class(data, len(settings), skip)
+    if len(np.unique(data.y)) < 2:  # nothing to fit
+        alike = replace(Fit.constant(data.y), believed=data.y)
+        yield from ((k, alike) for k in range(len(settings)) if k not in skip)
         return
     fixed: dict[str, Any] = dict(spec.fixed)
     known = formulation(spec.kind).Params.model_fields
     if "n_min" in known and not any("n_min" in setting for setting in settings):
         fixed.setdefault("n_min", least_rows(data))
     points = [
-        {
-            name: int(value) if name in WHOLE and float(value).is_integer() else value
-            for name, value in setting.items()
-        }
+        {k: int(v) if k in WHOLE and float(v).is_integer() else v for k, v in setting.items()}
         for setting in settings
     ]
     path = fit_path(spec.kind, data.X, data.y, points, work_limit=spec.work, seed=seed, skip=skip, **fixed)
@@ -61,46 +59,18 @@ def fit_grid(
 def _fit(data: PartData, result: Result) -> Fit:
     tree = result.tree
     assert tree is not None
-
-    def predict(X: NDArray[np.float64]) -> NDArray[np.int64]:
-        return np.asarray(tree.predict(X), dtype=np.int64)
-
+    believed = None
+    if isinstance(tree, MarginTree):  # of rows that it gave up on some level, the tree's own label
+        believed = data.y.copy()
+        rows = np.unique([record.row for record in tree.relabelled]).astype(int)
+        if len(rows):
+            believed[rows] = tree.predict(data.X[rows])
     return Fit(
-        predict=predict,
+        predict=lambda X: np.asarray(tree.predict(X), dtype=np.int64),
         seconds=result.seconds,
-        objective=result.objective,
-        bound=np.nan,  # heuristics prove nothing
+        objective=result.objective,  # heuristics prove nothing: no bound
         status=result.status,
         splits=int(tree.splits.sum()),
-        believed=_believed(data, tree),
+        believed=believed,
         tree=tree,
     )
-
-
-def _believed(data: PartData, tree: Tree) -> NDArray[np.int64] | None:
-    """The tree's own label for rows that it gave up on some level and classifies otherwise in the end."""
-    if not isinstance(tree, MarginTree):
-        return None
-    believed = data.y.copy()
-    rows = np.unique([record.row for record in tree.relabelled]).astype(int)
-    if len(rows):
-        believed[rows] = np.asarray(tree.predict(data.X[rows]), dtype=np.int64)
-    return believed
-
-
-def _one_class(data: PartData, count: int, skip: Collection[int]) -> Iterator[tuple[int, Fit]]:
-    """Where one label is left, there is nothing to fit."""
-    label = int(data.y[0])
-    for k in range(count):
-        if k not in skip:
-            yield (
-                k,
-                Fit(
-                    predict=lambda X: np.full(len(X), label, dtype=np.int64),
-                    seconds=0.0,
-                    objective=0.0,
-                    bound=0.0,
-                    status="optimal",
-                    believed=data.y.copy(),
-                ),
-            )

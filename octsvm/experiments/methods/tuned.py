@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 from ...errors import InvalidParameter
@@ -11,35 +10,27 @@ from ...tuning import tune
 from ..cells import Fit, PartData
 from ..protocol import MethodSpec
 from . import own
+from .one_by_one import one_by_one
 
 UNHURRIED = 1e6  # seconds: all folds, on whatever machine
 
 
-def fit_grid(
-    data: PartData,
-    settings: Sequence[Mapping[str, float]],
-    spec: MethodSpec,
-    seed: int,
-    skip: Collection[int],
-) -> Iterator[tuple[int, Fit]]:
-    """Yield the fit with the choice; ``spec.fixed`` names the ``formulation``, and what else :func:`octsvm.tune` is given.
+@one_by_one
+def fit_grid(data: PartData, setting: Mapping[str, float], spec: MethodSpec, seed: int) -> Fit:
+    """Fit with the choice; ``spec.fixed`` names the ``formulation``, and what else :func:`octsvm.tune` is given.
 
     Raises
     ------
     InvalidParameter
         No formulation, or a grid: a tuning has its own.
     """
-    fixed = dict(spec.fixed)
+    fixed = {"time_limit": UNHURRIED, **spec.fixed}
     name = fixed.pop("formulation", None)
     if name is None or spec.grid:
         raise InvalidParameter(
             "kind 'tuned' wants fixed: {formulation: octsvm}, or another one, and no grid: octsvm.tune has its own."
         )
-    if 0 in skip:
-        return
-    began = time.perf_counter()
-    fixed = {"time_limit": UNHURRIED, **fixed}
     choice = tune(name, data.X, data.y, seed=seed % 2**32, refit=False, **fixed).choice
     chosen = spec.model_copy(update={"kind": name, "fixed": choice})
-    for k, fit in own.fit_grid(data, [{}], chosen, seed, ()):
-        yield k, replace(fit, seconds=time.perf_counter() - began, extra=choice)
+    ((_, found),) = own.fit_grid(data, [{}], chosen, seed, ())
+    return replace(found, extra=choice)

@@ -1,0 +1,177 @@
+"""``octsvm suspects``, and the rows of a saved tree's table, which the report shows as well."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from . import options as shared
+from .csv_form import form_given
+from .options import OK
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..formulations.trees import Tree
+    from .csv_tables import CsvTable
+    from .findings import Suspect
+    from .fitted_file import FitRecord
+
+COST = "cost of giving up"
+rows_options = shared.all_of(
+    [
+        click.option("--label", metavar="NAME", help="Column of the labels; that of the fit by default."),
+        shared.form_options,
+        click.option(
+            "--keep", multiple=True, metavar="NAME|all",
+            help="Column of the table to show beside each suspect, such as an identifier; once for each.",
+        ),
+    ]
+)  # fmt: skip
+
+
+@click.command(epilog=shared.EXIT_CODES)
+@click.argument("tree", metavar="TREE.json")
+@click.argument("table", required=False, metavar="[DATA.csv]")
+@click.option("--out", metavar="SUSPECTS.csv", help="Write them there instead of to stdout.")
+@rows_options
+@shared.json_option
+def suspects(tree: str, table: str | None, **options: Any) -> int:
+    """List the rows whose labels a tree that "octsvm fit --out" saved gave up or predicts otherwise, as CSV.
+
+    The least supported come first, each with the line of its file, the label given and the label believed. Support is how far
+    a row lies on its given label's side of the split that decides, in margins (re_svm, octsvm), or the share of its label among
+    the training rows of its leaf. DATA.csv is the table that the tree was fitted to; it is read from where it was then if it is
+    left out.
+
+    \b
+    Examples:
+      octsvm suspects tree.json
+      octsvm suspects tree.json measurements.csv --keep plant --out suspects.csv
+    """
+    out = options["out"]
+    if out is not None:
+        shared.require_writable(out)
+    rows = rows_of(tree, table, options)
+    text = (
+        suspects_frame(rows)
+        .round(6)
+        .to_csv(index=False, lineterminator="\n", sep=form_given(options, rows.record).separator)
+    )
+    if out is not None:
+        shared.write_text(out, text)
+    if options["as_json"]:
+        content = {"schema": "octsvm.suspects", "version": 1, "suspects": listed_suspects(rows)}
+        click.echo(json.dumps(content, indent=1, allow_nan=False))
+    elif out is None:
+        click.echo(text, nl=False)
+    else:
+        click.echo(f"written    {out}: {len(rows.suspects)} suspects among {len(rows.y)} rows")
+    return OK
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """A tree, the record of its fit, and the table that it was fitted to; ``y`` are the labels that it was trained on."""
+
+    tree: Tree
+    record: FitRecord
+    data: CsvTable
+    X: Any
+    y: list[Any]
+    kept: pd.DataFrame
+    trained: list[int]
+    suspects: list[Suspect]
+
+    @property
+    def result(self) -> Mapping[str, Any]:
+        """What is known of the fit."""
+        return self.record.result
+
+    def line(self, row: int) -> int:
+        """Where a row is found: the line of its file, or its number from 0."""
+        return row if self.data.lines is None else self.data.lines[row]
+
+
+def rows_of(path: str, table: str | None, options: Mapping[str, Any]) -> Rows:
+    """The saved tree of the file ``path``, and its table: ``table``, or where it was read from then.
+
+    Raises
+    ------
+    InvalidData
+        The file says nothing of its fit, or the table is another one.
+    """
+    from ..data import read_labels
+    from ..errors import InvalidData
+    from ..formulations.base import table_digest
+    from . import csv_tables as tables
+    from .findings import suspects
+    from .fitted_file import classifier_of
+    from .predict import kept_columns, read_for
+
+    tree, record = shared.read_fitted(path)
+    if record is None:
+        raise InvalidData(
+            f"{path}: the file holds the tree alone, and nothing of its fit and table. Fit it again with --out."
+        )
+    name, label = table or record.table, options["label"] or record.label
+    form = form_given(options, record)
+    if name in tables.BUILT_IN:
+        data = tables.load(name, seed=record.seed)
+        if record.against_rest is not None:
+            data = tables.against_rest(data, record.against_rest)
+        kept = data.X[[]]
+    else:
+        data = read_for(tree, name, form, label, record.against_rest, record.skip_unlabelled)
+        kept = kept_columns(data, name, form, options["keep"]).loc[data.X.index]
+    try:
+        X = tree.features_of(data.X)
+    except InvalidData as error:
+        raise InvalidData(data.located(str(error))) from None
+    y = data.labels_like(tree.classes)
+    out = set(record.test_rows)
+    trained = [i for i in range(len(y)) if i not in out]
+    for i, flipped in zip(record.flipped_rows, record.flipped_labels, strict=False):
+        if i < len(y):
+            y[i] = flipped
+    classes, index = read_labels([y[i] for i in trained], len(trained))
+    if table_digest(X[trained], classes, index) != record.result.get("table_digest"):
+        raise InvalidData(
+            f"{data.name}: this is not the table that the tree was fitted to, or it was changed since. Give that one: "
+            "suspects are rows of it."
+        )
+    weights = classifier_of(tree, record).node_weights_
+    found = suspects(tree, X, y, weights, dict(enumerate(trained)))
+    return Rows(tree, record, data, X, y, kept, trained, found)
+
+
+def suspects_frame(rows: Rows) -> pd.DataFrame:
+    """The suspects, one a row: where each stands, the columns kept, labels given and believed, support, and its part."""
+    import pandas as pd
+
+    held = set(rows.record.test_rows)
+    places = [s.row for s in rows.suspects]
+    columns = {
+        "given": [s.given for s in rows.suspects],
+        "believed": [s.believed for s in rows.suspects],
+        "support": [s.support for s in rows.suspects],
+        COST: [s.cost for s in rows.suspects],
+        "part": ["held out" if i in held else "training" for i in places],
+    }
+    if all(cost is None for cost in columns[COST]):
+        del columns[COST]
+    where = "row" if rows.data.lines is None else "line"
+    kept = rows.kept.iloc[places].reset_index(drop=True)
+    return pd.concat(
+        [pd.DataFrame({where: [rows.line(i) for i in places]}), kept, pd.DataFrame(columns)], axis=1
+    )
+
+
+def listed_suspects(rows: Rows) -> list[dict[str, Any]]:
+    """The suspects for JSON: ``row`` counts the table's rows from 0, ``line`` is that of its file."""
+    lines = rows.data.lines
+    return [s._asdict() | {"line": None if lines is None else lines[s.row]} for s in rows.suspects]

@@ -1,0 +1,44 @@
+"""Methods whose fits share nothing: what fits one point of a grid, made what fits a whole grid."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import wraps
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..cells import Fit, PartData
+from ..protocol import MethodSpec
+
+
+def one_by_one(
+    fit: Callable[[PartData, Mapping[str, float], MethodSpec, int], Fit],
+) -> Callable[..., Iterator[tuple[int, Fit]]]:
+    """The method that calls ``fit`` for each wanted point of the grid; seconds are measured here, whatever ``fit`` says of them."""
+
+    def measured(data: PartData, setting: Mapping[str, float], spec: MethodSpec, seed: int) -> Fit:
+        began = time.perf_counter()
+        found = fit(data, setting, spec, seed)
+        seconds = time.perf_counter() - began
+
+        def predict(X: NDArray[np.float64]) -> NDArray[np.int64]:
+            return np.asarray(found.predict(X), dtype=np.int64)
+
+        return replace(found, predict=predict, seconds=seconds)
+
+    @wraps(fit)
+    def fit_grid(
+        data: PartData,
+        settings: Sequence[Mapping[str, float]],
+        spec: MethodSpec,
+        seed: int,
+        skip: Collection[int],
+    ) -> Iterator[tuple[int, Fit]]:
+        for index, setting in enumerate(settings):
+            if index not in skip:
+                yield index, measured(data, setting, spec, seed)
+
+    return fit_grid
