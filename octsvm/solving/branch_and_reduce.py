@@ -32,7 +32,11 @@ CLOSE = 0.9  # of the cutoff: from there on a relaxation is solved more precisel
 ROOT_SHARE = 0.15  # of the seconds, for reduction before the first branching
 STEPS = 4  # of moving one end of an interval
 STEP_WORTH = 0.02  # of an interval's width
-LOOKAHEAD = 1  # places in a row that a node tries without a better one to branch at, and without settling one
+# Places in a row that a node tries without a better one to branch at, and without settling one: few trials settle a place
+# as long as bounds are far below the incumbent, and then more of them are not worth their time.
+LOOKAHEAD, FARTHER = 1, 8
+SETTLING = 0.15  # share of the last trials that settled a place, from which on a node looks farther
+MEMORY = 0.02  # weight of the last trial in that share
 RELIABLE = 4  # trials after which a place is branched at without trying others for comparison
 LEAST_GAIN = 1e-6  # of a bound, in products
 DESCENTS = 20  # of labels and hyperplane in turn
@@ -107,6 +111,7 @@ class Reduction:
         self._places = [Place(g, at) for g, at in zip(self._group.tolist(), self._at.tolist(), strict=True)]
         # At every place: sums of what each side raised the bound by, and how often they were tried.
         self._gains, self._trials = np.zeros((len(self._at), 2)), np.zeros(len(self._at))
+        self._settling = 1.0  # share of trials that settle a place
         self._by_depth = np.zeros(
             2
         )  # sums of the products of both gains, and of what the depth of the place makes of them
@@ -209,6 +214,11 @@ class Reduction:
         self._trials[k] += 1
         self._by_depth += gains.prod(), depth
 
+    @property
+    def lookahead(self) -> int:
+        """How many places in a row a node is to try in vain."""
+        return FARTHER if self._settling > SETTLING else LOOKAHEAD
+
     def sides_of(self, box: Intervals, k: int) -> tuple[Intervals, Intervals]:
         """What is on both sides of place ``k``."""
         g, at = self._places[k]
@@ -224,8 +234,8 @@ class Reduction:
         """Try both sides of unsettled places: what neither admits is out.
 
         Returns the intervals, and the bounds of both sides of each place that was tried, by its number. Ends after
-        ``lookahead`` places in a row that neither settle anything nor raise the bounds more than one before, or one that is
-        known well enough.
+        ``lookahead`` places in a row that neither settle anything nor raise the bounds more than one before; where that is 1,
+        after one that is known well enough.
         """
         tried: dict[int, tuple[float, float]] = {}
         best, idle, sides = -np.inf, 0, None
@@ -247,8 +257,9 @@ class Reduction:
             settled = under.empty or over.empty
             idle = 0 if settled or gain > best else idle + 1
             best = max(best, gain)
-            if self._trials[k] >= RELIABLE and not settled:
-                idle = max(idle, lookahead)
+            self._settling += MEMORY * (settled - self._settling)
+            if lookahead == 1 and self._trials[k] >= RELIABLE and not settled:
+                idle = 1
             rest = over if under.empty else under if over.empty else under.hull(over)
             narrower = rest.shortest > box.shortest or rest.longest < box.longest
             if narrower or (rest.low > box.low).any() or (rest.high < box.high).any():
@@ -359,7 +370,7 @@ class BranchAndReduce:
         norms = reduction.costs.parts_by_norm(box)
         if norms:
             return [Node(bound, next(self._numbers), part, reduction) for part in norms]
-        box, tried = reduction.probe(box, found, LOOKAHEAD)
+        box, tried = reduction.probe(box, found, reduction.lookahead)
         if box.empty or bound >= reduction.cutoff:
             return []
         places = reduction.unsettled(box).tolist()

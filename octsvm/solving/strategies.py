@@ -42,7 +42,7 @@ START_SHARE = 0.1  # of the limit, at most, for the start heuristic
 LEVEL_ROWS, MOST_LEVEL_ROWS = 40, 1_000
 # Shares of the limit for a bound from it, between which the share is what the bound leaves open of the best tree's cost: where
 # many rows are wrong, and much is open, the engine proves even less.
-LEVEL_SHARES = 0.2, 0.8
+LEVEL_SHARES = 0.3, 0.8
 LEVEL_START_SECONDS = 10.0  # for trees before that, which every bound feeds on; within START_SHARE
 SEARCHING, BOUNDING, BUILDING = "start heuristics", "bounding", "building"  # phases of a callback
 CALLED_OFF = "the callback asked for the end while the model was built; the tree is the best one known before"
