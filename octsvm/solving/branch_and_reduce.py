@@ -5,7 +5,7 @@ A node is an interval for every score. Its bound is that of the relaxation on th
 all that is kept (reduction): by the multipliers of every relaxation that is solved, by trying both sides of a place where
 a label is given up, and by moving an end of an interval inwards for as long as no tree of that cost has its score there.
 Where a sample's label is not settled, the node is branched at that place; with all of them settled its relaxation is exact.
-Which place that is, its pseudo-costs say: by how much its two sides raised the bound where they were tried before.
+Which places are tried for that, pseudo-costs say: by how much their two sides raised the bound where they were tried before.
 
 Source: reduction as in Ryoo and Sahinidis (Journal of Global Optimization, 1996); pseudo-costs with trials as in Achterberg,
 Koch and Martin (Operations Research Letters, 2005); bounds on scores for the ramp loss in
@@ -32,11 +32,13 @@ CLOSE = 0.9  # of the cutoff: from there on a relaxation is solved more precisel
 ROOT_SHARE = 0.15  # of the seconds, for reduction before the first branching
 STEPS = 4  # of moving one end of an interval
 STEP_WORTH = 0.02  # of an interval's width
-# Places in a row that a node tries without a better one to branch at, and without settling one: few trials settle a place
-# as long as bounds are far below the incumbent, and then more of them are not worth their time.
+# Places in a row that a node tries without a better one to branch at, and without settling one: trials narrow the intervals
+# little as long as bounds are far below the incumbent, and then more of them are not worth their time.
 LOOKAHEAD, FARTHER = 1, 8
-SETTLING = 0.15  # share of the last trials that settled a place, from which on a node looks farther
-MEMORY = 0.02  # weight of the last trial in that share
+TAKEN = (
+    0.01  # of the widths of unsettled intervals: what the last trials have to take for a node to look farther
+)
+MEMORY = 0.003  # weight of the last trial in that, so that the first nodes look farther in any case
 RELIABLE = 4  # trials after which a place is branched at without trying others for comparison
 LEAST_GAIN = 1e-6  # of a bound, in products
 DESCENTS = 20  # of labels and hyperplane in turn
@@ -109,12 +111,10 @@ class Reduction:
         self.relaxation = ScoreRelaxation(costs, seconds_left, incumbent.cost)
         self._group, self._at = costs.places
         self._places = [Place(g, at) for g, at in zip(self._group.tolist(), self._at.tolist(), strict=True)]
-        # At every place: sums of what each side raised the bound by, and how often they were tried.
-        self._gains, self._trials = np.zeros((len(self._at), 2)), np.zeros(len(self._at))
-        self._settling = 1.0  # share of trials that settle a place
-        self._by_depth = np.zeros(
-            2
-        )  # sums of the products of both gains, and of what the depth of the place makes of them
+        # At every place, from its trials: sums of the product of what both sides raised the bound by, and of its depth; one more
+        # place for all of them; and how often each was tried.
+        self._raised, self._trials = np.zeros((len(self._at) + 1, 2)), np.zeros(len(self._at))
+        self._taken = 1.0  # share of the widths that a trial takes
 
     @property
     def cutoff(self) -> float:
@@ -196,28 +196,28 @@ class Reduction:
     def _by_promise(self, box: Intervals, found: Relaxed) -> tuple[IntArray, FloatArray]:
         """Unsettled places, those first that promise to raise the bound most, and the depth of all (their number,).
 
-        The depth is the square of what a group pays more than its envelope says. It stands in for a trial where there was none.
+        The depth is the square of what a group pays more than its envelope says; what is promised by it, earlier trials of the
+        place say, with the average trial as one more.
         """
         scores = self.costs.X @ found.omega + found.omega0
         paid = self.costs.of_score(scores) - found.theta * scores - found.bound.parts
         depth = np.maximum(paid, LEAST_GAIN)[self._group] ** 2
-        gain, of_depth = self._by_depth
-        promise = depth * (gain / of_depth if of_depth else 1.0)
-        tried = self._trials > 0
-        promise[tried] = self._gains[tried].prod(axis=1) / self._trials[tried] ** 2
+        known = self._raised[:-1] + self._raised[-1] / max(1.0, self._trials.sum())
+        promise = (
+            depth * known[:, 0] / np.maximum(known[:, 1], LEAST_GAIN**2) if self._trials.any() else depth
+        )
         k = self.unsettled(box)
         return k[np.argsort(-promise[k], kind="stable")], depth
 
-    def _learn(self, k: int, gains: FloatArray, depth: float) -> None:
+    def _learn(self, k: int, gain: float, depth: float) -> None:
         """From a trial of place ``k``."""
-        self._gains[k] += gains
+        self._raised[[k, -1]] += gain, depth
         self._trials[k] += 1
-        self._by_depth += gains.prod(), depth
 
     @property
     def lookahead(self) -> int:
         """How many places in a row a node is to try in vain."""
-        return FARTHER if self._settling > SETTLING else LOOKAHEAD
+        return FARTHER if self._taken > TAKEN else LOOKAHEAD
 
     def sides_of(self, box: Intervals, k: int) -> tuple[Intervals, Intervals]:
         """What is on both sides of place ``k``."""
@@ -251,19 +251,23 @@ class Reduction:
             one, under = self.relax(below, sides.envelope(place, below=True))
             two, over = self.relax(above, sides.envelope(place, below=False))
             tried[k] = one.bound.value, two.bound.value
-            gains = gains_of(found.bound.value, tried[k], self.cutoff)
-            self._learn(k, gains, depth[k])
-            gain = float(gains.prod())
+            gain = gain_of(found.bound.value, tried[k], self.cutoff)
+            self._learn(k, gain, depth[k])
             settled = under.empty or over.empty
             idle = 0 if settled or gain > best else idle + 1
             best = max(best, gain)
-            self._settling += MEMORY * (settled - self._settling)
             if lookahead == 1 and self._trials[k] >= RELIABLE and not settled:
                 idle = 1
+            before = box
             rest = over if under.empty else under if over.empty else under.hull(over)
             narrower = rest.shortest > box.shortest or rest.longest < box.longest
             if narrower or (rest.low > box.low).any() or (rest.high < box.high).any():
                 box = box.meeting(rest)
+            if lookahead < np.inf:
+                taken = (
+                    0.0 if box is before else 1.0 if box.empty else 1 - self.width(box) / self.width(before)
+                )
+                self._taken += MEMORY * (taken - self._taken)
             if box.empty:
                 break
         return box, tried
@@ -293,9 +297,9 @@ class Reduction:
         return box
 
 
-def gains_of(bound: float, children: tuple[float, float], cutoff: float) -> FloatArray:
-    """How much the bounds of two children (2,) exceed their node's, as far as that is of interest."""
-    return np.maximum(np.minimum(children, cutoff) - bound, LEAST_GAIN)
+def gain_of(bound: float, children: tuple[float, float], cutoff: float) -> float:
+    """How much the bounds of two children exceed their node's, as far as that is of interest, as a product."""
+    return float(np.maximum(np.minimum(children, cutoff) - bound, LEAST_GAIN).prod())
 
 
 class Node(NamedTuple):
@@ -380,7 +384,7 @@ class BranchAndReduce:
             self._settled = min(self._settled, max(bound, found.bound.value))
             return []
         cutoff = reduction.cutoff
-        k = max(places, key=lambda k: gains_of(bound, tried.get(k, (bound, bound)), cutoff).prod())
+        k = max(places, key=lambda k: gain_of(bound, tried.get(k, (bound, bound)), cutoff))
         return [
             Node(max(bound, value), next(self._numbers), part, reduction)
             for value, part in zip(tried.get(k, (bound, bound)), reduction.sides_of(box, k), strict=True)
