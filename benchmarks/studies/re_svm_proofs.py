@@ -41,10 +41,16 @@ def sample(name: str, data: Any) -> tuple[Any, Any]:
 def fitted(
     formulation: str, cell: Line, asked: Any, params: Mapping[str, Any], **how: Any
 ) -> tuple[Any, Line]:
+    """:func:`fitted_to` the table of a cell."""
+    return fitted_to(formulation, *sample(cell["table"], asked.data), asked, params, **how)
+
+
+def fitted_to(
+    formulation: str, X: Any, y: Any, asked: Any, params: Mapping[str, Any], **how: Any
+) -> tuple[Any, Line]:
     """A plain octsvm.fit by the package that is imported, and what is kept of it."""
     import octsvm
 
-    X, y = sample(cell["table"], asked.data)
     depth = {"depth": 1} if "depth" in params else {}
     octsvm.fit(
         formulation, [[0.0], [0.1], [0.9], [1.0]], [0, 1, 0, 1], time_limit=5, **depth, **how
