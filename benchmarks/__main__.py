@@ -36,14 +36,16 @@ def lines_of(name: str, path: Path | None) -> list[Line]:
     return pages.results(find(name), path)
 
 
+def told(prog: str, text: str | None) -> argparse.ArgumentParser:
+    """A parser that shows the text as it stands."""
+    as_it_stands = argparse.RawDescriptionHelpFormatter
+    return argparse.ArgumentParser(prog=prog, description=text, formatter_class=as_it_stands)
+
+
 def run_options(name: str) -> argparse.ArgumentParser:
     """The options of ``run NAME``."""
     study = find(name)
-    parser = argparse.ArgumentParser(
-        prog=f"python -m benchmarks run {name}",
-        description=import_module(f"benchmarks.studies.{name}").__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = told(f"python -m benchmarks run {name}", import_module(f"benchmarks.studies.{name}").__doc__)
     parser.add_argument("--out", type=Path, help=f"JSON lines, appended ({name}.jsonl)")
     parser.add_argument(
         "--only", action="append", default=[], metavar="FIELD=VALUE,...", help="only these cells; patterns"
@@ -55,15 +57,9 @@ def run_options(name: str) -> argparse.ArgumentParser:
         if kind is bool:
             parser.add_argument(f"--{option}", action="store_true", help=meaning)
             continue
+        how: dict[str, Any] = {"required": True} if default is REQUIRED else {"default": default}
         shown = "" if default is None or default is REQUIRED else f" ({default})"
-        needed = default is REQUIRED
-        parser.add_argument(
-            f"--{option}",
-            type=kind,
-            required=needed,
-            help=meaning + shown,
-            default=None if needed else default,
-        )
+        parser.add_argument(f"--{option}", type=kind, help=meaning + shown, **how)
     return parser
 
 
@@ -103,11 +99,7 @@ def main(words: list[str] | None = None) -> int:
     words = sys.argv[1:] if words is None else words
     if words[:1] == ["run"]:
         return run_command(words[1:])
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = told("python -m benchmarks", __doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("list", help="the studies")
     commands.add_parser("run", help="measure a study's cells")
@@ -132,17 +124,13 @@ def main(words: list[str] | None = None) -> int:
         show = study.parts[asked.part] if asked.part else study.report
         print(show(lines_of(asked.name, asked.results)))
     elif asked.command == "pages":
-        print(
-            "\n".join(f"{page.name} was written" for page in pages.write())
-            or "Every page is as it should be."
-        )
+        written = [f"{page.name} was written" for page in pages.write()]
+        print("\n".join(written) or "Every page is as it should be.")
     elif asked.command == "check":
         print("\n".join(pages.age(name) for name in pages.committed()))
         wrong = [page.name for page in pages.differing()]
-        print(
-            "".join(f"{name} does not show the results: run python -m benchmarks pages\n" for name in wrong),
-            end="",
-        )
+        for name in wrong:
+            print(f"{name} does not show the results: run python -m benchmarks pages")
         return 1 if wrong else 0
     elif asked.command == "cell":
         cell_from_stdin(asked.name)

@@ -9,7 +9,6 @@ import os
 import shutil
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
 import venv
@@ -31,6 +30,7 @@ from octsvm.problem_class import classify
 from octsvm.solving import certificate as certification
 
 from .cases import Case
+from .study import peak_memory
 
 PEERS = {"pyoptree": "pyoptree", "odtlearn": "odtlearn[cbc]"}  # what each is installed by
 SOLVE_SECONDS = 30.0
@@ -147,16 +147,6 @@ def summary(wall: list[float], cpu: list[float], nonzeros: int) -> dict[str, Any
         "spread": (max(wall) - min(wall)) / seconds,
         "us_per_nonzero": 1e6 * seconds / nonzeros if nonzeros else None,
     }
-
-
-def peak_memory() -> float | None:
-    """Most memory that this process has held, in MB; None where the system does not say."""
-    try:
-        import resource
-    except ImportError:
-        return None
-    unit = 1 if sys.platform == "darwin" else 1024
-    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**20, 1)
 
 
 def python_with(package: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pkgutil
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -106,6 +107,16 @@ class Watch:
             name: round(now - began, 3)
             for name, began, now in zip(("seconds", "cpu"), self._began, self._now(), strict=True)
         }
+
+
+def peak_memory() -> float | None:
+    """Most memory that this process has held, in MB; None where the system does not say."""
+    try:
+        import resource
+    except ImportError:
+        return None
+    unit = 1 if sys.platform == "darwin" else 1024
+    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**20, 1)
 
 
 def names() -> list[str]:

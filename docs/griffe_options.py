@@ -17,10 +17,10 @@ class SolveOptions(griffe.Extension):
     """Fills in what ``octsvm.options.takes_options`` and the classifiers add when they are imported."""
 
     def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
-        """Complete an object whose docstring has a line ``{options}``, or ``{parameters}`` in a classifier."""
+        """Complete a classifier, and an object whose docstring has a line ``{options}``."""
         words = [] if obj.docstring is None else obj.docstring.value.split()
-        if isinstance(obj, griffe.Class) and "{parameters}" in words:
-            kind = getattr(octsvm, obj.name)
+        kind = getattr(octsvm, obj.name, None) if isinstance(obj, griffe.Class) else None
+        if getattr(kind, "formulation", "") and obj.docstring is not None:
             signature = inspect.signature(kind.__init__)
             initialiser = griffe.Function("__init__", parameters=_parameters(signature.parameters.values()))
             obj.set_member("__init__", initialiser)

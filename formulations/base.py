@@ -151,13 +151,11 @@ class Data:
 
 
 class Structure(NamedTuple):
-    """Names of a model's top-level components and fixed variables, how many rows and variables it has, and a hash of bounds."""
+    """What a model was built of: its top-level components, and fingerprints of its rows, variables and cost."""
 
     components: frozenset[str]
-    rows: int
-    variables: int
-    bounds: int
-    fixed: frozenset[str] = frozenset()
+    inside: dict[str, int]  # by component
+    fixed: frozenset[str]  # names of variables
 
 
 @dataclass(frozen=True, eq=False)
@@ -279,6 +277,8 @@ class Formulation(ABC):
         where it counts what the search finds.
     heuristic : str
         ``"module:function"`` that :meth:`candidates` calls.
+    converter : str
+        ``"module:function"`` that :meth:`start_of` calls.
     libraries : tuple of str
         Modules that the heuristic imports, and ``"module:function"`` for what it prepares once in a process.
     grid : str
@@ -298,6 +298,7 @@ class Formulation(ABC):
     variants: ClassVar[tuple[str, ...]] = ()
     searches: ClassVar[bool] = False
     heuristic: ClassVar[str] = ""
+    converter: ClassVar[str] = ""
     libraries: ClassVar[tuple[str, ...]] = ()
     grid: ClassVar[str] = ""
     tried: ClassVar[Tried | None] = None
@@ -420,6 +421,17 @@ class Formulation(ABC):
         if self.heuristic:
             yield from imported(self.heuristic)(data, params, budget, seed)
 
+    def start_of(self, tree: Any, data: Data, params: Any, budget: Any, seed: int) -> Any:
+        """A start for a fit from a tree of another kind. Default: what ``converter`` makes of it; the tree itself without one.
+
+        Raises
+        ------
+        TreeNotAdmitted
+        """
+        if isinstance(tree, self.Tree) or not self.converter:
+            return tree
+        return imported(self.converter)(tree, data, params, budget, seed)
+
     def load_libraries(self) -> None:
         """Import what the heuristic uses, which can take seconds the first time in a process."""
         for path in filter(None, (self.heuristic, *self.libraries)):
@@ -450,13 +462,32 @@ class Formulation(ABC):
 
 
 def structure(model: pyo.ConcreteModel) -> Structure:
-    """A fingerprint of the rows and variables, to notice later what a user added, or changed inside the blocks."""
-    variables = list(model.component_data_objects(pyo.Var))
-    rows = sum(1 for _ in model.component_data_objects(pyo.Constraint, active=True))
-    bounds = hash(tuple((v.bounds, v.fixed, v.is_continuous()) for v in variables))
+    """A fingerprint of the rows and variables, to notice later what a user added, or changed inside the blocks.
+
+    It is the same in every process: what is hashed are numbers.
+    """
     components = frozenset(c.local_name for c in model.component_objects(descend_into=False))
-    fixed = frozenset(v.name for v in variables if v.fixed)
-    return Structure(components, rows, len(variables), bounds, fixed)
+    inside = {
+        rows.name: hash(tuple([_shape(row) for row in rows.values() if row.active]))
+        for rows in model.component_objects(pyo.Constraint, active=True)
+    }
+    fixed: list[str] = []
+    for variables in model.component_objects(pyo.Var):
+        parts = [(_end(v._lb), _end(v._ub), v._fixed, v.domain is pyo.Reals) for v in variables.values()]
+        inside[variables.name] = hash(tuple(parts))
+        fixed += [v.name for v in variables.values() if v._fixed]
+    inside["cost"] = len(getattr(model.cost.expr, "args", ()))
+    return Structure(components, inside, frozenset(fixed))
+
+
+def _end(bound: Any) -> float:
+    """A bound as a number; one that is an expression is no formulation's."""
+    return bound if isinstance(bound, (int, float)) else np.inf if bound is None else float(id(bound))
+
+
+def _shape(row: Any) -> tuple[float, ...]:
+    """The sides of a row, and how many terms it has."""
+    return tuple([part if type(part) is float else len(getattr(part, "args", ())) for part in row.expr.args])
 
 
 def values(var: Any, keys: list[Any]) -> FloatArray:

@@ -14,6 +14,7 @@ from .blocks.assignment import set_leaf_assignment
 from .blocks.leaf_label import set_leaf_labels
 from .errors import TreeNotAdmitted
 from .params import Params
+from .read_matrix import MadeUpNames, UndecidedNames
 from .trees import AxisTree, ObliqueTree, rescaled
 
 LeafyTree = TypeVar("LeafyTree", AxisTree, ObliqueTree)
@@ -137,15 +138,23 @@ def label_map(tree: AxisTree | ObliqueTree, data: Data) -> IntArray:
 
 
 def require_same_features(tree: Any, data: Data) -> None:
-    """Refuse a tree on another number of features.
+    """Refuse a tree on another number of features, or on features of other names where both have some.
 
     Raises
     ------
     TreeNotAdmitted
     """
-    if len(tree.feature_names) != data.p:
+    theirs, ours = tree.feature_names, data.feature_names
+    if len(theirs) != len(ours):
         raise TreeNotAdmitted(
-            f"The tree was trained on {len(tree.feature_names)} features and the model's data has {data.p}."
+            f"The tree was trained on {len(theirs)} features and the model's data has {len(ours)}."
+        )
+    named = not any(isinstance(names, (MadeUpNames, UndecidedNames)) for names in (theirs, ours))
+    if named and tuple(theirs) != tuple(ours):
+        j = next(j for j, (a, b) in enumerate(zip(theirs, ours, strict=True)) if a != b)
+        raise TreeNotAdmitted(
+            f"Feature {j + 1} of the tree is {theirs[j]!r} and that of the model's data {ours[j]!r}. Build the model on "
+            "X[list(tree.feature_names)], or on X.to_numpy() where the features are the same."
         )
 
 

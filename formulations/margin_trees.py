@@ -16,6 +16,7 @@ from .blocks.sizes import Shape
 from .blocks.split import set_hyperplanes
 from .errors import TreeNotAdmitted
 from .kernels import Gamma, KernelChoice
+from .leaf_trees import require_same_features
 from .params import Norm, Params
 from .trees import MarginTree, Relabelled, margin_tree, rescaled
 
@@ -244,15 +245,10 @@ def normalise_margin(tree: MarginTree, data: Data, depth: int) -> MarginTree:
     """
     if not isinstance(tree, MarginTree):
         raise TreeNotAdmitted(
-            f"The SVM models take margin trees, and this is an {type(tree).__name__}: it has no margins. Give the tree of a fit "
-            "of theirs, or octsvm.from_sklearn of a linear classifier such as LinearSVC; without start=, octsvm.fit looks for "
-            "one by itself."
+            f"The SVM models take margin trees, and this is an {type(tree).__name__}: it has no margins. octsvm.fit(..., start=) "
+            "makes one with margins of it. Elsewhere give the tree of a fit of theirs, or octsvm.from_sklearn of a linear classifier."
         )
-    p = len(data.feature_names)
-    if len(tree.feature_names) != p:
-        raise TreeNotAdmitted(
-            f"The tree was trained on {len(tree.feature_names)} features and the model's data has {p}."
-        )
+    require_same_features(tree, data)
     if tuple(tree.classes) != tuple(data.classes):
         raise TreeNotAdmitted(
             f"The tree separates the classes {tree.classes!r} and the model's data has {data.classes!r}."

@@ -27,7 +27,6 @@ from typing import Any, Literal
 
 import numpy as np
 import pyomo.environ as pyo
-from pydantic import Field
 
 from . import leaf_trees
 from .base import (
@@ -74,7 +73,7 @@ from .blocks.split import axis_splits_size, set_axis_splits
 from .blocks.topology import Topology
 from .bounds import subtrees
 from .errors import InvalidData, TreeNotAdmitted
-from .params import MAX_DEPTH, _LeafSize
+from .params import LeafLabelledParams
 from .registry import register
 from .trees import AxisTree
 
@@ -87,29 +86,15 @@ WORK, MORE_WORK = 50_000_000, 800_000_000
 PROVED_ROWS: dict[str, dict[int, int]] = {"": {1: 2560, 2: 2560, 3: 160}}
 
 
-class OCTParams(_LeafSize):
-    """Parameters of OCT.
+class OCTParams(LeafLabelledParams):
+    """Parameters of OCT: those of :class:`~octsvm.formulations.params.LeafLabelledParams`, and these.
 
     Attributes
     ----------
-    depth : int
-        D, levels of splits.
-    alpha : float
-        α, the cost of a split in errors.
-    n_min : int or float
-        N_min, rows in every leaf in use: a count, or a share of n (rounded up).
-    complexity : "splits" or "features"
-        The same for axis-parallel splits.
-    error_scale : "count" or "baseline"
-        Errors as counted (Blanco, Japón, Puerto) or divided by those of the majority class (Bertsimas & Dunn).
     variant : None, "flow", "rank" or "bd"
         None is "flow".
     """
 
-    depth: int = Field(2, ge=0, le=MAX_DEPTH)
-    alpha: float = Field(1.0, ge=0)
-    complexity: Literal["splits", "features"] = "splits"
-    error_scale: Literal["count", "baseline"] = "count"
     variant: Literal["flow", "rank", "bd"] | None = None
 
 

@@ -45,7 +45,7 @@ from .blocks.sizes import BlockSize, Shape
 from .blocks.split import oblique_splits_size, set_oblique_splits
 from .blocks.topology import Topology
 from .errors import TreeNotAdmitted
-from .params import MAX_DEPTH, _LeafSize
+from .params import LeafLabelledParams
 from .registry import register
 from .trees import AxisTree, ObliqueTree
 
@@ -54,31 +54,17 @@ NAME = "oct_h"
 PROVED_ROWS: dict[str, dict[int, int]] = {"": {1: 80, 2: 40}}
 
 
-class OCTHParams(_LeafSize):
-    """Parameters of OCT-H.
+class OCTHParams(LeafLabelledParams):
+    """Parameters of OCT-H: those of :class:`~octsvm.formulations.params.LeafLabelledParams`, and these.
 
     Attributes
     ----------
-    depth : int
-        D, levels of splits.
-    alpha : float
-        α, the cost of a split (or of a used feature) in errors.
-    n_min : int or float
-        N_min, rows in every leaf in use: a count, or a share of n (rounded up).
-    complexity : "splits" or "features"
-        α Σ_t d_t (Blanco, Japón, Puerto) or α Σ_t Σ_j s_jt (Bertsimas & Dunn).
-    error_scale : "count" or "baseline"
-        Errors as counted, or divided by those of the majority class (Bertsimas & Dunn).
     mu : float
         μ, by how much a row that goes left stays below the threshold, for ‖a_t‖₁ <= 1 and x in [0, 1].
-    variant : None
+    variant : None or "bd"
         There is one.
     """
 
-    depth: int = Field(2, ge=0, le=MAX_DEPTH)
-    alpha: float = Field(1.0, ge=0)
-    complexity: Literal["splits", "features"] = "splits"
-    error_scale: Literal["count", "baseline"] = "count"
     mu: float = Field(0.005, gt=0, lt=1)
     variant: Literal["bd"] | None = None
 

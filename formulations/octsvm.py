@@ -373,6 +373,7 @@ class OCTSVM(Formulation):
     uses_scaling = True
     variants = ("compact", "paper")
     heuristic = "octsvm.heuristics.margin_tree:tree_candidates"
+    converter = "octsvm.heuristics.axis_start:margin_tree_of"
     tried = Tried(
         (
             {"depth": [0], "c1": [1.5, 3.0, 6.0, 12.0, 32.0], "c2": margin_trees.RATIOS, "c3": [0.0]},

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import inspect
 import math
+import re
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -12,6 +14,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from .errors import InvalidParameter
 
 MAX_DEPTH = 10  # 2**11 - 1 nodes: far beyond what any exact model of a tree can prove
+
+
+def doc_section(thing: Any, name: str) -> str:
+    """The lines of a section of a docstring in numpydoc's form; empty where there is none."""
+    section = rf"^{name}\n-+\n(.*?)(?=\n\n\S+\n-+\n|\Z)"
+    found = re.search(section, inspect.cleandoc(thing.__doc__ or ""), re.DOTALL | re.MULTILINE)
+    return found[1] if found else ""
 
 
 class Params(BaseModel):
@@ -67,10 +76,28 @@ class TreeParams(Params):
     depth: int = Field(2, ge=0, le=MAX_DEPTH)
 
 
-class _LeafSize(Params):
-    """``n_min`` as a count or as a share of the rows."""
+class LeafLabelledParams(TreeParams):
+    """Parameters of OCT and OCT-H.
 
+    Attributes
+    ----------
+    depth : int
+        D, levels of splits.
+    alpha : float
+        α, the cost of a split (or of a used feature) in errors.
+    n_min : int or float
+        N_min, rows in every leaf in use: a count, or a share of n (rounded up).
+    complexity : "splits" or "features"
+        What alpha is paid for: α Σ_t d_t (Blanco, Japón, Puerto) or α Σ_t Σ_j s_jt (Bertsimas & Dunn); the same for
+        splits by one feature.
+    error_scale : "count" or "baseline"
+        Errors as counted (Blanco, Japón, Puerto) or divided by those of the majority class (Bertsimas & Dunn).
+    """
+
+    alpha: float = Field(1.0, ge=0)
     n_min: int | float = 1
+    complexity: Literal["splits", "features"] = "splits"
+    error_scale: Literal["count", "baseline"] = "count"
 
     @field_validator("n_min")
     @classmethod

@@ -80,11 +80,7 @@ class Column(BaseModel):
         """The features (m, q) of the column's ``values`` (m,)."""
         if self.kind == "category":
             return self._indicators(_texts(values, self.name, marks))
-        numbers = (
-            _days(values, self.name, self.form, marks)
-            if self.kind == "date"
-            else _numbers(values, self.name, marks)
-        )
+        numbers = _measured(values, self.name, self.form, marks)
         gaps = np.isnan(numbers)
         if gaps.any() and self.fill is None:
             raise _missing(self.name, int(np.argmax(gaps)))
@@ -175,7 +171,8 @@ class Preparation(BaseModel):
         for j, name in enumerate(names):
             kind = "category" if name in encode else "date" if name in forms else "number"
             rule = _rule(name, kind, rules)
-            columns.append(_LEARN[kind](name, frame.column(j), rule, tuple(missing), forms.get(name, "")))
+            learn = _learn_category if kind == "category" else _learn_number
+            columns.append(learn(name, frame.column(j), rule, tuple(missing), forms.get(name)))
         out = cls(columns=tuple(columns), missing=tuple(missing))
         twice = next((n for n, count in Counter(out.feature_names).items() if count > 1), None)
         if twice is not None:
@@ -278,7 +275,9 @@ def _rule(name: str, kind: str, rules: Mapping[str, str]) -> str | None:
     return rule
 
 
-def _learn_category(name: str, values: Any, rule: str | None, marks: Sequence[str], form: str) -> Column:
+def _learn_category(
+    name: str, values: Any, rule: str | None, marks: Sequence[str], form: str | None
+) -> Column:
     texts = _texts(values, name, marks)
     held = [t for t in texts if t is not None]
     categories = sorted(set(held))
@@ -298,17 +297,17 @@ def _learn_category(name: str, values: Any, rule: str | None, marks: Sequence[st
     return Column(name=name, kind="category", categories=tuple(categories), fill=fill, rule=rule)
 
 
-def _learn_number(name: str, values: Any, rule: str | None, marks: Sequence[str], form: str) -> Column:
-    return Column(name=name, fill=_filled(name, _numbers(values, name, marks), rule), rule=rule)
-
-
-def _learn_date(name: str, values: Any, rule: str | None, marks: Sequence[str], form: str) -> Column:
-    found = form or _form_of_dates(values, name, marks)
-    fill = _filled(name, _days(values, name, found, marks), rule)
-    return Column(name=name, kind="date", form=found, fill=fill, rule=rule)
-
-
-_LEARN = {"category": _learn_category, "number": _learn_number, "date": _learn_date}
+def _learn_number(name: str, values: Any, rule: str | None, marks: Sequence[str], form: str | None) -> Column:
+    """Of numbers, or of dates where a ``form`` is given; "" stands for whichever fits."""
+    kind: Literal["number", "date"] = "number" if form is None else "date"
+    found = _form_of_dates(values, name, marks) if form == "" else form or ""
+    return Column(
+        name=name,
+        kind=kind,
+        form=found,
+        fill=_filled(name, _measured(values, name, found, marks), rule),
+        rule=rule,
+    )
 
 
 def _filled(name: str, numbers: NDArray[np.float64], rule: str | None) -> float | None:
@@ -340,6 +339,11 @@ def _objects(values: Any, marks: Sequence[str]) -> tuple[NDArray[Any], NDArray[n
     found = np.array([*np.asarray(values, dtype=object), None], dtype=object)[:-1]
     gaps = [is_missing(v) or (isinstance(v, str) and v.strip() in ("", *marks)) for v in found]
     return found, np.array(gaps, dtype=bool)
+
+
+def _measured(values: Any, name: str, form: str, marks: Sequence[str]) -> NDArray[np.float64]:
+    """Numbers (m,), or the days of dates where they have a ``form``; nan where one is missing."""
+    return _days(values, name, form, marks) if form else _numbers(values, name, marks)
 
 
 def _numbers(values: Any, name: str, marks: Sequence[str]) -> NDArray[np.float64]:

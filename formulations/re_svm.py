@@ -221,6 +221,7 @@ class RESVM(Formulation):
     uses_scaling = True
     variants = ("compact", "paper")
     heuristic = "octsvm.heuristics.label_search:candidates"
+    converter = "octsvm.heuristics.axis_start:margin_tree_of"
     tried = Tried(
         ({"c1": [3.0, 10.0, 30.0, 100.0, 300.0], "c2": margin_trees.RATIOS},), usual={"c1": 10.0, "c2": 100.0}
     )

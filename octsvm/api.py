@@ -332,5 +332,6 @@ def _formulation_of(model: pyo.ConcreteModel) -> Formulation:
 def _require_tree(tree: Any) -> None:
     if not isinstance(tree, Tree):
         raise InvalidParameter(
-            f"A fitted tree was expected, not {type(tree).__name__}. A Result's tree is result.tree."
+            f"A fitted tree was expected, not {type(tree).__name__}. A Result's tree is result.tree, a classifier's "
+            "classifier.tree_; octsvm.from_sklearn makes one of a decision tree or linear classifier of scikit-learn."
         )

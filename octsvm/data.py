@@ -120,24 +120,20 @@ def _require_label(v: Any, i: int) -> None:
     """Refuse what is no label in row ``i``: missing, not finite, or not to be hashed."""
     try:
         hash(v)
-    except TypeError:
+        missing = v is None or type(v).__name__ in ("NAType", "NaTType") or bool(v != v)
+    except ArithmeticError:  # of a signalling NaN: it is none of the others either
+        missing = True
+    except Exception:  # of a class of the user's, which may do anything
         raise InvalidData(
-            f"The label of row {i} is {str(v)[:40]!r}, and a {type(v).__name__} can change, so that it names no class. Give one "
-            "label a row, of text, numbers or tuples."
+            f"The label of row {i} is {str(v)[:40]!r}, and a {type(v).__name__} can change, or does not say what it is equal to, "
+            "so that it names no class. Give one label a row, of text, numbers or tuples."
         ) from None
-    if v is None or type(v).__name__ in ("NAType", "NaTType") or _is_nan(v):
+    if missing:
         raise InvalidData(f"The label of row {i} is missing ({v!r}). Drop the row or give it a label.")
     if isinstance(v, (int, float)) and not abs(v) <= 1e308:
         raise InvalidData(
             f"The label of row {i} is too large for a number of double precision ({str(v)[:20]})."
         )
-
-
-def _is_nan(v: Any) -> bool:
-    try:
-        return bool(v != v)
-    except (TypeError, ValueError, ArithmeticError):  # of a signalling NaN: it is none of the others either
-        return True
 
 
 def _is_measured(v: Any) -> bool:
@@ -211,7 +207,7 @@ def _in_order(values: list[Any]) -> tuple[Any, ...]:
         found = sorted(labels)
         if all(a < b for a, b in pairwise(found)):  # sets, say, are ordered in part only
             return tuple(found)
-    except (TypeError, ValueError, ArithmeticError):
+    except Exception:  # whatever does not sort, in its own way
         pass
     if labels and isinstance(labels[0], Enum):
         return tuple(v for v in type(labels[0]) if v in labels)

@@ -22,7 +22,7 @@ def flip_labels(y: Any, share: float, seed: int = 0) -> NDArray[Any]:
     share : float
         Between 0 and 1.
     seed : int
-        The same seed flips the same rows.
+        The same seed flips the same rows; 0 by default, so that two calls with the same labels and share do.
 
     Returns
     -------

@@ -32,7 +32,7 @@ from .result import Result
 from .solving.outcome import one_class, one_class_note, unmodelled
 
 COARSE = 20  # settings from which the pool is grown, spread over the grid
-POOL_STEPS = 1200  # of the search, for all of them together
+POOL_STEPS = 400  # of the search, for all of them together and each step of a setting
 MOST_STEPS = 200  # for one of them
 LEAST_RATIO, LARGEST_RATIO = 0.05, 20.0  # of c2 to c1: beyond, trees are those at the ends
 STEPS = 3  # of the search that improves the cheapest tree of the pool for a setting
@@ -107,8 +107,8 @@ def fit_path(
     clock = limited(params)
     form = find_formulation(formulation)
     checked = _check_settings(form, settings, params)
-    steps = None if work_limit is None else _whole("work_limit", work_limit, 1)
-    seed = _whole("seed", seed, 0)
+    steps = None if work_limit is None else whole("work_limit", work_limit, 1)
+    seed = whole("seed", seed, 0)
     if not isinstance(skip, Collection):
         raise InvalidParameter(
             f"skip={skip!r} should be a collection of positions in settings, e.g. {{0, 3}}."
@@ -165,7 +165,13 @@ def _check_settings(form: Formulation, settings: Any, params: Mapping[str, Any])
     return checked
 
 
-def _whole(name: str, value: Any, least: int) -> int:
+def whole(name: str, value: Any, least: int) -> int:
+    """A whole number that is ``least`` or more.
+
+    Raises
+    ------
+    InvalidParameter
+    """
     if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
         raise InvalidParameter(f"{name}={value!r} should be a whole number, {least} or more.")
     return int(value)
@@ -188,14 +194,10 @@ def _result(form: Formulation, data: Data, params: Any, trees: Iterable[Tree], b
         found = cost(known)
         if found < lowest:
             best, lowest = known, found
+    note = "no model was built: the tree was found along a grid, and checked without one"
+    told: Any = {"stop": "work_limit", "solver": "none", "note": note}
     return unmodelled(
-        form,
-        ModelInfo(form.name, params, data),
-        best,
-        stop="work_limit",
-        seconds=time.monotonic() - began,
-        solver="none",
-        note="no model was built: the tree was found along a grid, and checked without one",
+        form, ModelInfo(form.name, params, data), best, seconds=time.monotonic() - began, **told
     )
 
 
@@ -248,12 +250,8 @@ class _Pool:
         margins = np.empty((len(planes), len(builder.X), builder.depth + 1))
         for k, one in enumerate(planes):
             margins[k] = builder.sign[:, None] * builder.route(one)[1]
-        return cls(
-            planes,
-            margins,
-            np.array([float(norms(one.omega, builder.norm).max()) for one in planes]),
-            np.array([float(one.split.sum()) for one in planes]),
-        )
+        sizes = np.array([float(norms(one.omega, builder.norm).max()) for one in planes])
+        return cls(planes, margins, sizes, np.array([float(one.split.sum()) for one in planes]))
 
     def costs(self, builder: TreeSearch) -> FloatArray:
         """Objective of every tree (K,)."""
@@ -318,7 +316,9 @@ class _Path:
         for params in coarse:
             if found and self.clock.late(POOL_SHARE):
                 break
-            builder = self.builder(params, min(MOST_STEPS, POOL_STEPS // len(coarse)), POOL_SHARE)
+            builder = self.builder(
+                params, min(MOST_STEPS, self.steps * POOL_STEPS // len(coarse)), POOL_SHARE
+            )
             found += [planes.copy() for planes in builder.run()]
             best = builder.best
             if best is not None and best.split.any():
@@ -343,12 +343,13 @@ class _Path:
 
     def tree(self, k: int) -> MarginTree | None:
         """The tree of a setting; None where nothing beats the constant tree."""
-        chain = [k]
-        while (below := self._below[chain[-1]]) is not None and below not in self._known:
-            chain.append(below)
+        chain: list[int] = []
+        at: int | None = k
+        while at is not None and at not in self._known:
+            chain.append(at)
+            at = self._below[at]
         for j in reversed(chain):
-            if j not in self._known:
-                self._known[j] = self._found(j)
+            self._known[j] = self._found(j)
         planes, _ = self._known[k]
         return None if planes is None else as_margin_tree(planes, self.data, self.checked[k])
 
@@ -385,13 +386,11 @@ class _Path:
 def _cheaper_relabelling(checked: list[Any]) -> list[int | None]:
     """For every setting the one with the next smaller c2 and all else the same."""
     alike: defaultdict[Any, list[tuple[float, int]]] = defaultdict(list)
-    keys = [tuple(params.model_dump(exclude={"c2"}).values()) for params in checked]
-    for k, (key, params) in enumerate(zip(keys, checked, strict=True)):
-        alike[key].append((params.c2, k))
-    for same in alike.values():
-        same.sort()
-    below: list[int | None] = []
-    for key, params in zip(keys, checked, strict=True):
-        smaller = bisect_left(alike[key], (params.c2, -1))
-        below.append(alike[key][smaller - 1][1] if smaller else None)
+    for k, params in enumerate(checked):
+        alike[tuple(params.model_dump(exclude={"c2"}).values())].append((params.c2, k))
+    below: list[int | None] = [None] * len(checked)
+    for same in map(sorted, alike.values()):
+        for c2, k in same:
+            smaller = bisect_left(same, (c2, -1))
+            below[k] = same[smaller - 1][1] if smaller else None
     return below

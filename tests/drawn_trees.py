@@ -107,15 +107,15 @@ def by_text(text: str, values: dict[str, Fraction]) -> tuple[list[int], str]:
 def by_dot(text: str, values: dict[str, Fraction]) -> tuple[list[int], str]:
     """The same by the Graphviz text."""
     labels = {int(n): w for n, w in re.findall(r'^  n(\d+) \[label="((?:[^"\\]|\\.)*)"', text, re.MULTILINE)}
-    edges = re.findall(r'^  n(\d+) -> n(\d+) \[label="(yes|no)"\];', text, re.MULTILINE)
+    edges = re.findall(r'^  n(\d+) -> n(\d+) \[label="([^"]*)"\];', text, re.MULTILINE)
     assert len(edges) == len(labels) - 1
     node, way = 1, []
     while not labels[node].startswith("class"):
         way.append(node)
         answers = [(word, int(b)) for a, b, word in edges if int(a) == node]
-        assert [word for word, _ in answers] == ["yes", "no"]  # the left one is drawn first
-        words = labels[node].replace("\\n", " ").split(" weight ")[0]
-        node = dict(answers)["yes" if holds(words, values) else "no"]
+        assert [word.split(" ")[0] for word, _ in answers] == ["<", ">="]  # the left one is drawn first
+        asked = labels[node].replace("\\n", " ").split(" weight ")[0]
+        (node,) = (child for word, child in answers if holds(f"{asked} {word}", values))
     return way, labels[node].replace("\\n", " ").split(" weight ")[0].removeprefix("class ")
 
 

@@ -127,6 +127,9 @@ def state() -> list[Any]:
 
 
 @every_kind
+@pytest.mark.quick_cases(
+    "re_svm, *", "octsvm, *", "OCTSVMClassifier", "OCTClassifierCV", "files", "relabelling", "pictures"
+)
 def test_set_ups_of_the_callers_change_nothing_and_stay(kind: str, tmp_path: Path) -> None:
     for folder in ("plain", "set"):
         (tmp_path / folder).mkdir()

@@ -64,6 +64,20 @@ class Named(NamedTuple):
     number: int
 
 
+class Vague(NamedTuple):
+    """What == makes of it is an array, as of a table in a tuple."""
+
+    k: int
+
+    def __eq__(self, other: object) -> Any:
+        return np.array([True, False])
+
+    def __ne__(self, other: object) -> Any:
+        return np.array([True, False])
+
+    __hash__ = tuple.__hash__
+
+
 class Own:
     """Compared by identity, and without an order."""
 
@@ -203,6 +217,7 @@ REFUSED = {
     "a missing decimal": ([decimal.Decimal("NaN"), decimal.Decimal(1)], "row 0 is missing"),
     "a signalling decimal": ([decimal.Decimal(1), decimal.Decimal("sNaN")], "row 1"),
     "a missing time": (np.array(["2026-01-01", "NaT"], dtype="M8[ns]"), "row 1 is missing"),
+    "no true or false": ([Vague(1), Vague(2)], "does not say what it is equal to"),
     "masked": (np.ma.array([0, 1], mask=[0, 1]), "row 1 is missing"),
 }  # fmt: skip
 

@@ -4,106 +4,42 @@ from __future__ import annotations
 
 import inspect
 import math
-import os
-import shutil
-import subprocess
-import sys
 import time
 import warnings
-from pathlib import Path
 from typing import Any
 
 import pyomo.environ as pyo
 import pytest
+from click.testing import CliRunner
 from places import ROOT
 
 import octsvm
 from octsvm import options
+from octsvm.cli import main
 from octsvm.options import Clock, SolveOptions
 
-ADDED = """
-    patience: int = option(
-        7, "How long to wait, a text that only this option has.", kind="int", check=_from(1)
-    )
-    clock: Clock = field("""
-SEEN = """
-import inspect, octsvm
-from octsvm.options import SolveOptions
-for taker in (octsvm.fit, octsvm.solve, octsvm.OCTClassifier, octsvm.OCTHClassifier, octsvm.RESVMClassifier,
-              octsvm.OCTSVMClassifier):
-    assert inspect.signature(taker).parameters["patience"].default == 7, taker
-    assert "a text that only this option has" in taker.__doc__, taker
-assert octsvm.OCTClassifier(patience=3).get_params()["patience"] == 3
-X, y = [[0.0], [1.0], [2.0], [3.0]], list("aabb")
-for call in (
-    lambda: octsvm.fit("oct", X, y, depth=1, patience=0),
-    lambda: octsvm.solve(octsvm.build("oct", X, y, depth=1), patience=0),
-    lambda: octsvm.OCTClassifier(patience=0).fit(X, y),
-):
-    try:
-        call()
-    except octsvm.InvalidParameter as error:
-        assert str(error) == "patience=0 should be a whole number, 1 or more.", error
-    else:
-        raise AssertionError("it was not checked")
-assert octsvm.fit("oct", X, y, depth=1, patience=2).status == "optimal"
-"""
+TAKERS: dict[str, Any] = {
+    options.FIT: octsvm.fit, options.SOLVE: octsvm.solve, options.RACE: octsvm.race, options.PLAN: octsvm.plan,
+    options.BUILD: octsvm.build, options.PATH: octsvm.fit_path, options.READ: octsvm.read_solution,
+    options.ESTIMATOR: octsvm.OCTSVMClassifier,
+}  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def copy_with_an_option(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the package in which one field was added to SolveOptions, and nothing else."""
-    target = tmp_path_factory.mktemp("copy")
-    ignore = shutil.ignore_patterns("__pycache__", "formulations")
-    shutil.copytree(ROOT / "octsvm", target / "octsvm", ignore=ignore)
-    shutil.copytree(ROOT / "formulations", target / "octsvm" / "formulations", ignore=ignore)
-    shutil.copy(ROOT / "solvers.yaml", target / "solvers.yaml")
-    path = target / "octsvm" / "options.py"
-    text = path.read_text()
-    assert text.count("\n    clock: Clock = field(") == 1
-    path.write_text(text.replace("\n    clock: Clock = field(", ADDED, 1))
-    return target
+@pytest.mark.parametrize("who", TAKERS)
+def test_an_option_is_found_where_it_is_taken(who: str) -> None:
+    taker, said = TAKERS[who], " ".join(TAKERS[who].__doc__.split())
+    for name, declared in options.declarations(who).items():
+        assert name in inspect.signature(taker).parameters
+        assert f"{name} : " in said
+        assert declared.doc in said or (who, name) == (options.PLAN, "solver"), name
+    assert "{options}" not in said
 
 
-def in_copy(folder: Path, *args: str) -> str:
-    run = subprocess.run(
-        [sys.executable, *args],
-        cwd=folder,
-        env=os.environ | {"PYTHONPATH": str(folder)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert run.returncode == 0, run.stderr
-    return run.stdout
-
-
-@pytest.mark.slow
-def test_a_new_option_is_found_everywhere(copy_with_an_option: Path) -> None:
-    in_copy(copy_with_an_option, "-c", SEEN)
-    shown = " ".join(in_copy(copy_with_an_option, "-m", "octsvm.cli", "fit", "--help").split())
-    assert "--patience INTEGER How long to wait, a text that only this option has. [default: 7]" in shown
-    run = in_copy(
-        copy_with_an_option,
-        "-m",
-        "octsvm.cli",
-        "fit",
-        "toy",
-        "-f",
-        "oct",
-        "--depth",
-        "1",
-        "--patience",
-        "2",
-        "-q",
-    )
-    assert "optimal" in run
-
-
-@pytest.mark.parametrize("who", [octsvm.fit, octsvm.solve, octsvm.race, octsvm.plan, octsvm.OCTSVMClassifier])
-def test_no_placeholder_is_left_in_a_docstring(who: Any) -> None:
-    assert "{options}" not in who.__doc__
-    assert "bridge" in inspect.signature(who).parameters
+def test_an_option_is_found_on_the_command_line() -> None:
+    said = " ".join(CliRunner().invoke(main, ["fit", "--help"]).output.split())
+    for name, declared in options.declarations(options.COMMAND).items():
+        assert "--" + name.replace("_", "-") in said
+        assert declared.help in said, name
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,8 @@ them, its engine's process included. Without --every a choice of cells is run.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -42,20 +43,16 @@ CASES: list[tuple[str, int, int, int | None]] = [
     ("re_svm", 2000, 50, None),
     ("re_svm", 5000, 50, None),
 ]
-# What is run without --every: each engine on small and large models, each strategy on each formulation.
-SPREAD: list[tuple[str, str, tuple[str, ...], tuple[int, ...]]] = [
-    ("highs", "balanced", ("oct", "oct_h", "octsvm", "re_svm"), tuple(range(len(CASES)))),
-    ("highs", "exact", ("oct", "oct_h", "octsvm", "re_svm"), (0, 1, 3, 7, 8, 12, 16, 17)),
-    ("highs", "heuristic", ("oct", "oct_h", "octsvm", "re_svm"), (0, 2, 6, 9, 14, 18)),
-    ("highs", "own", ("oct", "oct_h", "octsvm", "re_svm"), (0, 3, 5, 8, 11, 12, 13, 16, 18)),
-    ("scip", "exact", ("oct", "octsvm", "re_svm"), (0, 3, 12, 17)),
-    ("cbc", "exact", ("oct", "octsvm", "re_svm"), (0, 3, 12, 17)),
-    ("glpk", "exact", ("oct", "octsvm", "re_svm"), (0, 3, 12, 17)),
-    ("shot", "exact", ("octsvm", "re_svm"), (11, 12, 17)),
-    ("bonmin", "exact", ("octsvm", "re_svm"), (11, 12, 17)),
-    ("scip", "own", ("oct", "octsvm"), (3, 12)),
-    ("cbc", "own", ("oct", "octsvm"), (3, 12)),
-]
+# What is run without --every, by indices: each engine on small and large models, each strategy on each formulation.
+SPREAD: dict[tuple[str, str], Sequence[int]] = {
+    ("highs", "balanced"): range(len(CASES)),
+    ("highs", "exact"): (0, 1, 3, 7, 8, 12, 16, 17),
+    ("highs", "heuristic"): (0, 2, 6, 9, 14, 18),
+    ("highs", "own"): (0, 3, 5, 8, 11, 12, 13, 16, 18),
+    **{(solver, "exact"): (0, 3, 12, 17) for solver in ("scip", "cbc", "glpk")},
+    **{(solver, "exact"): (11, 12, 17) for solver in ("shot", "bonmin")},
+    **{(solver, "own"): (3, 12) for solver in ("scip", "cbc")},
+}
 
 
 def table(n: int, p: int) -> tuple[Any, Any]:
@@ -106,16 +103,9 @@ def measure(cell: Line, asked: Any) -> Line:
 
 
 def cells(asked: Any) -> Iterator[Line]:
-    chosen = [
-        (CASES[k], strategy, solver)
-        for solver, strategy, names, indices in SPREAD
-        for k in indices
-        if CASES[k][0] in names
-    ]
+    chosen: Iterable[Any] = ((CASES[k], s, solver) for (solver, s), ks in SPREAD.items() for k in ks)
     if asked.every:
-        chosen = [
-            (case, s, solver) for case in CASES for s in STRATEGIES for solver in asked.solver.split(",")
-        ]
+        chosen = product(CASES, STRATEGIES, asked.solver.split(","))
     for case, strategy, solver in chosen:
         of_case = {"name": case[0], "n": case[1], "case": list(case)}
         yield {**of_case, "strategy": strategy, "solver": solver, "limit": asked.limit}
@@ -128,10 +118,8 @@ def report(lines: list[Line]) -> str:
     ways.sort(key=lambda way: (way[0] != "highs", way[0], STRATEGIES.index(way[1])))
     rows = []
     for case in CASES:
-        cells = []
-        for solver, strategy in ways:
-            d = found.get((case, strategy, solver))
-            cells.append("" if d is None else f"{d['seconds']:.1f}{'' if d['handed_over'] else ' *'}")
+        of_ways = [found.get((case, strategy, solver)) for solver, strategy in ways]
+        cells = [f"{d['seconds']:.1f}{'' if d['handed_over'] else ' *'}" if d else "" for d in of_ways]
         if any(cells):
             name, n, p, depth = case
             rows.append([name, f"{n:,} x {p}", "" if depth is None else depth, *cells])

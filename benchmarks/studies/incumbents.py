@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from itertools import product
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -43,24 +44,14 @@ WORSE = 1e-6  # relative
 PRINTED = {"variant": "paper", "mu_svm": 1e-3}  # with (9′), without which a row may be routed both ways
 
 
-class Cell(NamedTuple):
-    """One training table with one choice of parameters."""
-
-    name: str
-    seed: int
-    setting: str
-    depth: int
+CELL = ("name", "seed", "setting", "depth")
+Cell = tuple[str, int, str, int]
 
 
 def grid() -> list[Cell]:
-    """All tables and choices of parameters."""
-    return [
-        Cell(name, seed, setting, depth)
-        for name in SETS
-        for seed in SEEDS.get(name, (0,))
-        for setting in SETTINGS
-        for depth in DEPTHS
-    ]
+    """All tables and choices of parameters, as name of the set, seed, setting and depth."""
+    tables = [(name, seed) for name in SETS for seed in SEEDS.get(name, (0,))]
+    return [(*table, *choice) for table in tables for choice in product(SETTINGS, DEPTHS)]
 
 
 def cells(asked: Any) -> Iterator[Line]:
@@ -68,7 +59,7 @@ def cells(asked: Any) -> Iterator[Line]:
     for who in whos:
         if who.partition(":")[2] not in ("", "paper"):
             raise SystemExit(f"--who {who}: after a solver's name only :paper is known, the printed rows")
-    return ({"who": who, **cell._asdict()} for cell in grid() for who in whos)
+    return ({"who": who, **dict(zip(CELL, cell, strict=True))} for cell in grid() for who in whos)
 
 
 def crude(X: Any, y: Any, params: dict[str, Any]) -> float:
@@ -132,12 +123,7 @@ def measure(cell: Line, asked: Any) -> Line:
 
 def by_cell(lines: list[Line]) -> dict[tuple[str, Cell], Line]:
     """Lines by who answered and what."""
-    return {(c["who"], Cell(c["name"], c["seed"], c["setting"], c["depth"])): c for c in lines}
-
-
-def geometric_mean(ratios: list[float]) -> float:
-    """1 where there is none."""
-    return float(np.exp(np.mean(np.log(ratios)))) if ratios else 1.0
+    return {(c["who"], (c["name"], c["seed"], c["setting"], c["depth"])): c for c in lines}
 
 
 def report(lines: list[Line]) -> str:
@@ -150,7 +136,7 @@ def report(lines: list[Line]) -> str:
         for depth in DEPTHS:
             ratios = {}
             for (who, cell), line in found.items():
-                if who == rival and cell.depth == depth and cell in ours:
+                if who == rival and cell[-1] == depth and cell in ours:
                     ratios[cell] = max(ours[cell]["objective"], 1e-12) / max(line["objective"], 1e-12)
             if not ratios:
                 continue
@@ -161,20 +147,20 @@ def report(lines: list[Line]) -> str:
             name = f"{rival} alone, {max(limits):g} s" if limits else rival
             rows.append(
                 f"{name} | {depth} | {len(values)} | {len(values) - low - len(high)} | {low} | {len(high)} | "
-                f"{geometric_mean(values):.3f} | {min(values):.3g} | {max(values):.3f}"
+                f"{np.exp(np.log(values).mean()):.3f} | {min(values):.3g} | {max(values):.3f}"
             )
             worse += [
-                f"- {cell.name}, seed {cell.seed}, {cell.setting} {SETTINGS[cell.setting]}, D = {cell.depth}: "
+                f"- {name}, seed {seed}, {setting} {SETTINGS[setting]}, D = {depth}: "
                 f"{ours[cell]['objective']:.6g} against {found[rival, cell]['objective']:.6g} ({rival})"
                 for cell in high
+                for name, seed, setting, depth in [cell]
             ]
-    return "\n".join(
-        [table(head, rows), "", *(["Worse:", "", *worse] if worse else ["Ours is worse in no cell."])]
-    )
+    told = ["Worse:", "", *worse] if worse else ["Ours is worse in no cell."]
+    return "\n".join([table(head, rows), "", *told])
 
 
 STUDY = Study(
-    key=("who", *Cell._fields),
+    key=("who", *CELL),
     options={"data": REQUIRED, "who": "ours,crude", "limit": None},
     quick={"limit": 1.0},
     code=("octsvm/heuristics", "octsvm/solving", "octsvm/bridges", "formulations"),

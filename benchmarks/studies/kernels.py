@@ -115,9 +115,15 @@ def measure(cell: Line, asked: Any) -> Line:
 
 
 def report(lines: list[Line]) -> str:
-    """Mean accuracy on clean samples, in percent."""
-    found = pd.DataFrame(lines).groupby(["set", "flip", "method"], sort=False)["accuracy"].mean()
-    means = (100 * found).unstack("method", sort=False).reindex(columns=[*GRIDS, *PEERS])
+    """Mean accuracy on clean samples in percent, of each set and of all sets of a kind."""
+    kinds = {
+        name: f"mean of the {kind}" for kind, of in (("shapes", SHAPES), ("data sets", SETS)) for name in of
+    }
+    frame = pd.DataFrame(lines)
+    frame = pd.concat([frame, frame.assign(set=frame["set"].map(kinds))])
+    frame["set"] = pd.Categorical(frame["set"], [*kinds, *dict.fromkeys(kinds.values())])
+    found = frame.groupby(["set", "flip", "method"], observed=True)["accuracy"].mean()
+    means = (100 * found).unstack("method").reindex(columns=[*GRIDS, *PEERS])
     rows = [
         [name, f"{flip:.0%}", *("–" if np.isnan(v) else f"{v:.1f}" for v in line)]
         for (name, flip), line in means.iterrows()
@@ -128,4 +134,5 @@ def report(lines: list[Line]) -> str:
 STUDY = Study(
     key=("set", "seed", "flip", "method"),
     options={"data": None, "count": 3},
+    code=("octsvm/heuristics", "octsvm/parameter_grid.py", "formulations"),
 )

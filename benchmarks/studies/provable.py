@@ -16,7 +16,7 @@ import numpy as np
 import octsvm
 
 from .. import tables
-from ..study import Line, Study, every
+from ..study import Line, Study, every, kept
 
 P, WRONG, SECONDS = 5, 0.1, 30.0
 ROWS = (10, 20, 40, 80, 160, 320, 640, 1280, 2560, 5120)
@@ -57,21 +57,13 @@ def measure(cell: Line, asked: Any) -> Line:
     params = {} if cell["formulation"] == "re_svm" else {"depth": cell["depth"]}
     params |= {"norm": cell["norm"]} if cell["norm"] else {}
     began = time.process_time()
-    result = octsvm.fit(
-        cell["formulation"],
-        X,
-        y,
-        time_limit=10 * asked.limit,
-        callback=lambda _: time.process_time() - began > asked.limit,
-        **params,
-    )
-    return {
-        "p": P,
-        "status": result.status,
-        "seconds": round(time.process_time() - began, 2),
-        "gap": round(result.gap, 4),
-        "splits": result.counts.get("splits"),
-    }
+
+    def late(_: Any) -> bool:
+        return time.process_time() - began > asked.limit
+
+    result = octsvm.fit(cell["formulation"], X, y, time_limit=10 * asked.limit, callback=late, **params)
+    spent, splits = round(time.process_time() - began, 2), result.counts.get("splits")
+    return kept(result, "p", "status", "gap") | {"seconds": spent, "splits": splits}
 
 
 def report(lines: list[Line]) -> str:

@@ -52,6 +52,13 @@ def read_as(protocol: Protocol, part: Part, data: Dataset, reading: str) -> tupl
     return rows.X, noisy, rows.y_given, rows.X_score, rows.y_score
 
 
+def whole_grid(protocol: Protocol, part: Part, X: Any, y: Any) -> Iterator[tuple[int, octsvm.Result]]:
+    """The results of the whole OCTSVM grid on a part's rows, as the experiment has them."""
+    spec = protocol.methods["octsvm"]
+    how = {"work_limit": spec.work, "seed": part.seed(protocol.seed), **spec.fixed}
+    return octsvm.fit_path("octsvm", X, y, spec.settings(), **how)
+
+
 def cells(asked: Any) -> Iterator[Line]:
     folds = range(load_protocol("table2").folds)
     for repetition, (name, noise), fold, kind in product(range(asked.count), CELLS, folds, READINGS):
@@ -62,12 +69,10 @@ def cells(asked: Any) -> Iterator[Line]:
 def measure(cell: Line, asked: Any) -> Line:
     """The whole grid on one part, read in one way."""
     protocol = load_protocol("table2")
-    spec = protocol.methods["octsvm"]
     part = Part(**{k: cell[k] for k in ("set", "noise", "repetition", "fold")}, inner=False)
     data = datasets.load(cell["set"], data_dir=asked.data)
     X, y, given, X_score, y_score = read_as(protocol, part, data, cell["reading"])
-    how = {"work_limit": spec.work, "seed": part.seed(protocol.seed), **spec.fixed}
-    path = octsvm.fit_path("octsvm", X, y, spec.settings(), **how)
+    path = whole_grid(protocol, part, X, y)
     return {
         "n": len(y),
         "flipped": float((y != given).mean()),

@@ -20,6 +20,7 @@ from octsvm.experiments import Part, load_protocol, part_data
 
 from ..study import REQUIRED, Line, Study, Watch
 from ..tables import table
+from .readings import whole_grid
 
 EACH = 16  # settings of a part
 SEED = 0
@@ -39,10 +40,8 @@ def parts(protocol: Any) -> list[Part]:
 def fitted(part: Part, folder: Any) -> tuple[Any, dict[int, Any]]:
     """The rows of a part, and the results of the whole grid on it, as the experiment has them."""
     protocol = load_protocol("table2")
-    spec = protocol.methods["octsvm"]
     data = part_data(protocol, part, datasets.load(part.set, data_dir=folder))
-    how = {"work_limit": spec.work, "seed": part.seed(protocol.seed), **spec.fixed}
-    return data, dict(octsvm.fit_path("octsvm", data.X, data.y, spec.settings(), **how))
+    return data, dict(whole_grid(protocol, part, data.X, data.y))
 
 
 def cells(asked: Any) -> Iterator[Line]:

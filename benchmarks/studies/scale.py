@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import tables
-from ..study import Line, Study, Watch, every, kept
+from ..study import Line, Study, Watch, every, kept, peak_memory
 
 Array = NDArray[Any]
 FEATURES = 20
@@ -45,8 +45,6 @@ def cells(asked: Any) -> Iterator[Line]:
 def measure(cell: Line, asked: Any) -> Line:
     """A single fit, in this process."""
     import octsvm
-
-    from ..phases import peak_memory
 
     n, p, limit, seed = cell["n"], cell["p"], asked.limit, cell["seed"]
     formulation, params = MODELS[cell["model"]]

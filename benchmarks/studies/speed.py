@@ -74,20 +74,11 @@ def _phases(lines: list[Line]) -> str:
     for line in lines:
         label = LABELS.get(line["phase"], line["phase"])
         if "error" in line:
-            rows.append([line["case"], label, "", "", line["error"].replace("|", "/"), "", "", ""])
-            continue
-        rows.append(
-            [
-                line["case"],
-                label,
-                f"{line['rows']:,}",
-                f"{line['nonzeros']:,}",
-                number(line["seconds"]),
-                number(line["cpu_seconds"]),
-                number(line["us_per_nonzero"]),
-                number(line.get("peak_mb")),
-            ]
-        )
+            cells = ["", "", line["error"].replace("|", "/"), "", "", ""]
+        else:
+            cells = [f"{line[k]:,}" for k in ("rows", "nonzeros")]
+            cells += [number(line.get(k)) for k in ("seconds", "cpu_seconds", "us_per_nonzero", "peak_mb")]
+        rows.append([line["case"], label, *cells])
     return table(head, rows)
 
 
@@ -109,26 +100,23 @@ def _growth(lines: list[Line]) -> str:
 
 
 def _ratios(last: dict[tuple[str, str], Line]) -> str:
-    pairs = [
-        ("build, against the limit", ("octsvm", "build"), ("octsvm", "limit")),
-        ("build and hand-off, against the limit", None, ("octsvm", "limit")),
-        ("paper's variant against the default, build", ("octsvm-paper", "build"), ("octsvm", "build")),
-        ("pyoptree's build of OCT on iris, against ours", ("iris", "pyoptree"), ("iris", "build")),
-        ("odtlearn's build of FlowOCT on iris, against ours", ("iris", "odtlearn"), ("iris", "build")),
+    ours = ("octsvm", "build")
+    pairs: list[tuple[str, list[tuple[str, str]], tuple[str, str]]] = [
+        ("build, against the limit", [ours], ("octsvm", "limit")),
+        ("build and hand-off, against the limit", [ours, ("octsvm", "hand_off")], ("octsvm", "limit")),
+        ("paper's variant against the default, build", [("octsvm-paper", "build")], ours),
+        ("pyoptree's build of OCT on iris, against ours", [("iris", "pyoptree")], ("iris", "build")),
+        ("odtlearn's build of FlowOCT on iris, against ours", [("iris", "odtlearn")], ("iris", "build")),
     ]
     rows = []
     for label, upper, lower in pairs:
-        parts = [("octsvm", "build"), ("octsvm", "hand_off")] if upper is None else [upper]
-        if not all("seconds" in last.get(key, {}) for key in [*parts, lower]):
+        if not all("seconds" in last.get(key, {}) for key in [*upper, lower]):
             continue
-        clocks = []
-        for clock in ("seconds", "cpu_seconds"):
-            below = last[lower][clock]
-            clocks.append(number(sum(last[key][clock] for key in parts) / below) if below else "")
-        a_nonzero = ""
-        if upper is not None:
-            a_nonzero = number(last[upper]["us_per_nonzero"] / last[lower]["us_per_nonzero"])
-        rows.append([label, *clocks, a_nonzero])
+        clocks = ["seconds", "cpu_seconds", *(["us_per_nonzero"] if len(upper) == 1 else [])]
+        below = [last[lower][clock] for clock in clocks]
+        above = [sum(last[key][clock] for key in upper) for clock in clocks]
+        ratios = [number(a / b) if b else "" for a, b in zip(above, below, strict=True)]
+        rows.append([label, *ratios, *[""] * (3 - len(ratios))])
     if not rows:
         return ""
     head = ["ratio", "seconds", "CPU seconds", "µs a nonzero"]

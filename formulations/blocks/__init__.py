@@ -15,6 +15,7 @@ declares with :func:`describe` which sample, node and feature its variables are 
 ``relabelling``     :func:`add_relabelling`
 ``hinge``           :func:`add_hinge`, :func:`add_product_hinge`, :func:`add_side_hinge`
 ``margin``          :func:`add_margin`, :func:`add_squared_margin`
+``prediction``      :func:`add_leaf_prediction`, :func:`add_side_prediction`: classes, for rows of one's own
 ==================  =====================================================================================
 """
 
@@ -30,6 +31,7 @@ from .flow import (
 from .hinge import add_hinge, add_product_hinge
 from .leaf_label import add_counted_leaf_labels, add_leaf_labels
 from .margin import SecondOrderCone, SquaredNorm, add_margin, add_squared_margin
+from .prediction import add_leaf_prediction, add_side_prediction
 from .relabelling import add_relabelling
 from .roles import Role, Subject, describe, groups_of, role_of, subject
 from .routing import add_axis_routing, add_leafwise_axis_routing, add_oblique_routing, add_side_routing
@@ -60,6 +62,7 @@ __all__ = [
     "add_hyperplanes",
     "add_leaf_assignment",
     "add_leaf_labels",
+    "add_leaf_prediction",
     "add_leafwise_axis_routing",
     "add_level_assignment",
     "add_margin",
@@ -73,6 +76,7 @@ __all__ = [
     "add_relabelling_cap",
     "add_side_costs",
     "add_side_hinge",
+    "add_side_prediction",
     "add_side_routing",
     "add_squared_margin",
     "add_subtree_bounds",

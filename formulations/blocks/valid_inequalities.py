@@ -79,7 +79,7 @@ def add_convex_hull_inequalities(
     block = model.mixes = pyo.Block(doc="rows of both classes in one node pay")
     e, xi, z = hinge.e, relabelling.xi, assignment.z
     nodes = sorted({t for _, t in keys})
-    W = float(weight_bound)
+    W = block.weight_bound = float(weight_bound)
     block.r = pyo.Var(nodes, bounds=(0.0, W), doc="at least ‖ω_t‖")
     describe(block.r, node=0)
     block.within_margin = pyo.Constraint(
@@ -116,4 +116,4 @@ def convex_hull_entries(keys: list[tuple[Combination, int]]) -> int:
 
 def set_convex_hull_inequalities(block: pyo.Block, margin: pyo.Block, pruning: pyo.Block) -> None:
     """Values of r from those of δ and d."""
-    set_values(block.r, lambda t: min(2 * margin.delta.value, block.r[t].ub * pruning.d[t].value))
+    set_values(block.r, lambda t: min(2 * margin.delta.value, block.weight_bound * pruning.d[t].value))

@@ -21,8 +21,8 @@ from ..errors import EngineFailed, LicenseTooSmall, OctsvmError, UnsupportedProb
 from ..solvers import Option, SolverSpec
 from .engine_log import EngineLog
 from .interpreter import require_interpreter
-from .matrix_program import SEEDS, Array, Limits, LinearProgram, Outcome, QuadraticForm, Request, Watch
-from .own_options import not_taken, own_options
+from .matrix_program import SEEDS, Array, Limits, Outcome, QuadraticForm, Request, Watch
+from .own_options import not_taken
 from .protocol import Answer, Job, read_message, write_message
 from .supervisor import Supervisor, death, environment
 
@@ -203,15 +203,8 @@ class _Findings:
             self._ask(point)
 
 
-def solve(
-    program: LinearProgram,
-    spec: SolverSpec,
-    limits: Limits,
-    start: Array | None = None,
-    watch: Watch | None = None,
-    nl: Any = None,
-) -> Outcome:
-    """Solve ``program`` (or the .nl file of it) in a process of its own.
+def solve(request: Request, start: Array | None = None, watch: Watch | None = None) -> Outcome:
+    """Solve the program (or the .nl file of it) in a process of its own.
 
     Raises
     ------
@@ -220,8 +213,7 @@ def solve(
     EngineFailed
         No process could be started.
     """
-    limits = replace(limits, options=own_options(spec, limits.options))
-    request = Request(program, spec, limits, nl)
+    spec, limits = request.spec, request.limits
     supervisor = Supervisor(limits.seconds, watch)
     log = EngineLog(spec, limits.log)
     found = _Findings(request, supervisor)
@@ -269,16 +261,9 @@ def _answered(
     if stop in ("optimal", "gap_limit") and answer.bound == -np.inf and given is not None and x is given:
         # Its log names the bound now and then only; what it says at the end is that the gap is closed.
         bound = max(bound, request.claimed_bound(request.objective(given)))
-    if stop in ("unbounded", "inf_or_unbd"):
-        x, bound = None, -np.inf
-    elif stop == "infeasible":
-        bound = np.inf
-    elif stop == "interrupted":
-        stop = supervisor.reason
-    return Outcome(
-        stop,
+    return request.outcome(
+        supervisor.reason if stop == "interrupted" else stop,
         x,
-        request.objective(x),
         bound,
         max(found.nodes, answer.nodes, log.nodes),
         native=answer.native,
@@ -290,17 +275,10 @@ def _unanswered(
     request: Request, found: _Findings, log: EngineLog, supervisor: Supervisor, code: int | None
 ) -> Outcome:
     """The outcome of a worker that died or was ended: what it had found until then."""
-    title = request.spec.title
     found.raise_bound(log.bound)
-    if supervisor.ended or supervisor.told or supervisor.pressed:
-        stop = supervisor.reason
-        failure = f"{title} did not stop when told to, and was ended" if supervisor.ended else ""
-    else:
-        stop = "error"
-        failure = f"{title} broke down: {found.failure or death(code) + log.ending()}"
-    return Outcome(
-        stop, found.best, found.objective, found.bound, max(found.nodes, log.nodes), failure=failure
-    )
+    said = found.failure or death(code) + log.ending()
+    stop, failure = supervisor.without_answer(request.spec.title, said)
+    return request.outcome(stop, found.best, found.bound, max(found.nodes, log.nodes), failure=failure)
 
 
 def _refused(spec: SolverSpec, kind: str, text: str) -> OctsvmError:

@@ -11,6 +11,7 @@ import contextlib
 import math
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from string import Formatter
@@ -18,18 +19,17 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import EngineFailed, InvalidSolutionFile, OutputNotWritable
+from ..errors import EngineFailed, InvalidSolutionFile
 from ..solvers import SolverSpec, expand
 from .child import settings
 from .engine_log import EngineLog
 from .matrix_program import SEEDS, Array, Limits, LinearProgram, Outcome, Request, Watch
 from .mps import write_model
-from .own_options import not_taken, own_options
+from .own_options import not_taken
+from .scratch import unwritable
 from .solution_formats import SolutionFile, read
 from .supervisor import Supervisor, bound_to_this_process, death, environment
 
-ASL_STOPS = ((100, "optimal"), (200, "numeric"), (300, "infeasible"), (400, "unbounded"), (500, "time_limit"))
-ASL_INTERRUPTED = 422
 LIMITS = ("time_limit", "node_limit", "error")
 
 
@@ -43,14 +43,7 @@ class _Call:
     start: str
 
 
-def solve(
-    program: LinearProgram,
-    spec: SolverSpec,
-    limits: Limits,
-    start: Array | None = None,
-    watch: Watch | None = None,
-    nl: Any = None,
-) -> Outcome:
+def solve(request: Request, start: Array | None = None, watch: Watch | None = None) -> Outcome:
     """Write the model (or take the .nl file of it), run the program on it, and read what it wrote.
 
     Raises
@@ -62,9 +55,7 @@ def solve(
     EngineFailed
         The program could not be started.
     """
-    own = own_options(spec, limits.options)
-    limits = replace(limits, options=own)
-    request = Request(program, spec, limits, nl)
+    spec, limits = request.spec, request.limits
     supervisor = Supervisor(limits.seconds, watch)
     log = EngineLog(spec, limits.log)
     try:
@@ -72,18 +63,24 @@ def solve(
             call = _prepare(request, start, supervisor)
             code = _run(request, call.argv, log, supervisor)
             found, trouble = _answer(spec, call.solution)
-            if own:
+            if limits.options:
                 stopped = supervisor.ended or supervisor.called_off
-                _check_refused(spec, own, log, found is None and not stopped)
+                _check_refused(spec, limits.options, log, found is None and not stopped)
     except OSError as error:
-        raise OutputNotWritable(
-            f"A file for {spec.title} cannot be written: {error.strerror or error}. TMPDIR names another folder for "
-            "temporary files."
-        ) from None
+        raise unwritable(spec.title, error) from None
     if found is None:
-        said = f"{trouble or 'it wrote no solution file'}, and {death(code)}"
-        return _unanswered(request, call, said, log, supervisor)
-    return _answered(request, call, found, log, supervisor)
+        said = f"{trouble or 'it wrote no solution file'}, and {death(code)}{log.ending()}"
+        stop, failure = supervisor.without_answer(spec.title, said)
+        outcome = request.outcome(stop, None, _logged_bound(request, log), log.nodes, failure=failure)
+    else:
+        outcome = _answered(request, found, log, supervisor)
+    return replace(
+        outcome,
+        start=call.start or log.start,
+        failure="; ".join(text for text in (outcome.failure, log.trouble) if text),
+        version=log.version,
+        options=call.options,
+    )
 
 
 def _prepare(request: Request, start: Array | None, supervisor: Supervisor) -> _Call:
@@ -127,14 +124,10 @@ def _run(request: Request, argv: list[str], log: EngineLog, supervisor: Supervis
     return supervisor.end()
 
 
-def _answered(
-    request: Request, call: _Call, found: SolutionFile, log: EngineLog, supervisor: Supervisor
-) -> Outcome:
+def _answered(request: Request, found: SolutionFile, log: EngineLog, supervisor: Supervisor) -> Outcome:
     """The outcome of a program that wrote a solution file."""
     stop, native = _stop(request.spec, found, log.stop)
-    x = None
-    if found.has_point and stop not in ("infeasible", "unbounded", "inf_or_unbd"):
-        x = _point(request, found)
+    x = _point(request, found) if found.has_point else None
     bound = _logged_bound(request, log)
     if stop in ("optimal", "gap_limit") and x is not None:
         bound = max(bound, _claimed_bound(request, found, x))
@@ -142,36 +135,7 @@ def _answered(
         stop = supervisor.reason
     elif supervisor.called_off and stop in LIMITS:
         stop = "interrupted"  # a program has few words for why it ended early
-    if stop == "infeasible":
-        bound = np.inf
-    elif stop in ("unbounded", "inf_or_unbd"):
-        bound = -np.inf
-    return _outcome(
-        request, call, log, Outcome(stop, x, request.objective(x), bound, log.nodes, native=native)
-    )
-
-
-def _unanswered(request: Request, call: _Call, said: str, log: EngineLog, supervisor: Supervisor) -> Outcome:
-    """The outcome of a program without a solution file, which broke down or was ended."""
-    title = request.spec.title
-    if supervisor.ended or supervisor.told or supervisor.called_off:  # an interrupt ends many at once
-        stop = supervisor.reason
-        failure = f"{title} did not stop when told to, and was ended" if supervisor.ended else ""
-    else:
-        stop, failure = "error", f"{title} broke down: {said}{log.ending()}"
-    bound = _logged_bound(request, log)
-    return _outcome(request, call, log, Outcome(stop, None, np.inf, bound, log.nodes, failure=failure))
-
-
-def _outcome(request: Request, call: _Call, log: EngineLog, outcome: Outcome) -> Outcome:
-    """The outcome with what is told of every run."""
-    return replace(
-        outcome,
-        start=call.start or log.start,
-        failure="; ".join(text for text in (outcome.failure, log.trouble) if text),
-        version=log.version,
-        options=call.options,
-    )
+    return request.outcome(stop, x, bound, log.nodes, native=native)
 
 
 def _logged_bound(request: Request, log: EngineLog) -> float:
@@ -270,7 +234,7 @@ def _option_file(spec: SolverSpec, used: dict[str, Any], seconds: float, folder:
     (folder / spec.option_file.name).write_text(text, encoding="utf-8")
 
 
-def _check_refused(spec: SolverSpec, own: dict[str, Any], log: EngineLog, died: bool) -> None:
+def _check_refused(spec: SolverSpec, own: Mapping[str, Any], log: EngineLog, died: bool) -> None:
     """Whether the log refuses an option of the caller's: in the entry's words, or by name where there is no answer.
 
     Raises
@@ -298,13 +262,8 @@ def _stop(spec: SolverSpec, found: SolutionFile, logged: str) -> tuple[str, str]
     """Our reason, and the program's own words."""
     words = " ".join(found.status.split())
     if found.code is not None:
-        if found.code == ASL_INTERRUPTED:
-            return "interrupted", words
-        for below, stop in ASL_STOPS:
-            if found.code < below:
-                # A limit's code says that there was one; the log says which.
-                return (logged or stop) if stop == "time_limit" else stop, words
-        return "error", words
+        # A limit's code says that there was one; the log says which.
+        return (logged if logged and found.stop == "time_limit" else found.stop), words
     for stop, pattern in spec.log.stop.items():
         if re.search(pattern, words):
             return stop, words

@@ -23,6 +23,7 @@ from ..errors import EngineFailed, InvalidParameter
 from ..solvers import SolverSpec
 from .engine_log import EngineLog
 from .matrix_program import SEEDS, Array, Limits, LinearProgram, Outcome, Request, Row, Watch
+from .mps import Silent, linear_part
 from .protocol import fitting
 from .supervisor import Supervisor
 
@@ -87,17 +88,9 @@ if hasattr(os, "register_at_fork"):  # the threads that run the engine are not i
     os.register_at_fork(after_in_child=_runs.clear)
 
 
-class _Silent(highspy.Highs):
-    """HiGHS that prints nothing when it is made (its banner comes with the first call after construction)."""
-
-    def enableCallbacks(self) -> None:
-        self.setOptionValue("output_flag", False)
-        super().enableCallbacks()
-
-
 def version() -> str:
     """Version of the HiGHS library."""
-    return str(_Silent().version())
+    return str(Silent().version())
 
 
 _KINDS = {"kBool": bool, "kInt": int, "kDouble": float, "kString": str}
@@ -119,20 +112,11 @@ def _set(h: Any, name: str | None, value: Any) -> None:
 
 
 def _native(program: LinearProgram, spec: SolverSpec, limits: Limits, scale: float, relax: bool) -> Any:
-    lp = highspy.HighsLp()
-    lp.num_col_, lp.num_row_ = program.n, program.A.shape[0]
-    lp.col_cost_ = program.cost * scale
-    lp.offset_ = program.offset * scale
-    lp.col_lower_, lp.col_upper_ = program.low, program.high
-    lp.row_lower_, lp.row_upper_ = program.row_low, program.row_high
-    lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-    lp.a_matrix_.start_ = program.A.indptr.astype(np.int32)
-    lp.a_matrix_.index_ = program.A.indices.astype(np.int32)
-    lp.a_matrix_.value_ = program.A.data
-    if not relax and program.integer.any():
-        kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
-        lp.integrality_ = [kinds[int(k)] for k in program.integer]
-    h = _Silent()
+    A = program.A
+    lp = linear_part(
+        program, program.cost * scale, program.offset * scale, (A.indptr, A.indices, A.data), relax
+    )
+    h = Silent()
     options = {neutral: spec.native(neutral) or neutral for neutral in spec.options}
     for name, value in spec.fixed.items():
         _set(h, name, value)
@@ -240,21 +224,15 @@ def _run(h: Any, progress: _Progress, supervisor: Supervisor) -> bool:
     return ended
 
 
-def solve(
-    program: LinearProgram,
-    spec: SolverSpec,
-    limits: Limits,
-    start: Array | None = None,
-    watch: Watch | None = None,
-) -> Outcome:
+def solve(request: Request, start: Array | None = None, watch: Watch | None = None) -> Outcome:
     """Solve a (mixed-integer) linear program.
 
     Raises
     ------
     EngineFailed
     """
-    request = Request(program, spec, limits)
-    h = _native(program, spec, limits, request.scale, relax=False)
+    spec, limits = request.spec, request.limits
+    h = _native(request.program, spec, limits, request.scale, relax=False)
     _set_limits(h, spec, limits)
     log = EngineLog(spec, limits.log)
     _set(h, "output_flag", True)
@@ -283,10 +261,9 @@ def _set_limits(h: Any, spec: SolverSpec, limits: Limits) -> None:
 
 def _left(request: Request, progress: _Progress, supervisor: Supervisor) -> Outcome:
     """The outcome of a solve that did not stop: what it had found until then."""
-    return Outcome(
+    return request.outcome(
         supervisor.reason,
         progress.best,
-        request.objective(progress.best),
         progress.bound,
         progress.nodes,
         failure=f"{request.spec.title} did not stop when told to, and was left behind",
@@ -312,20 +289,13 @@ def _answered(h: Any, request: Request, progress: _Progress, supervisor: Supervi
         x = np.array(h.getSolution().col_value, dtype=float)
     elif progress.best is not None and stop not in ("infeasible", "inf_or_unbd"):
         x = progress.best
-    objective = request.objective(x)
-    if stop == "infeasible":
-        bound = np.inf
-    else:
-        bound = objective if stop == "optimal" else -np.inf
-        if mixed:
-            bound = float(info.mip_dual_bound) / request.scale
-        if abs(bound) >= 1e19:
-            bound = -np.inf
-    return Outcome(
+    bound = request.objective(x) if stop == "optimal" else -np.inf
+    if mixed:
+        bound = float(info.mip_dual_bound) / request.scale
+    return request.outcome(
         stop,
         x,
-        objective,
-        bound,
+        bound if abs(bound) < 1e19 else -np.inf,
         max(progress.nodes, int(info.mip_node_count) if mixed else 0),
         native=h.modelStatusToString(h.getModelStatus()),
     )

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 MOST_CURVED = 500  # variables of a quadratic form up to which its curvature is computed
 FAR = 1e6  # from 1, of a coefficient: from there on rows and columns get units of their own
+MOST = 1e14  # of a coefficient: HiGHS takes none of 1e15
 NEAR = 1e3  # to 1, of a bound
 # In an engine's units of cost, of which its dual tolerance is 1e-7: of a price as small, that is a usual gap, and it hides much
 # smaller ones of columns with bounds as wide.
@@ -307,7 +308,13 @@ class LinearProgram:
         price = np.abs(self.cost) * self.cost_scale(size)
         hidden = ~self.integer & (price > 0) & (price < LEAST_PRICE) & (self.high - self.low > WIDE)
         unit = np.where(hidden, _powers(price), 1.0)
-        return (self._measured_in(unit) if hidden.any() else self), unit
+        if not hidden.any():
+            return self, unit
+        program = self._measured_in(unit)
+        largest = _largest(abs(program.A), 1)
+        rows = np.where(largest > MOST, _powers(largest), 1.0)
+        A = sp.csr_array(sp.diags_array(rows) @ program.A)
+        return replace(program, A=A, row_low=program.row_low * rows, row_high=program.row_high * rows), unit
 
     def _measured_in(self, unit: Array) -> LinearProgram:
         """The program in columns that are ``unit`` (n,) times as large."""
@@ -395,10 +402,10 @@ class Limits:
 
     seconds: float
     gap: float
-    nodes: int | None
-    threads: int
-    seed: int
-    integrality: float
+    nodes: int | None = None
+    threads: int = 1
+    seed: int = 0
+    integrality: float = 1e-6
     size: float = np.inf  # about how large the objective is
     log: Any = None
     work: float | None = None  # in the engine's own deterministic units
@@ -490,6 +497,12 @@ class Request:
     def objective(self, x: Array | None) -> float:
         """The program's objective at a point; infinite without one."""
         return np.inf if x is None else self.program.objective(x)
+
+    def outcome(self, stop: str, x: Array | None, bound: float, nodes: int, **more: Any) -> Outcome:
+        """What the solve came to; of a model that has no optimum there is no point, and the bound says why."""
+        if stop in ("infeasible", "unbounded", "inf_or_unbd"):
+            x, bound = None, np.inf if stop == "infeasible" else -np.inf
+        return Outcome(stop, x, self.objective(x), bound, nodes, **more)
 
     def claimed_bound(self, objective: float) -> float:
         """The bound that the engine claims by saying that it is done; see :func:`claimed_bound`."""

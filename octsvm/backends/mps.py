@@ -10,8 +10,11 @@ import highspy
 import numpy as np
 
 
-class _Silent(highspy.Highs):
+class Silent(highspy.Highs):
+    """HiGHS that prints nothing when it is made (its banner comes with the first call after construction)."""
+
     def enableCallbacks(self) -> None:
+        """Come before what would print."""
         self.setOptionValue("output_flag", False)
         super().enableCallbacks()
 
@@ -39,10 +42,12 @@ def write_model(program: Any, path: str | Path, scale: float) -> None:
     _write(program, program.cost * scale, 0.0, (A.indptr, A.indices, A.data), path)
 
 
-def _write(part: Any, cost: Any, offset: float, matrix: tuple[Any, Any, Any], path: str | Path) -> None:
+def linear_part(
+    part: Any, cost: Any, offset: float, matrix: tuple[Any, Any, Any], relax: bool = False
+) -> Any:
+    """Rows, bounds and, unless they are relaxed, integers of a program or a job, as HiGHS takes them."""
     lp = highspy.HighsLp()
-    n, m = len(cost), len(part.row_low)
-    lp.num_col_, lp.num_row_ = n, m
+    lp.num_col_, lp.num_row_ = len(cost), len(part.row_low)
     lp.col_cost_, lp.offset_ = cost, offset
     lp.col_lower_, lp.col_upper_ = part.low, part.high
     lp.row_lower_, lp.row_upper_ = part.row_low, part.row_high
@@ -51,12 +56,17 @@ def _write(part: Any, cost: Any, offset: float, matrix: tuple[Any, Any, Any], pa
     lp.a_matrix_.start_ = indptr.astype(np.int32)
     lp.a_matrix_.index_ = indices.astype(np.int32)
     lp.a_matrix_.value_ = data
-    if part.integer.any():
+    if not relax and part.integer.any():
         kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
         lp.integrality_ = [kinds[int(k)] for k in part.integer]
-    lp.col_names_ = [f"c{k}" for k in range(n)]
-    lp.row_names_ = [f"r{k}" for k in range(m)]
-    h = _Silent()
+    return lp
+
+
+def _write(part: Any, cost: Any, offset: float, matrix: tuple[Any, Any, Any], path: str | Path) -> None:
+    lp = linear_part(part, cost, offset, matrix)
+    lp.col_names_ = [f"c{k}" for k in range(lp.num_col_)]
+    lp.row_names_ = [f"r{k}" for k in range(lp.num_row_)]
+    h = Silent()
     h.passModel(lp)
     if h.writeModel(str(path)) == highspy.HighsStatus.kError or not Path(path).is_file():
         raise OSError(f"the model could not be written to {path}")

@@ -20,18 +20,11 @@ from urllib.request import getproxies, proxy_bypass
 import numpy as np
 from pyomo.neos.kestrel import NEOS, ProxiedTransport, kestrelAMPL
 
-from ..errors import (
-    EngineFailed,
-    InvalidSolutionFile,
-    OutputNotWritable,
-    SolverUnavailable,
-    UnknownSolver,
-)
+from ..errors import EngineFailed, InvalidSolutionFile, SolverUnavailable, UnknownSolver
 from ..solvers import REMOTE, SolverSpec, neos_email
 from .engine_log import EngineLog
-from .executable import ASL_INTERRUPTED, ASL_STOPS
-from .matrix_program import Array, Limits, LinearProgram, Outcome, Request, Watch, claimed_bound
-from .own_options import own_options
+from .matrix_program import Array, Outcome, Request, Watch, claimed_bound
+from .scratch import unwritable
 from .solution_formats import SolutionFile, read
 from .supervisor import Supervisor
 
@@ -201,14 +194,7 @@ class _Job:
             self._client.transport.close()
 
 
-def solve(
-    program: LinearProgram,
-    spec: SolverSpec,
-    limits: Limits,
-    start: Array | None = None,
-    watch: Watch | None = None,
-    nl: Any = None,
-) -> Outcome:
+def solve(request: Request, start: Array | None = None, watch: Watch | None = None) -> Outcome:
     """Send the .nl file, wait for the end of the job or of the limit, and read what came back.
 
     Raises
@@ -219,12 +205,9 @@ def solve(
         It has no such solver for .nl files.
     EngineFailed
         It does not take the job.
-    InvalidParameter
-        An option of the caller's of the wrong kind.
     OutputNotWritable
     """
-    limits = replace(limits, options=own_options(spec, limits.options))
-    request = Request(program, spec, limits, nl)
+    spec, limits = request.spec, request.limits
     supervisor = Supervisor(limits.seconds, watch, patience=0.0, grace=0.0)
     log = EngineLog(spec, limits.log)
     job = _Job(request, log, supervisor)
@@ -236,10 +219,7 @@ def solve(
     except KeyboardInterrupt:
         supervisor.pressed = True
     except OSError as error:
-        raise OutputNotWritable(
-            f"The model's file for {spec.title} cannot be written: {error.strerror or error}. TMPDIR names another folder for "
-            "temporary files."
-        ) from None
+        raise unwritable(spec.title, error) from None
     if found is not None:
         outcome = _answered(request, found)
     elif trouble:
@@ -307,34 +287,10 @@ def _cut_short(status: str, supervisor: Supervisor) -> Outcome:
 def _answered(request: Request, found: SolutionFile) -> Outcome:
     """The outcome of a job whose solution file came back."""
     spec, limits = request.spec, request.limits
-    stop = _stop(found.code)
-    x = None
-    if found.has_point and stop not in ("infeasible", "unbounded"):
-        x = request.point(found.ordered)
-    objective = request.objective(x)
+    x = request.point(found.ordered) if found.has_point else None
     bound = -np.inf
-    if stop == "infeasible":
-        bound = np.inf
-    elif stop == "optimal" and x is not None:
+    if found.stop == "optimal" and x is not None:
         asked = limits if limits.options else replace(limits, gap=max(limits.gap, 0.9 * spec.least_gap))
-        bound = claimed_bound(objective, asked, spec.native("gap"))
-    return Outcome(
-        stop,
-        x,
-        objective,
-        bound,
-        0,
-        start="unsupported",
-        native=" ".join(found.status.split()),
-        options=dict(limits.options),
-    )
-
-
-def _stop(code: int | None) -> str:
-    if code == ASL_INTERRUPTED:
-        return "interrupted"
-    if code is not None:
-        for below, stop in ASL_STOPS:
-            if code < below:
-                return stop
-    return "error"
+        bound = claimed_bound(request.objective(x), asked, spec.native("gap"))
+    native, options = " ".join(found.status.split()), dict(limits.options)
+    return request.outcome(found.stop, x, bound, 0, start="unsupported", native=native, options=options)

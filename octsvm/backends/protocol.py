@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import IO, Any, NamedTuple
 
@@ -130,18 +130,26 @@ def _number(value: Any, kind: type) -> Any:
     return int(value if isinstance(value, int) else number) if kind is int else number
 
 
-def option(name: str, value: Any, kind: type | None) -> Any:
-    """The same for one option of a job.
+def set_options(
+    settings: Mapping[str, Any], kind: Callable[[str], type | None], put: Callable[[str, Any], Any]
+) -> None:
+    """Hand the solver's own options to ``put`` by name, each as a value of its ``kind``.
 
     Raises
     ------
     Refused
-        Naming the option.
+        Naming the first one that does not fit, or that ``put`` returns False for or raises something at.
     """
-    try:
-        return fitting(value, kind)
-    except ValueError as error:
-        raise Refused("option", f"{name} = {value!r} ({error})") from None
+    for name, value in settings.items():
+        why = ""
+        try:
+            if put(name, fitting(value, kind(name))) is not False:
+                continue
+        except Refused:
+            raise
+        except Exception as error:
+            why = f" ({' '.join(str(error).split())})"
+        raise Refused("option", f"{name} = {value!r}{why}")
 
 
 @dataclass

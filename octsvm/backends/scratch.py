@@ -10,11 +10,20 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from ..errors import OutputNotWritable
+
 # It waits for the end of its standard input, which comes with the process that holds the other end, whatever ends that; what
 # is killed with the process may still write for a moment. A job's manager signals every process of the job: it does not hear.
 _KEEPER = 'trap "" HUP INT TERM; read -r _; rm -rf -- "$1" || { sleep 1; rm -rf -- "$1"; }'
 _SHELL = "/bin/sh"
 LAST_SECONDS = 5.0
+
+
+def unwritable(title: str, error: OSError) -> OutputNotWritable:
+    """The error for a file of a solve with the solver that is called ``title``."""
+    return OutputNotWritable(
+        f"A file for {title} cannot be written: {error.strerror or error}. TMPDIR names another folder for temporary files."
+    )
 
 
 class Scratch:

@@ -20,6 +20,9 @@ INFINITE = 1e19
 SPARSE = ("scip", "gurobi", "cbc")  # columns at 0 may be missing
 RARELY_SPARSE = ("gurobi",)  # as a rule they are not, so that a missing one is worth a note
 
+ASL_STOPS = ((100, "optimal"), (200, "numeric"), (300, "infeasible"), (400, "unbounded"), (500, "time_limit"))
+ASL_INTERRUPTED = 422
+
 WRITTEN_BY = {
     "asl": "the .sol of AMPL solvers (Bonmin, Couenne, SCIP or CBC called with -AMPL)",
     "highs": "HiGHS --solution_file",
@@ -67,6 +70,17 @@ class SolutionFile:
     has_point: bool
     why: str = ""
     sparse: bool = False
+
+    @property
+    def stop(self) -> str:
+        """What the solve code of an AMPL solver says, one of :data:`octsvm.result.STOPS`; "error" without a code."""
+        if self.code == ASL_INTERRUPTED:
+            return "interrupted"
+        return (
+            "error"
+            if self.code is None
+            else next((s for below, s in ASL_STOPS if self.code < below), "error")
+        )
 
 
 def read(path: str | Path, kind: str | None = None) -> SolutionFile:

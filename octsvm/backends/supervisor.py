@@ -110,6 +110,12 @@ class Supervisor:
         """Why a solve that was interrupted ended: "time_limit", or "interrupted" by the user or for nobody knows what."""
         return "time_limit" if self.late and not self.called_off else "interrupted"
 
+    def without_answer(self, title: str, said: str) -> tuple[str, str]:
+        """Stop and failure of a solver that left no answer: it was ended, or broke down, and ``said`` tells how."""
+        if self.ended or self.told or self.called_off:  # an interrupt ends many at once
+            return self.reason, f"{title} did not stop when told to, and was ended" if self.ended else ""
+        return "error", f"{title} broke down: {said}"
+
     def left(self) -> float:
         """Seconds until the limit, at least 0."""
         return max(0.0, self.deadline - time.monotonic())

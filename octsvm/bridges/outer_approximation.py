@@ -219,7 +219,9 @@ def _rises(rhs: Any) -> bool:
     return bool(rhs.is_continuous() and not rhs.fixed)
 
 
-def _first_slopes(steepest: float) -> Iterator[float]:
+def _first_slopes(steepest: float | None) -> Iterator[float]:
+    if steepest is None:
+        return  # the user has taken the bound away
     for share in FIRST_SLOPES:
         yield share * steepest
         yield -share * steepest

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -153,7 +152,7 @@ def _fit(
         shared.write_text(options["out"], fitted_file.as_json(result, data, rows, weights, options))
     report = report_of(data, result, rows)
     if options["as_json"]:
-        click.echo(json.dumps(result.to_dict() | report, indent=1, allow_nan=False))
+        shared.echo_json(result.to_dict() | report)
     else:
         click.echo(text_of(data, result, report, f"{UNHELD} (--test-size {HELD_OUT} holds some out)"))
     return verdict(result)

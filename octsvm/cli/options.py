@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import errno
 import io
+import json
 import os
 import re
 import signal
@@ -56,27 +57,6 @@ Exit codes:
     2  wrong usage, data that cannot be used, or a solver that is not here, does not take this model, or has a licence
        too small for it; the message says what to do
   130  interrupted (Ctrl-C)"""
-
-PARAMETERS = (
-    "depth",
-    "alpha",
-    "n_min",
-    "complexity",
-    "error_scale",
-    "mu",
-    "c1",
-    "c2",
-    "c3",
-    "mu_svm",
-    "norm",
-    "variant",
-    "big_m",
-    "kernel",
-    "gamma",
-    "degree",
-    "coef0",
-)
-
 
 # -- the ends of a run --------------------------------------------------------------------------------------------
 
@@ -205,6 +185,12 @@ def say(text: str, nl: bool = True) -> None:
         shown = None
     with _shown(sys.stderr):
         click.echo(text, err=True, color=shown, nl=nl)
+
+
+def echo_json(content: Mapping[str, Any], schema: str = "") -> None:
+    """One JSON object on stdout; ``schema`` names what it is, where it does not say so itself."""
+    head = {"schema": f"octsvm.{schema}", "version": 1} if schema else {}
+    click.echo(json.dumps(head | dict(content), indent=1, allow_nan=False))
 
 
 def coloured(stream: Any) -> bool:
@@ -403,8 +389,8 @@ class NumberOrName(click.ParamType):
     """A number, or a name."""
 
     def __init__(self, *names: str) -> None:
-        self.name = "|".join(("number", *names))
-        self.names = names
+        self.name = "number"
+        self.names, self.metavar = names, "|".join(("NUMBER", *names))
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float | str:
         """The number as a float; whether a name is right is for the toolkit to say."""
@@ -443,6 +429,42 @@ class NameValue(click.ParamType):
         return name, {"true": True, "false": False}.get(text.lower(), text)
 
 
+# Parameters of the formulations: what their values are, a tuple of names to choose from or a type, and a line of help.
+PARAMETERS: dict[str, tuple[Any, str]] = {
+    "depth": (int, "Levels of splits (oct, oct_h, moctsvm); levels above the last one (octsvm)."),
+    "alpha": (float, "Cost of a split, in errors (oct, oct_h)."),
+    "n_min": (CountOrShare(), "Rows in every leaf in use: a count or a share (oct, oct_h)."),
+    "complexity": (("splits", "features"), "What alpha charges (oct, oct_h)."),
+    "error_scale": (("count", "baseline"), "Unit of the errors (oct, oct_h)."),
+    "mu": (float, "Separation of an oblique split (oct_h)."),
+    "c1": (float, "Cost of a unit of error (re_svm, octsvm, moctsvm)."),
+    "c2": (
+        float,
+        "Cost of giving up a label (re_svm, octsvm), or of a row in a leaf of another class (moctsvm).",
+    ),
+    "c3": (float, "Cost of a split (octsvm, moctsvm)."),
+    "mu_svm": (float, "How far below 0 a row that goes left must be (octsvm, moctsvm)."),
+    "norm": (("l2", "l1"), "Norm of the margin (re_svm, octsvm, moctsvm)."),
+    "variant": (
+        ("flow", "rank", "bd", "compact", "paper", "levels"),
+        "Another exact model: rank or bd (oct), compact or paper, levels (moctsvm).",
+    ),
+    "big_m": (float, "In place of the bound from the data (re_svm, octsvm)."),
+    "kernel": (("linear", "poly", "rbf"), "Splits in the feature space of a kernel (re_svm, octsvm)."),
+    "gamma": (NumberOrName("scale", "auto"), "Of the kernels poly and rbf."),
+    "degree": (int, "Of the kernel poly."),
+    "coef0": (float, "Of the kernel poly."),
+}
+
+
+def _parameter(name: str, kind: Any, line: str) -> Callable[[Any], Any]:
+    metavar = getattr(kind, "metavar", None)
+    if isinstance(kind, tuple):
+        metavar = "|".join(kind) if len(kind) < 4 else "NAME"
+        kind = Suggested(name.rpartition("_")[2], fixed(*kind))
+    return click.option("--" + name.replace("_", "-"), type=kind, metavar=metavar, help=line)
+
+
 formulation_options = all_of(
     [
         click.option(
@@ -450,42 +472,7 @@ formulation_options = all_of(
             type=FormulationName("formulation", formulation_names),
             help="oct, oct_h and moctsvm (any number of classes), re_svm and octsvm (two classes).",
         ),
-        click.option("--depth", type=int, help="Levels of splits (oct, oct_h, moctsvm); levels above the last one (octsvm)."),
-        click.option("--alpha", type=float, help="Cost of a split, in errors (oct, oct_h)."),
-        click.option(
-            "--n-min", type=CountOrShare(), help="Rows in every leaf in use: a count or a share (oct, oct_h)."
-        ),
-        click.option(
-            "--complexity", metavar="splits|features", type=Suggested("complexity", fixed("splits", "features")),
-            help="What alpha charges (oct, oct_h).",
-        ),
-        click.option(
-            "--error-scale", metavar="count|baseline", type=Suggested("scale", fixed("count", "baseline")),
-            help="Unit of the errors (oct, oct_h).",
-        ),
-        click.option("--mu", type=float, help="Separation of an oblique split (oct_h)."),
-        click.option("--c1", type=float, help="Cost of a unit of error (re_svm, octsvm, moctsvm)."),
-        click.option("--c2", type=float, help="Cost of giving up a label (re_svm, octsvm), or of a row in a leaf of another class (moctsvm)."),
-        click.option("--c3", type=float, help="Cost of a split (octsvm, moctsvm)."),
-        click.option("--mu-svm", type=float, help="How far below 0 a row that goes left must be (octsvm, moctsvm)."),
-        click.option(
-            "--norm", metavar="l2|l1", type=Suggested("norm", fixed("l2", "l1")),
-            help="Norm of the margin (re_svm, octsvm, moctsvm).",
-        ),
-        click.option(
-            "--variant", metavar="NAME", type=Suggested("variant", fixed("flow", "rank", "bd", "compact", "paper", "levels")),
-            help="Another exact model: rank or bd (oct), compact or paper, levels (moctsvm).",
-        ),
-        click.option("--big-m", type=float, help="In place of the bound from the data (re_svm, octsvm)."),
-        click.option(
-            "--kernel", metavar="linear|poly|rbf", type=Suggested("kernel", fixed("linear", "poly", "rbf")),
-            help="Splits in the feature space of a kernel (re_svm, octsvm).",
-        ),
-        click.option(
-            "--gamma", metavar="NUMBER|scale|auto", type=NumberOrName("scale", "auto"), help="Of the kernels poly and rbf."
-        ),
-        click.option("--degree", type=int, help="Of the kernel poly."),
-        click.option("--coef0", type=float, help="Of the kernel poly."),
+        *(_parameter(name, *about) for name, about in PARAMETERS.items()),
         click.option(
             "--param", "own", multiple=True, type=NameValue("the name of a parameter"), metavar="NAME=VALUE",
             help="Any parameter of the formulation, by its own name; may be repeated. Of use where --formulation is FILE.py:CLASS, "

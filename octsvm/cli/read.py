@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import click
@@ -77,7 +76,7 @@ def read(table: str, solution: str, **options: Any) -> int:
         shared.write_text(options["out"], fitted_file.as_json(result, data, rows, weights, options))
     report = report_of(data, result, rows)
     if options["as_json"]:
-        click.echo(json.dumps(result.to_dict() | report, indent=1, allow_nan=False))
+        shared.echo_json(result.to_dict() | report)
     else:
         click.echo(text_of(data, result, report))
     return verdict(result)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 def show(tree: str, units: Any, most: int, as_text: bool, as_json: bool) -> int:
     """Show a tree that "octsvm fit --out" saved: a picture, indented text, or JSON.
 
-    A row for which a node's condition holds goes along "yes". Long conditions are wrapped to the width of the
+    Branches say what holds there of the sum or the feature of their node. Long ones are wrapped to the width of the
     terminal (of COLUMNS elsewhere, 80 by default).
 
     \b
@@ -47,7 +46,7 @@ def show(tree: str, units: Any, most: int, as_text: bool, as_json: bool) -> int:
         raise click.UsageError("--text and --json exclude each other: leave one of them out.")
     fitted = shared.read_tree(tree)
     if as_json:
-        click.echo(json.dumps(_content(fitted, units), indent=1, allow_nan=False))
+        shared.echo_json(_content(fitted, units))
         return OK
     click.echo(_header(fitted, units) + "\n")
     if as_text:
@@ -88,6 +87,7 @@ def _picture(tree: Tree, t: int, units: Any, most: int, side: int | None, way: s
     from rich.text import Text
     from rich.tree import Tree as Picture
 
+    from ..exports._outline import question
     from ..formulations.heap import children
 
     label = Text(way, style="dim")
@@ -95,23 +95,12 @@ def _picture(tree: Tree, t: int, units: Any, most: int, side: int | None, way: s
         label.append(f"class {tree.classes[tree._class_below(t, side)]!r}", style="bold green")
         return Picture(label)
     label.append(f"[{t}] ", style="cyan")
-    holds = tree._condition(t, units, most)
-    label.append(holds[0])
+    asked, *sides = question(*tree._condition(t, units, most))
+    label.append(asked)
     picture = Picture(label, guide_style="dim")
-    for side, (child, word, holds_here) in enumerate(
-        zip(children(t), ("yes", "no"), _apart(*holds), strict=True)
-    ):
-        picture.children.append(_picture(tree, child, units, most, side, f"{word}, {holds_here}: "))
+    for side, (child, holds) in enumerate(zip(children(t), sides, strict=True)):
+        picture.children.append(_picture(tree, child, units, most, side, f"{holds}: "))
     return picture
-
-
-def _apart(left: str, right: str) -> tuple[str, str]:
-    """What the two conditions of a split say of what they have in common: "< 4.5" and ">= 4.5"."""
-    one, other = left.split(" "), right.split(" ")
-    common = next((k for k, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), 0)
-    while common and one[common - 1] == "is":
-        common -= 1
-    return " ".join(one[common:]), " ".join(other[common:])
 
 
 def _content(tree: Tree, units: Any) -> dict[str, Any]:

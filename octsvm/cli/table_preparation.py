@@ -133,26 +133,28 @@ def prepared(data: CsvTable, options: Mapping[str, Any], rows: Any = None) -> Cs
     return replace(data, X=X, preparation=learned)
 
 
-def class_weights(y: Any, given: Sequence[str]) -> dict[Any, float]:
-    """Weight of each class of ``y (n,)``; empty where none is ``given``.
+def row_weights(y: Any, given: Sequence[str]) -> Any:
+    """Weight of each row of ``y (n,)`` by what is ``given`` of its class, None where nothing is.
 
     Raises
     ------
-    InvalidParameter
+    InvalidData, InvalidParameter
         A label that is not there, or no weight.
     """
     if not given:
-        return {}
-    counts: dict[Any, int] = {}
-    for label in y.tolist():
-        counts[label] = counts.get(label, 0) + 1
+        return None
+    import numpy as np
+
+    from ..data import class_weights, read_labels
+
+    classes, position = read_labels(y.tolist(), len(y))
+    asked: Any = dict.fromkeys(classes, 1.0)
+    by_text = {str(label): label for label in classes}
     if BALANCED in given:
         if len(given) > 1:
             raise InvalidParameter("--class-weight balanced says all weights: leave the others out.")
-        return {label: len(y) / (len(counts) * count) for label, count in counts.items()}
-    out: dict[Any, float] = dict.fromkeys(counts, 1.0)
-    by_text = {str(label): label for label in counts}
-    for text in given:
+        asked = BALANCED
+    for text in given if asked != BALANCED else ():
         label, sign, weight = text.rpartition("=")
         if not sign:
             raise InvalidParameter(
@@ -163,13 +165,7 @@ def class_weights(y: Any, given: Sequence[str]) -> dict[Any, float]:
                 f"--class-weight {text!r}: no row has the label {label!r}; there are {', '.join(map(repr, by_text))}."
             )
         try:
-            out[by_text[label]] = float(weight)
+            asked[by_text[label]] = float(weight)
         except ValueError:
             raise InvalidParameter(f"--class-weight {text!r}: {weight!r} is no number.") from None
-    return out
-
-
-def row_weights(y: Any, given: Sequence[str]) -> Any:
-    """Weight of each row of ``y (n,)``, None where none is ``given``."""
-    weights = class_weights(y, given)
-    return [weights[label] for label in y.tolist()] if weights else None
+    return class_weights(asked, np.ones(len(y)), classes, position).tolist()

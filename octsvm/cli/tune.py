@@ -109,7 +109,7 @@ def _tell(data: CsvTable, found: Tuning, weights: Any, options: Mapping[str, Any
             "accuracy_error": None if judged is None else found.accuracy_error,
             "settings": json.loads(settings.to_json(orient="records")),
         }
-        click.echo(json.dumps(result.to_dict() | report | {"tuning": tuning}, indent=1, allow_nan=False))
+        shared.echo_json(result.to_dict() | report | {"tuning": tuning})
     else:
         click.echo(f"{found}\n\n{_table(settings)}\n")
         click.echo(text_of(data, result, report, **({} if judged is None else {"unheld": str(judged)})))

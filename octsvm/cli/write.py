@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,7 +19,9 @@ from .options import OK
 @shared.scale_option
 @shared.seed_of_toy
 @click.option(
-    "--start", metavar="TREE.json", help="A saved tree that the model admits; it lowers the big-M constants."
+    "--start",
+    metavar="TREE.json",
+    help="A saved tree that the model admits; it lowers the big-M constants, and MODEL.mst (of .nl the model) hands it to the solver.",
 )
 @click.option(
     "--compact", is_flag=True, help="Generic names (x1, c1, ...): smaller files, written in less time."
@@ -65,13 +66,12 @@ def write(table: str, **options: Any) -> int:
             compact=options["compact"],
             sidecar=not options["no_sidecar"],
             solver=options["solver"],
+            start=start,
         )
     files = [str(p) for p in export.files_of(written)]
     classes, features = list(model.info.data.classes), list(model.info.data.feature_names)
     if options["as_json"]:
         content = {
-            "schema": "octsvm.written",
-            "version": 1,
             "files": files,
             "formulation": options["formulation"],
             "params": model.info.params.model_dump(),
@@ -83,7 +83,7 @@ def write(table: str, **options: Any) -> int:
             "features": features,
             "names": "generic" if options["compact"] else "readable",
         }
-        click.echo(json.dumps(content, indent=1, allow_nan=False))
+        shared.echo_json(content, "written")
         return OK
     click.echo(f"written    {', '.join(files)}")
     click.echo(f"model      {options['formulation']}: {problem}")

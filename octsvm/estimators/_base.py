@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,10 +22,12 @@ from ..data import class_weights, label_list, read_labels, read_weights, require
 from ..errors import InvalidData, InvalidParameter, NoValues, TreeNotAdmitted
 from ..exports._decision_paths import decision_paths, weights_at_nodes
 from ..formulations.base import BoolArray, FloatArray, IntArray, table_digest
+from ..formulations.params import Params, doc_section
 from ..formulations.registry import formulation as find_formulation
+from ..formulations.trees import Tree
 from ..options import ESTIMATOR, declarations, parameters, with_options
 from ..relabelling import relabelling_report
-from ..result import Result
+from ..result import Progress, Result
 from ._importances import feature_importances
 from ._progress import ProgressLine
 from ._rows import condense, for_given_rows
@@ -48,6 +50,18 @@ LIMITS = {
     "memory_limit": "options",
 }
 OURS = {"random_state": None, "warm_start": False, "verbose": False, "class_weight": None}
+
+
+class Begin(NamedTuple):
+    """What a fit begins with, and whom it tells how far it is: no parameters of a classifier, as scikit-learn copies those."""
+
+    start: Tree | None = None
+    callback: Callable[[Progress], object] | None = None
+
+    def told(self, line: Callable[[Progress], object] | None) -> Callable[[Progress], bool] | None:
+        """One callback for both; None where there is none."""
+        known = [f for f in (line, self.callback) if f is not None]
+        return (lambda progress: sum(bool(f(progress)) for f in known) > 0) if known else None
 
 
 class TreeClassifier(ClassifierMixin, BaseEstimator):
@@ -104,7 +118,7 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
             return
         if "__init__" not in vars(cls):
             cls.__init__ = _initialiser(cls)  # type: ignore[method-assign]
-        cls.__doc__ = with_options(_with_shared(cls), ESTIMATOR)
+            cls.__doc__ = with_options(_with_shared(cls), ESTIMATOR)
         # For classifiers that were pickled before there was the parameter.
         for name, parameter in inspect.signature(cls.__init__).parameters.items():
             if parameter.default is not inspect.Parameter.empty and name not in vars(cls):
@@ -118,7 +132,15 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
 
     # -- fitting --------------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        start: Tree | None = None,
+        callback: Callable[[Progress], object] | None = None,
+    ) -> Self:
         """Build the model on the table, solve it within the limits, and keep the checked tree.
 
         Parameters
@@ -131,6 +153,12 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
         sample_weight : array-like of shape (n,), optional
             Weight of each row's errors. A row of weight zero is left out; a whole number counts like that many
             equal rows (but for ``min_samples_leaf``, which counts rows).
+        start : Tree, optional
+            A tree to begin with, such as ``octsvm.from_sklearn(cart)`` or another classifier's ``tree_``; as for
+            :func:`octsvm.fit`. It replaces that of ``warm_start``.
+        callback : callable, optional
+            Called with a :class:`octsvm.Progress` now and then; where it returns True the fit ends with the best tree. Of a
+            classifier that chooses its parameters, during the last fit.
 
         Returns
         -------
@@ -140,6 +168,8 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
         ------
         InvalidData, InvalidParameter, UnknownSolver, SolverUnavailable
             What was given cannot be used; the message says why. All are ValueErrors but for the last one.
+        TreeNotAdmitted
+            ``start`` is no start for this fit.
 
         Warns
         -----
@@ -150,17 +180,17 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
             Where y holds one class only (nothing is solved), where a former tree is no start (``warm_start``), and
             where the solver's answer does not hold outside the solver: then ``result_.status`` is "unverified".
         """
-        self._fit(X, y, sample_weight)
+        self._fit(X, y, sample_weight, Begin(start, callback))
         self._warn_without_proof([one.result_ for one in self.__dict__.get("estimators_", [self])])
         return self
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+    def _fit(self, X: Any, y: Any, sample_weight: Any, begin: Begin) -> None:
         """As :meth:`fit`, without a word on limits."""
         index = tuple(X.index) if hasattr(X, "iloc") else None
         require_same_rows(X=X, y=y, sample_weight=sample_weight)
         matrix, labels, classes, position = read_training(self, X, y)
         self._require_classes(classes)
-        if self._fit_many(matrix, classes, position, sample_weight):
+        if self._fit_many(matrix, classes, position, sample_weight, begin):
             return
         form = find_formulation(self.formulation)
         try:
@@ -171,7 +201,7 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
             rows = condense(matrix, position, weights, merge)
             self._choose(self._table(rows.X), classes[rows.y], rows.weights)
             params = form.Params.make(self.formulation, **self._model_parameters())
-            result = self._solve(self._table(rows.X), classes[rows.y], rows.weights)
+            result = self._solve(self._table(rows.X), classes[rows.y], rows.weights, begin)
         except InvalidParameter as error:
             raise InvalidParameter(_in_our_names(str(error))) from None
         if result.tree is None:
@@ -209,19 +239,21 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
             stacklevel=3,
         )
 
-    def _solve(self, X: Any, y: NDArray[Any], weights: FloatArray) -> Any:
+    def _solve(self, X: Any, y: NDArray[Any], weights: FloatArray, begin: Begin) -> Any:
         options: dict[str, Any] = {name: getattr(self, name) for name in declarations(ESTIMATOR)}
         options |= {"time_limit": self._seconds()} | self._model_parameters()
         verbose = self.verbose  # type: ignore[attr-defined]
         options |= {"seed": self._seed(), "weights": weights}
-        start = getattr(self, "tree_", None) if self.warm_start else None  # type: ignore[attr-defined]
+        former = getattr(self, "tree_", None) if self.warm_start else None  # type: ignore[attr-defined]
+        start = former if begin.start is None else begin.start
         labels = y.tolist()
         with ProgressLine(verbose) as line:
-            options |= {"callback": line} if line.wanted else {"log": True if verbose else None}
+            options |= {"callback": begin.told(line if line.wanted else None)}
+            options |= {"log": True if verbose and not line.wanted else None}
             try:
                 return api.fit(self.formulation, X, labels, start=start, on_mismatch="warn", **options)
             except TreeNotAdmitted as error:
-                if start is None:
+                if former is None or begin.start is not None:
                     raise
                 warnings.warn(f"warm_start: the former tree is no start for this fit. {error}", stacklevel=4)
             return api.fit(self.formulation, X, labels, on_mismatch="warn", **options)
@@ -237,7 +269,12 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
         """Refuse labels that the model does not take."""
 
     def _fit_many(
-        self, matrix: FloatArray, classes: NDArray[Any], position: IntArray, sample_weight: Any
+        self,
+        matrix: FloatArray,
+        classes: NDArray[Any],
+        position: IntArray,
+        sample_weight: Any,
+        begin: Begin,
     ) -> bool:
         """Fit several trees where one does not separate the classes; whether that was done."""
         return False
@@ -416,16 +453,36 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
 
 
 def _with_shared(cls: type[TreeClassifier]) -> str:
-    """The class's docstring, whose lines {parameters} and {attributes} stand for what its bases say there."""
-    doc = inspect.cleandoc(cls.__doc__ or "")
+    """The class's docstring with its parameters and attributes: those of the formulation, and what its bases say of theirs."""
+    said, mark, examples = inspect.cleandoc(cls.__doc__ or "").partition("\n\nExamples\n")
     classes = [b for b in cls.__mro__[1:] if issubclass(b, TreeClassifier)]
     complete = next(k for k, b in enumerate(classes) if "formulation" in vars(b))  # has what its bases say
-    bases = [inspect.cleandoc(b.__doc__ or "") for b in classes[: complete + 1]]
-    for name in ("Parameters", "Attributes"):
-        section = re.compile(rf"^{name}\n-+\n(.*?)(?=\n\n\S+\n-+\n|\Z)", re.DOTALL | re.MULTILINE)
-        said = [found[1] for found in map(section.search, bases) if found]
-        doc = doc.replace(f"{{{name.lower()}}}", "\n".join(said))
-    return doc
+    bases = classes[: complete + 1]
+    form = find_formulation(cls.formulation)
+    parameters = [doc_section(b, "Parameters") for b in bases]
+    attributes = [doc_section(b, "Attributes") for b in bases]
+    if bases[-1] is TreeClassifier:
+        parameters.insert(0, _parameters_of_the_model(form.Params))
+        attributes.insert(0, f"tree_ : {form.Tree.__name__}\n    The fitted tree.")
+    sections = [
+        f"{name}\n{'-' * len(name)}\n" + "\n".join(filter(None, parts))
+        for name, parts in (("Parameters", parameters), ("Attributes", attributes))
+    ]
+    return "\n\n".join([said, *sections]) + mark + examples
+
+
+def _parameters_of_the_model(params: type[Params]) -> str:
+    """What the formulation says of its parameters, by the names of the classifiers."""
+    ours = {theirs: name for name, theirs in NAMES.items()}
+    said = {}
+    for base in params.__mro__:
+        for paragraph in re.split(r"\n(?=\S)", doc_section(base, "Attributes")):
+            name, _, text = paragraph.partition(" : ")
+            said[name] = text
+    for name in OPTIONAL:
+        if name in said and params.model_fields[name].default is not None:
+            said[name] = said[name].replace("\n", ", optional\n", 1)
+    return "\n".join(f"{ours.get(name, name)} : {said[name]}" for name in params.model_fields)
 
 
 def _initialiser(cls: type[TreeClassifier]) -> Callable[..., None]:

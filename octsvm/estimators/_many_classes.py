@@ -23,7 +23,13 @@ def problems(kind: str, position: IntArray, n_classes: int) -> list[tuple[BoolAr
 
 
 def fit_all(
-    machine: Any, kind: str, table: Any, position: IntArray, weights: FloatArray, n_classes: int
+    machine: Any,
+    kind: str,
+    table: Any,
+    position: IntArray,
+    weights: FloatArray,
+    n_classes: int,
+    begin: Any,
 ) -> list[Any]:
     """Fitted clones of ``machine`` for two classes, the positive one being True; its time limit is shared in equal parts.
 
@@ -38,7 +44,7 @@ def fit_all(
         if isinstance(one.time_limit, (int, float)):
             one.set_params(time_limit=one.time_limit / len(todo))
         part = table.loc[rows] if hasattr(table, "loc") else table[rows]
-        one._fit(part, positive[rows], weights[rows])
+        one._fit(part, positive[rows], weights[rows], begin)
         fitted.append(one)
     return fitted
 

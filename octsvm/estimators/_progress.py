@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import math
 import sys
-from dataclasses import replace
 from typing import Any, Self
 
 from ..errors import InvalidParameter
@@ -28,14 +27,12 @@ class ProgressLine:
             raise InvalidParameter(f"verbose={verbose!r} should be True, False or 'progress'.")
         self.wanted = isinstance(verbose, str)
         self._last, self._width = -math.inf, 0
-        self._bound = -math.inf  # parts of a fit that begin anew know nothing of those before
 
     def __call__(self, progress: Progress) -> None:
         """Take news; never asks the solve to stop."""
-        self._bound = max(self._bound, progress.bound)
         if progress.seconds - self._last >= EVERY:
             self._last = progress.seconds
-            text = str(replace(progress, bound=self._bound))
+            text = str(progress)
             self._write("\r" + text.ljust(self._width))
             self._width = len(text)
 

@@ -21,8 +21,9 @@ def from_sklearn(model: Any) -> AxisTree | MarginTree:
     """A fitted decision tree, or a linear classifier of two classes, as a tree of ours that predicts the same.
 
     ``octsvm.fit(..., start=octsvm.from_sklearn(model))`` begins with it: the result is never worse. A decision tree is a start
-    for "oct" and "oct_h", a linear classifier for "re_svm" and "octsvm" of any depth. One that costs more than the best
-    tree without a split is no start for the latter: TreeNotAdmitted says so.
+    for "oct" and "oct_h", a linear classifier for "re_svm" and "octsvm" of any depth; for these two a fit turns the thresholds of
+    a decision tree into hyperplanes and optimises them. One that costs more than the best tree without a split is no
+    start for them: TreeNotAdmitted says so.
 
     Parameters
     ----------

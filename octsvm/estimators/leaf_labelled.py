@@ -52,28 +52,6 @@ class LeafLabelledClassifier(TreeClassifier):
 class OCTClassifier(LeafLabelledClassifier):
     """Optimal classification tree with one feature a split (OCT; Bertsimas & Dunn 2017), any number of classes.
 
-    Parameters
-    ----------
-    max_depth : int
-        D, the levels of splits.
-    alpha : float
-        Cost of a split, in errors.
-    min_samples_leaf : int or float
-        N_min, rows in every leaf in use: a count, or a share of the rows (rounded up).
-    complexity : "splits" or "features"
-        What alpha is paid for; the same for these trees.
-    error_scale : "count" or "baseline"
-        Errors as counted, or divided by those of the majority class.
-    variant : None, "flow", "rank" or "bd"
-        None is "flow"; see the page on the model.
-    {parameters}
-
-    Attributes
-    ----------
-    tree_ : AxisTree
-        The fitted tree.
-    {attributes}
-
     Examples
     --------
     >>> from octsvm import OCTClassifier
@@ -86,30 +64,6 @@ class OCTClassifier(LeafLabelledClassifier):
 
 class OCTHClassifier(LeafLabelledClassifier):
     """Optimal classification tree with oblique splits (OCT-H; Bertsimas & Dunn 2017), any number of classes.
-
-    Parameters
-    ----------
-    max_depth : int
-        D, the levels of splits.
-    alpha : float
-        Cost of a split (or of a used feature), in errors.
-    min_samples_leaf : int or float
-        N_min, rows in every leaf in use: a count, or a share of the rows (rounded up).
-    complexity : "splits" or "features"
-        What alpha is paid for.
-    error_scale : "count" or "baseline"
-        Errors as counted, or divided by those of the majority class.
-    mu : float
-        How far a training row that goes left stays below the threshold, in scaled units.
-    variant : None or "bd"
-        There is one.
-    {parameters}
-
-    Attributes
-    ----------
-    tree_ : ObliqueTree
-        The fitted tree.
-    {attributes}
 
     Examples
     --------
@@ -124,29 +78,7 @@ class OCTHClassifier(LeafLabelledClassifier):
 class MOCTSVMClassifier(LeafLabelledClassifier):
     """Tree with a margin at every split and a class at every leaf (MOCTSVM; Blanco, Japón, Puerto 2023), any number of classes.
 
-    Parameters
-    ----------
-    max_depth : int
-        D, the levels of splits; the leaves below them carry classes.
-    c1 : float
-        Cost of a unit of error: of what a row lies inside the margin of the side that it is sent to.
-    c2 : float
-        Cost of a row in a leaf of another class.
-    c3 : float
-        Cost of a split.
-    mu_svm : float, optional
-        How far below 0 a training row that goes left must be. None is the model's own, 1e-3.
-    norm : "l2" or "l1"
-        Of the normal vectors; "l1" makes the model linear.
-    variant : None, "compact" or "levels"
-        None is "compact"; see the page on the model.
-    {parameters}
-
-    Attributes
-    ----------
-    tree_ : ObliqueTree
-        The fitted tree; its weights have the scale of the margins.
-    {attributes}
+    The weights of its splits have the scale of the margins.
 
     Examples
     --------

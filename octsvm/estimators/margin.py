@@ -15,7 +15,7 @@ from ..errors import InvalidData, InvalidParameter
 from ..exports._decision_paths import decision_paths, leaf_scores
 from ..formulations.base import FloatArray, IntArray
 from ..formulations.trees import KernelTree
-from ._base import OURS, TreeClassifier
+from ._base import OURS, Begin, TreeClassifier
 from ._many_classes import decisions, fit_all
 from ._tables import read_rows
 
@@ -37,17 +37,6 @@ class MarginClassifier(TreeClassifier):
 
     Parameters
     ----------
-    big_m : float, optional
-        Used instead of the proved bound on scores.
-    kernel : None, "linear", "poly", "rbf", a registered name or callable
-        None: hyperplanes in the features themselves. A kernel: in its feature space, with norm "l2"; a callable takes
-        tables ``(n, p)`` and ``(m, p)`` scaled to [0, 1] and returns ``(n, m)``. See :func:`octsvm.register_kernel`.
-    gamma : "scale", "auto" or float
-        Of "poly" and "rbf", as in SVC; "scale" takes the variance of the scaled table, rows by their weights.
-    degree : int
-        Of "poly".
-    coef0 : float
-        Of "poly".
     multi_class : None, "ovr" or "ovo"
         What is done with more than two classes: None refuses them, "ovr" fits one tree for each class against the rest,
         "ovo" one for each pair of classes. Each is optimal for its own task; no bound holds for all of them at once. They
@@ -80,13 +69,22 @@ class MarginClassifier(TreeClassifier):
             )
 
     def _fit_many(
-        self, matrix: FloatArray, classes: NDArray[Any], position: IntArray, sample_weight: Any
+        self,
+        matrix: FloatArray,
+        classes: NDArray[Any],
+        position: IntArray,
+        sample_weight: Any,
+        begin: Begin,
     ) -> bool:
         if len(classes) <= 2:
             return False
         weights = self._weights(sample_weight, classes, position)
         kind = self.multi_class  # type: ignore[attr-defined]
-        self.estimators_ = fit_all(self, kind, self._table(matrix), position, weights, len(classes))
+        if begin.start is not None:
+            raise InvalidParameter(
+                f"start= is one tree, and multi_class={kind!r} fits several for {len(classes)} classes. Leave it out."
+            )
+        self.estimators_ = fit_all(self, kind, self._table(matrix), position, weights, len(classes), begin)
         self.classes_ = classes
         for name in OF_ONE_TREE:
             self.__dict__.pop(name, None)  # of a fit to two classes
@@ -212,24 +210,6 @@ class RESVMClassifier(MarginClassifier):
 
     For more classes give ``multi_class``.
 
-    Parameters
-    ----------
-    c1 : float
-        Cost of a unit of error; the margin's unit is 1.
-    c2 : float
-        Cost of giving up a label.
-    norm : "l2" or "l1"
-        Of the normal vector; "l1" makes the model linear.
-    variant : None, "compact" or "paper"
-        None is "compact"; see the page on the model.
-    {parameters}
-
-    Attributes
-    ----------
-    tree_ : MarginTree
-        One node.
-    {attributes}
-
     Examples
     --------
     >>> from octsvm import RESVMClassifier
@@ -244,32 +224,7 @@ class OCTSVMClassifier(MarginClassifier):
     """Tree with a margin at every split that may give up labels (OCTSVM; Blanco, Japón, Puerto 2022), two classes.
 
     ``max_depth`` is D of the paper, and **all D + 1 levels decide**: ``max_depth=1`` splits on two levels, as
-    ``OCTClassifier(max_depth=2)`` does. For more classes give ``multi_class``.
-
-    Parameters
-    ----------
-    max_depth : int
-        D: levels that send rows to a child. The level below them carries hyperplanes too, so D + 1 levels decide.
-    c1 : float
-        Cost of a unit of error, on every level; the margin's unit is 1.
-    c2 : float
-        Cost of giving up a label, on every level.
-    c3 : float
-        Cost of a split.
-    mu_svm : float, optional
-        How far below 0 a training row that goes left must be. None is the model's own: 1e-3, and no such rule in
-        ``variant="paper"``.
-    norm : "l2" or "l1"
-        Of the normal vectors; "l1" makes the model linear.
-    variant : None, "compact" or "paper"
-        None is "compact"; see the page on the model.
-    {parameters}
-
-    Attributes
-    ----------
-    tree_ : MarginTree
-        The fitted tree.
-    {attributes}
+    ``OCTClassifier(max_depth=2)`` does. ``c1`` and ``c2`` are paid on every level. For more classes give ``multi_class``.
 
     Examples
     --------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import Any
 
 from numpy.typing import NDArray
@@ -13,7 +12,7 @@ from ..formulations.registry import formulation as find_formulation
 from ..options import LEAST_SECONDS, SolveOptions
 from ..tuning import Tuning, tune
 from ..tuning.run import FOLDS_SHARE
-from ._base import NAMES, TreeClassifier
+from ._base import NAMES, Begin, TreeClassifier
 from .leaf_labelled import MOCTSVMClassifier, OCTClassifier, OCTHClassifier
 from .margin import OCTSVMClassifier, RESVMClassifier
 
@@ -26,7 +25,6 @@ FOLDS = {
     "repeats": None,
     "n_jobs": None,
 }
-SECTIONS = "Parameters\n----------\n{parameters}\n\nAttributes\n----------\n{attributes}"
 
 
 class TunedClassifier(TreeClassifier):
@@ -49,7 +47,7 @@ class TunedClassifier(TreeClassifier):
     folds : int
         2 or more.
     repeats : int, optional
-        How often folds are drawn; None judges 400 rows, in 4 repetitions at most.
+        How often folds are drawn; None: until 400 rows are judged, twice at most.
     n_jobs : int, optional
         Processes that fit folds, -1 for all processors. More of each in :func:`octsvm.tune`.
 
@@ -72,13 +70,11 @@ class TunedClassifier(TreeClassifier):
             cls.own_parameters = cls.own_parameters | FOLDS
             tried = find_formulation(cls.formulation).tried
             cls.chosen = frozenset(name for part in (tried.grid if tried else ()) for name in part)
-            summary, _, rest = inspect.cleandoc(cls.__doc__ or "").partition("\n\n")
-            cls.__doc__ = "\n\n".join(filter(None, [summary, SECTIONS, rest]))
         super().__init_subclass__(**more)
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+    def _fit(self, X: Any, y: Any, sample_weight: Any, begin: Begin) -> None:
         self.__dict__.pop("tuning_", None)
-        super()._fit(X, y, sample_weight)
+        super()._fit(X, y, sample_weight, begin)
 
     def _choose(self, X: Any, y: NDArray[Any], weights: FloatArray) -> None:
         """Choose on the rows that the model is fitted to: equal ones once, with their weights added up."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import math
-import signal
 import threading
 import time
 from collections import Counter, deque
@@ -17,7 +16,7 @@ from .parts import part_data
 from .progress import Snapshot, remaining
 from .protocol import Protocol
 from .store import Batch, Store
-from .work import Task, close_stores
+from .work import Task, close_stores, on_interrupt
 
 ATTEMPTS = 3  # workers that a batch may take with it before the run gives it up
 LOOK = 1.0  # seconds between looks at the progress
@@ -76,7 +75,6 @@ class BatchQueue:
         self._loaded: dict[str, Any] = {}
         self._began = time.monotonic()
         self.reload()
-        self._before = {b.id: b.done for b in self.selected}
 
     def reload(self) -> None:
         """Read the batches from the store."""
@@ -90,39 +88,34 @@ class BatchQueue:
 
     def tasks(self) -> Iterator[Task]:
         """Lease batches one by one, until there is none to have."""
-        while True:
-            with self._lock:
-                task = self._next()
-            if task is None:
-                return
-            yield task
+        return iter(self._next, None)
 
     def _next(self) -> Task | None:
-        while self._todo and not self.interrupted:
-            batch = self._todo.popleft()
-            answer = self.store.claim(batch.id, self.run)
-            if answer == "held":
-                self._held.append(batch)
-            elif answer == "claimed":
-                self._under_way[batch.id] = batch
-                spec = self.protocol.methods[batch.method]
-                return Task(
-                    batch=batch.id,
-                    run=self.run,
-                    method=batch.method,
-                    spec=spec,
-                    settings=spec.settings(),
-                    data=part_data(self.protocol, batch.part, self._set(batch.part.set)),
-                    seed=batch.part.seed(self.protocol.seed),
-                    skip=frozenset(self.store.done(batch.id)),
-                    keep_trees=self.keep_trees,
-                )
+        with self._lock:
+            while self._todo and not self.interrupted:
+                batch = self._todo.popleft()
+                answer = self.store.claim(batch.id, self.run)
+                if answer == "held":
+                    self._held.append(batch)
+                elif answer == "claimed":
+                    self._under_way[batch.id] = batch
+                    return self._task(batch)
         return None
 
-    def _set(self, name: str) -> Any:
-        if name not in self._loaded:
-            self._loaded[name] = self.load(name)
-        return self._loaded[name]
+    def _task(self, batch: Batch) -> Task:
+        part, spec = batch.part, self.protocol.methods[batch.method]
+        if part.set not in self._loaded:
+            self._loaded[part.set] = self.load(part.set)
+        return Task(
+            batch=batch.id,
+            run=self.run,
+            spec=spec,
+            settings=spec.settings(),
+            data=part_data(self.protocol, part, self._loaded[part.set]),
+            seed=part.seed(self.protocol.seed),
+            skip=frozenset(self.store.done(batch.id)),
+            keep_trees=self.keep_trees,
+        )
 
     def finished(self, batch: int) -> None:
         """A worker is through with a batch."""
@@ -193,42 +186,32 @@ class BatchQueue:
             self.interrupted = True
             raise KeyboardInterrupt
 
-        try:
-            before = signal.signal(signal.SIGINT, note)
-        except ValueError:  # signals belong to the main thread, and this is another one
-            yield
-            return
-        try:
+        with on_interrupt(note):
             yield
             if self.interrupted:
                 raise KeyboardInterrupt
-        finally:
-            signal.signal(signal.SIGINT, before)
 
     # -- how far ----------------------------------------------------------------------------------------------
 
     def snapshot(self) -> Snapshot:
         """How far the selection is."""
         now = self.store.progress()
-        left: Counter[str] = Counter()
-        fits: Counter[str] = Counter()
-        seconds: Counter[str] = Counter()
-        done = failed = fitted = 0
+        left, fits, failed = Counter[str](), Counter[str](), 0
+        seconds = dict.fromkeys(self.methods, 0.0)
         for batch in self.selected:
             there, wrong, took = now[batch.id]
-            done, failed = done + there, failed + wrong
-            fitted += there - self._before[batch.id]
+            failed += wrong
             left[batch.method] += batch.total - there
             fits[batch.method] += there
-            seconds[batch.method] += took  # type: ignore[assignment]
-        elapsed = time.monotonic() - self._began
-        total = sum(b.total for b in self.selected)
+            seconds[batch.method] += took
+        elapsed, done = time.monotonic() - self._began, fits.total()
+        fitted = done - sum(self._before.values())
         # Several runs share what is left: what all of them did since this one began says how fast it goes.
         guess = math.nan
         if fitted:
             mean = sum(seconds.values()) / max(1, done)
             guess = remaining(left, seconds, fits, elapsed / max(1e-9, fitted * mean))
-        return Snapshot(total, done, failed, fitted, elapsed, guess)
+        return Snapshot(done + left.total(), done, failed, fitted, elapsed, guess)
 
     def summary(self, skipped: tuple[str, ...]) -> Summary:
         """What the run came to."""

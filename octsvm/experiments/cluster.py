@@ -6,13 +6,14 @@ import contextlib
 import logging
 import signal
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 from .. import __version__
 from ..errors import InvalidParameter, SchedulerLost
 from .batch_queue import BatchQueue
 from .store import LeaseLost
-from .work import return_batch
+from .work import on_interrupt, return_batch
 
 TIMEOUT = 20.0  # seconds for the scheduler to answer
 
@@ -31,16 +32,11 @@ def work(queue: BatchQueue, scheduler: str, jobs: int) -> None:
 
     with _client(scheduler, jobs) as client:
         while queue.wait():
-            under_way = as_completed(raise_errors=False)
-            number: dict[str, int] = {}
-            tasks = queue.tasks()
+            under_way, number, tasks = as_completed(raise_errors=False), dict[str, int](), queue.tasks()
 
             def fill(under_way: Any = under_way, number: dict[str, int] = number, tasks: Any = tasks) -> None:
                 most = max(2, 2 * sum(client.nthreads().values()))
-                while len(number) < most:
-                    task = next(tasks, None)
-                    if task is None:
-                        return
+                for task in islice(tasks, max(0, most - len(number))):
                     future = client.submit(return_batch, task, pure=False)
                     number[future.key] = task.batch
                     under_way.add(future)
@@ -91,15 +87,11 @@ def _client(scheduler: str, jobs: int) -> Iterator[Any]:
     with contextlib.ExitStack() as stack:
         address: Any = scheduler
         if scheduler == "local":
-            with _ignore_interrupts():
-                address = stack.enter_context(
-                    LocalCluster(
-                        n_workers=jobs,
-                        threads_per_worker=1,
-                        dashboard_address=None,
-                        silence_logs=logging.ERROR,
-                    )
-                )
+            quiet: Any = {"dashboard_address": None, "silence_logs": logging.ERROR}
+            with on_interrupt(
+                signal.SIG_IGN
+            ):  # also in the processes that start here: stopping them is for this one
+                address = stack.enter_context(LocalCluster(n_workers=jobs, threads_per_worker=1, **quiet))
         try:
             client = stack.enter_context(Client(address, timeout=TIMEOUT))
         except (OSError, TimeoutError, ValueError) as error:
@@ -108,17 +100,3 @@ def _client(scheduler: str, jobs: int) -> Iterator[Any]:
                 'scheduler, and workers with dask worker; or take "local".'
             ) from None
         yield client
-
-
-@contextlib.contextmanager
-def _ignore_interrupts() -> Iterator[None]:
-    """Processes that start meanwhile ignore Ctrl-C: stopping them is for this one."""
-    try:
-        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    except ValueError:  # signals belong to the main thread, and this is another one
-        yield
-        return
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)

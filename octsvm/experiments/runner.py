@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib.util
 import logging
+import os
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -166,8 +167,6 @@ def _here(queue: BatchQueue) -> None:
 
 def _processes(queue: BatchQueue, jobs: int) -> None:
     """Worker processes, that record their cells themselves."""
-    import os
-
     from joblib import Parallel, delayed, parallel_config
     from joblib.externals.loky import get_reusable_executor
     from joblib.externals.loky.process_executor import TerminatedWorkerError
@@ -175,26 +174,20 @@ def _processes(queue: BatchQueue, jobs: int) -> None:
     from .work import end_with_parent
 
     path = queue.store.path.absolute()
+    of_workers: Any = {"initializer": end_with_parent, "initargs": (os.getpid(),), "max_nbytes": None}
     try:
         while queue.wait():
-            with parallel_config(
-                "loky",
-                n_jobs=jobs,
-                inner_max_num_threads=1,
-                initializer=end_with_parent,
-                initargs=(os.getpid(),),
-                max_nbytes=None,
+            with (
+                parallel_config("loky", n_jobs=jobs, inner_max_num_threads=1, **of_workers),
+                warnings.catch_warnings(),
             ):
+                warnings.simplefilter("ignore", UserWarning)  # a worker that leaves for a new one is no news
                 parallel = Parallel(return_as="generator_unordered", batch_size=1, pre_dispatch=jobs + 1)
-                with warnings.catch_warnings():
-                    warnings.simplefilter(
-                        "ignore", UserWarning
-                    )  # a worker that leaves for a new one is no news
-                    try:
-                        for batch in parallel(delayed(keep_batch)(path, task) for task in queue.tasks()):
-                            queue.finished(batch)
-                    except TerminatedWorkerError:
-                        log.warning("a worker process died; its batch is tried again")
-                        queue.died()
+                try:
+                    for batch in parallel(delayed(keep_batch)(path, task) for task in queue.tasks()):
+                        queue.finished(batch)
+                except TerminatedWorkerError:
+                    log.warning("a worker process died; its batch is tried again")
+                    queue.died()
     finally:
         get_reusable_executor(max_workers=jobs, reuse=True).shutdown(wait=True, kill_workers=True)

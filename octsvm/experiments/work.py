@@ -29,7 +29,6 @@ class Task:
 
     batch: int
     run: int
-    method: str
     spec: MethodSpec
     settings: Sequence[Mapping[str, float]]
     data: PartData
@@ -43,17 +42,17 @@ def fit_batch(task: Task) -> Iterator[CellRow]:
 
     A fit that raises is a failed cell with its message; the method then begins again behind it.
     """
+    from threadpoolctl import threadpool_limits
+
     done = set(task.skip)
     positions = range(len(task.settings))
-    with _one_thread():
+    with threadpool_limits(1):  # workers share the machine: BLAS and OpenMP get one thread each
         while len(done) < len(positions):
             at = next(k for k in positions if k not in done)
             began = time.perf_counter()
             try:
-                fits = fit_grid(task.spec.kind)(
-                    task.data, task.settings, task.spec, task.seed, frozenset(done)
-                )
-                for at, fit in fits:
+                method = fit_grid(task.spec.kind)
+                for at, fit in method(task.data, task.settings, task.spec, task.seed, frozenset(done)):
                     row = _scored(task, at, fit)
                     done.add(at)
                     yield row
@@ -68,12 +67,8 @@ def fit_batch(task: Task) -> Iterator[CellRow]:
 
 
 def _scored(task: Task, index: int, fit: Fit) -> CellRow:
-    data = task.data
-    flipped = data.flipped
+    data, flipped = task.data, task.data.flipped
     relabelled = None if fit.believed is None else np.asarray(fit.believed) != data.y
-    tree = None
-    if task.keep_trees and fit.tree is not None:
-        tree = fit.tree.to_json()
     return CellRow(
         position=index,
         n_right=int(np.sum(fit.predict(data.X_score) == data.y_score)),
@@ -89,8 +84,8 @@ def _scored(task: Task, index: int, fit: Fit) -> CellRow:
         flipped=int(flipped.sum()),
         both=None if relabelled is None else int((relabelled & flipped).sum()),
         extra=json.dumps(dict(fit.extra), separators=(",", ":"), default=float) if fit.extra else "",
-        worker=worker_name(),
-        tree=tree,
+        worker=str(os.getpid()),
+        tree=fit.tree.to_json() if task.keep_trees and fit.tree is not None else None,
     )
 
 
@@ -100,20 +95,6 @@ def _failed(task: Task, index: int, error: Exception, seconds: float) -> CellRow
     return replace(
         _scored(task, index, none), error=f"{type(error).__name__}: {' '.join(str(error).split())}"[:1000]
     )
-
-
-def worker_name() -> str:
-    """The worker's name in the store: its process number."""
-    return str(os.getpid())
-
-
-@contextlib.contextmanager
-def _one_thread() -> Iterator[None]:
-    """Workers share the machine: BLAS and OpenMP get one thread each."""
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(1):
-        yield
 
 
 # -- the ways home ----------------------------------------------------------------------------------------------
@@ -150,6 +131,15 @@ def close_stores() -> None:
 def return_batch(task: Task) -> tuple[list[CellRow], dict[str, Any]]:
     """Fit a batch, perhaps on another machine, and hand its rows back with versions and kind of that machine."""
     return list(fit_batch(task)), machine()
+
+
+@contextlib.contextmanager
+def on_interrupt(handler: Any) -> Iterator[None]:
+    """What Ctrl-C does meanwhile; in another thread than the main one, to which signals belong, nothing changes."""
+    with contextlib.ExitStack() as undo:
+        with contextlib.suppress(ValueError):
+            undo.callback(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, handler))
+        yield
 
 
 def end_with_parent(parent: int) -> None:

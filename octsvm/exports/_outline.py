@@ -140,6 +140,15 @@ def condition(tree: Tree, split: Split, digits: int | None, most: int | None) ->
     return f"{left} < {number(split.below)}", f"{left} >= {number(split.below)}"
 
 
+def question(left: str, right: str) -> tuple[str, str, str]:
+    """What the conditions of a split have in common, and what each says of it: "width", "< 4.5" and ">= 4.5"."""
+    one, other = left.split(" "), right.split(" ")
+    common = next((k for k, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), 0)
+    while common and one[common - 1] == "is":
+        common -= 1
+    return " ".join(one[:common]), " ".join(one[common:]), " ".join(other[common:])
+
+
 def require_count(name: str, value: Any) -> None:
     """Refuse what is neither None nor a whole number from 1 on.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import Any, Literal
 
-from ._outline import Leaf, Split, condition, outline, require_count, tree_of
+from ._outline import Leaf, Split, condition, outline, question, require_count, tree_of
 
 # Okabe and Ito's colours: told apart by colour-blind readers, light enough for black text.
 COLOURS = ("#E69F00", "#56B4E9", "#009E73", "#F0E442", "#CC79A7", "#D55E00", "#BBBBBB")
@@ -21,8 +21,8 @@ def export_graphviz(
 ) -> str:
     """The tree in Graphviz's DOT language, e.g. for ``dot -Tsvg``.
 
-    Nodes are called n1, n2, ... by their heap numbers. The left edge comes first and says "yes": the condition in
-    the box holds. Leaves are coloured by class. A classifier's boxes also show the training weight of each class.
+    Nodes are called n1, n2, ... by their heap numbers. The left edge comes first; edges say
+    what holds of the sum or feature in the box, such as "< 3.2". Leaves are coloured by class. A classifier's boxes also show the training weight of each class.
 
     Parameters
     ----------
@@ -64,14 +64,14 @@ def export_graphviz(
                 part, [f"class {tree.classes[part.label]!r}"], f'fillcolor="{colour}", style="filled,rounded"'
             )
             return
-        words = condition(tree, part, digits, most)[0]
+        words, *sides = question(*condition(tree, part, digits, most))
         box(
             part,
             textwrap.wrap(words, WIDTH, break_long_words=False, break_on_hyphens=False),
             'fillcolor="#FFFFFF"',
         )
-        for answer, below in (("yes", part.left), ("no", part.right)):
-            edges.append(f'  n{part.node} -> n{below.node} [label="{answer}"];')
+        for side, below in zip(sides, (part.left, part.right), strict=True):
+            edges.append(f'  n{part.node} -> n{below.node} [label="{_quoted([side])}"];')
             visit(below)
 
     visit(outline(tree, units))

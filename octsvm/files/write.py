@@ -16,13 +16,17 @@ from .. import solvers
 from ..backends.scratch import Scratch
 from ..errors import InvalidParameter, UnsupportedProblem
 from ..formulations.base import ModelInfo
+from ..formulations.registry import formulation as find_formulation
 from ..formulations.replace_file import destination, move, stat_of, writing
+from ..formulations.trees import Tree
 from ..problem_class import ProblemClass, classify, require_plain
+from ..solving.admission import embed_wholly
 from . import column_map
 from .labels import Names
 
 Columns = list[tuple[str, str | None]]  # of a file, in its order: name there, name of the variable
 
+START = ".mst"  # the ending of a start
 FORMATS = {".lp": "lp", ".nl": "nl", ".mps": "mps"}
 NAMES_OF_NL = (
     ".row",
@@ -53,8 +57,8 @@ def companions(path: Path) -> list[Path]:
 
 
 def files_of(path: Path) -> list[Path]:
-    """What :func:`write` left at ``path``: the model file, then names and column map, as far as they were wanted."""
-    beside = [*companions(path), column_map.beside(path)]
+    """What :func:`write` left at ``path``: the model file, then names, start and column map, as far as they were wanted."""
+    beside = [*companions(path), path.with_suffix(START), column_map.beside(path)]
     return [path, *(p for p in beside if os.path.isfile(p))]
 
 
@@ -158,6 +162,36 @@ def _why_not(model: Any, suffix: str, message: str) -> Exception | None:
     return None
 
 
+def embed_start(model: pyo.ConcreteModel, start: Tree) -> None:
+    """Give the model's variables the values of ``start``.
+
+    Raises
+    ------
+    InvalidParameter
+        The model belongs to no formulation.
+    TreeNotAdmitted
+        The tree is no point of it.
+    """
+    info = getattr(model, "info", None)
+    if not isinstance(info, ModelInfo):
+        raise InvalidParameter("start= is a tree, and this model belongs to no formulation. Leave it out.")
+    embed_wholly(model, find_formulation(info.formulation), start)
+
+
+def _start_file(model: pyo.ConcreteModel, columns: Columns, solver: str | None) -> str:
+    """The model's values by the names in its file, as the ``solver`` reads a start, or as Gurobi and SCIP do."""
+    form = solvers.Start() if solver is None else solvers.get(solver).start
+    plain, (objective,) = Names(plain=True), model.component_data_objects(pyo.Objective, active=True)
+    value = {plain(v): pyo.value(v, exception=False) for v in model.component_data_objects(pyo.Var)}
+    lines = [form.head.format(objective=repr(float(pyo.value(objective))))] if form.head else []
+    lines += [
+        form.line.format(index=k, name=column, value=repr(float(value[name])))
+        for k, (column, name) in enumerate(columns)
+        if name is not None and value.get(name) is not None
+    ]
+    return "\n".join(lines) + "\n"
+
+
 def _hindrances(problem: ProblemClass, kind: str, name: str) -> list[str]:
     """Why a solver of the table does not take a model's file, or not rightly: what is so, and what to do."""
     spec = solvers.get(name)
@@ -193,6 +227,7 @@ def write(
     *,
     sidecar: bool = True,
     solver: str | None = None,
+    start: Tree | None = None,
 ) -> Path:
     """Write ``model`` as .lp, .nl or .mps, by the ending of ``path``, for a solver elsewhere.
 
@@ -215,6 +250,10 @@ def write(
     solver : str, optional
         The entry of the solver table that the file is for, installed or not: a warning says where that solver does not
         take it.
+    start : Tree, optional
+        A tree that the model admits, to begin with. Its values go into ``<name>.mst``, a name and a value a line, which
+        Gurobi and SCIP read, or in the form of ``solver`` where the table has one (CBC); an .nl file carries them itself. The
+        model's variables hold it afterwards.
 
     Returns
     -------
@@ -229,6 +268,8 @@ def write(
         The format cannot carry the model; the message says why, and which can.
     UnknownSolver
         ``solver`` is not in the table.
+    TreeNotAdmitted
+        ``start`` is no point of the model.
     OutputNotWritable
         The place cannot be written to.
 
@@ -242,6 +283,8 @@ def write(
     require_plain(model)
     for hindrance in [] if solver is None else _hindrances(classify(model), kind, solver):
         warnings.warn(f"{target.name!r} is not for {solver}: {hindrance}.", stacklevel=2)
+    if start is not None:
+        embed_start(model, start)
     real = destination(target)
     names, beside = companions(real.with_suffix(target.suffix)), column_map.beside(real)
     for final in [*([] if compact else names), *([beside] if sidecar else [])]:
@@ -258,8 +301,13 @@ def write(
         with Scratch(beside=real) as folder:
             part = folder / f"model{target.suffix.lower()}"
             columns = columns_of(model, part, compact)
-            finished = [real, *names, beside]
-            parts = [part, *companions(part), column_map.beside(part)]
+            finished, parts = [real, *names], [part, *companions(part)]
+            if start is not None and kind != "nl":
+                parts.append(part.with_suffix(START))
+                finished.append(real.with_suffix(START))
+                parts[-1].write_text(_start_file(model, columns, solver), encoding="utf-8", newline="")
+            finished.append(beside)
+            parts.append(column_map.beside(part))
             if sidecar:
                 info = getattr(model, "info", None)
                 known = info if isinstance(info, ModelInfo) else None

@@ -8,7 +8,9 @@ small problem as the public class does, it is called directly; otherwise the pub
 from __future__ import annotations
 
 import warnings
+from collections import OrderedDict
 from functools import cache
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -24,6 +26,7 @@ HARD_PENALTY, HARD_ITERATIONS = (
 )  # of errors, beside which ½‖ω‖² does not count, and what the active-set method takes
 LARGEST_PROGRAM = 100_000  # rows times features, whose linear program takes a second
 LARGE = 3000  # rows beyond which the dual solver is too slow
+REMEMBERED = 1000  # fits, each a hyperplane
 MOST_POLISHED = 400  # support vectors, of which a dense linear system is solved
 TUBE = 4096.0  # half the width of the tube of a regression, so wide that one of its sides is never reached
 Effort = tuple[float, int]  # tolerance and iterations of LIBSVM
@@ -41,12 +44,33 @@ def fit_linear_svm(
     careful: bool = False,
     patient: bool = False,
 ) -> tuple[FloatArray, float]:
-    """Soft-margin SVM: ω (p,) and ω_0; a constant classifier where only one class is left."""
+    """Soft-margin SVM: ω (p,) and ω_0; a constant classifier where only one class is left.
+
+    The searches of a grid's settings, and of one tree's nodes, ask for the same ones again: the latest are remembered.
+    """
     used = weights > 0
     if not used.any() or (sign[used] == sign[used][0]).all():
         return np.zeros(X.shape[1]), float(sign[used][0]) if used.any() else 1.0
     if not used.all():
         X, sign, weights = X[used], sign[used], weights[used]
+    digest = blake2b(repr((X.shape, C, careful, patient)).encode(), digest_size=16)
+    for part in (X, sign, weights):
+        digest.update(np.ascontiguousarray(part, dtype=float).data)
+    key = digest.digest()
+    found = _remembered.get(key)
+    if found is None:
+        found = _remembered[key] = _fit(X, sign, weights, C, careful, patient)
+        if len(_remembered) > REMEMBERED:
+            _remembered.popitem(last=False)
+    return found[0].copy(), found[1]
+
+
+_remembered: OrderedDict[bytes, tuple[FloatArray, float]] = OrderedDict()
+
+
+def _fit(
+    X: FloatArray, sign: FloatArray, weights: FloatArray, C: float, careful: bool, patient: bool
+) -> tuple[FloatArray, float]:
     if len(X) > LARGE:
         return _primal(X, sign, weights, C)
     if C >= LARGE_PENALTY and _is_small(X):

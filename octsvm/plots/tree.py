@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from ..errors import InvalidParameter
-from ..exports._outline import Leaf, Split, outline, require_count, tree_of
+from ..exports._outline import Leaf, Split, outline, question, require_count, tree_of
 from ..formulations.trees import AxisTree, KernelTree, Tree, printable
 from ._rows import classes_of, counts_at_nodes, read_rows, relabelled_at
 from ._style import (
@@ -33,8 +33,9 @@ BAR = 0.9  # height of the bar of classes
 RIM = 0.18  # around the bar, so that it shows in a leaf of the same colour
 THINNEST = 0.3  # a class with any rows has that much of the bar
 BETWEEN = 1.6  # boxes side by side
-GAP = 3.6  # levels: room for the edges and their answers
-EDGE = 0.85  # size of the answers' font
+GAP = 3.6  # levels: room for the edges and what holds there
+EDGE = 0.85  # size of the edges' font
+BESIDE = 0.4  # from the middle of an edge to its text
 SHORTEST = 4.5  # a box is at least that wide
 MARGIN = 0.8  # around everything
 
@@ -48,6 +49,8 @@ class _Box:
     text: str
     shares: list[tuple[int, float]]  # class and its share of the rows here
     label: int = 0  # class of a leaf
+    side: str = ""  # what holds on the edge to it
+    side_width: float = 0.0
     width: float = 0.0
     height: float = 0.0
     x: float = 0.0  # of the middle; relative to the parent until all are placed
@@ -71,9 +74,9 @@ def plot_tree(
     dark: bool | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw a tree: a box for every split and every leaf, "yes" to the left where the condition in the box holds.
+    """Draw a tree: a box for every split and every leaf, edges that say what holds there.
 
-    A box shows its condition, how many rows of each class come by (of more than four classes the three largest, by
+    A box shows the feature or sum that is asked, how many rows of each class come by (of more than four classes the three largest, by
     name) with a bar of their shares, and how many labels were given up there. A leaf has the colour of its class. The picture is laid out for the size that the axes have
     now; without ``ax`` it gets a figure as large as it needs.
 
@@ -184,7 +187,10 @@ class _Writer:
             lines, below = [elided(self.tree.classes[part.label], self.width)], []
             label = self.classes.index(self.tree.classes[part.label])
         else:
-            lines, below = self._condition(part), [self.box(part.left), self.box(part.right)]
+            lines, sides = self._asked(part)
+            below = [self.box(part.left), self.box(part.right)]
+            for child, side in zip(below, sides, strict=True):
+                child.side = side
         shares: list[tuple[int, float]] = []
         if self.counts is not None:
             here = self.counts[part.node - 1]
@@ -208,19 +214,19 @@ class _Writer:
     def _number(self, value: float) -> str:
         return repr(float(value)) if self.digits is None else f"{value:.{self.digits}g}"
 
-    def _condition(self, split: Split) -> list[str]:
+    def _asked(self, split: Split) -> tuple[list[str], list[str]]:
+        """What a split looks at, line by line, and what holds of it on its left and its right."""
         used = np.flatnonzero(split.weights)
-        threshold = f"< {self._number(split.below)}"
+        sides = [f"{sign} {self._number(split.below)}" for sign in ("<", ">=")]
         if isinstance(self.tree, KernelTree):
             left = printable(self.tree.kernel.describe())
-            return [elided(f"score({left})", self.width), f"at {len(used)} support samples", threshold]
+            return [elided(f"score({left})", self.width), f"at {len(used)} support samples"], sides
         if isinstance(self.tree, AxisTree):
             words = self.tree.in_words(int(used[0]), float(self.tree.threshold[split.node - 1]))
             if words is not None:
-                return [elided(words[0], self.width)]
-            name = self.names[int(used[0])]
-            line = f"{name} {threshold}"
-            return [line] if len(line) <= self.width else [name, threshold]
+                asked, *sides = question(*words)
+                return [elided(asked, self.width)], [elided(side, self.width) for side in sides]
+            return [self.names[int(used[0])]], sides
         order = [j for j in self.tree.by_effect(split.node) if split.weights[j] != 0]
         shown = order if self.most is None else order[: self.most]
         lines = []
@@ -233,7 +239,7 @@ class _Writer:
         rest = len(order) - len(shown)
         if rest:
             lines.append(f"and {rest} with less effect")
-        return [*(lines or ["0"]), threshold]
+        return lines or ["0"], sides
 
 
 class _Layout(NamedTuple):
@@ -251,6 +257,7 @@ def _laid_out(root: _Box, names: list[str], measure: Any, size: float) -> _Layou
         bar = BAR + 2 * RIM + PAD if box.shares else 0.0
         box.width = max(w + 2 * PAD * size, SHORTEST * size)
         box.height = h + (2 * PAD + bar) * size
+        box.side_width = measure(box.side, EDGE * size)[0] + 2 * BESIDE * size if box.side else 0.0
     outer = _place(root, size)
     left, right = min(a for a, _ in outer), max(b for _, b in outer)
     margin = MARGIN * size
@@ -295,6 +302,10 @@ def _place(box: _Box, size: float) -> list[tuple[float, float]]:
             for part, child in zip((first, second), box.below, strict=True)
             for a, b in part[k : k + 1]
         ]
+        if k == 0:  # and what stands beside the edges' middles
+            ends += [
+                (x / 2 - child.side_width, x / 2 + child.side_width) for child in box.below for x in [child.x]
+            ]
         outer.append((min(a for a, _ in ends), max(b for _, b in ends)))
     return outer
 
@@ -318,8 +329,8 @@ def _draw(ax: Axes, root: _Box, style: Style, size: float) -> None:
         bottoms[box.top] = max(bottoms.get(box.top, 0.0), box.top + box.height)
     for box in boxes:
         _draw_box(ax, box, style, size)
-        for answer, child in zip(("yes", "no"), box.below, strict=False):
-            _draw_edge(ax, (box, child), answer, bottoms[box.top], style, size)
+        for child in box.below:
+            _draw_edge(ax, (box, child), bottoms[box.top], style, size)
 
 
 def _draw_box(ax: Axes, box: _Box, style: Style, size: float) -> None:
@@ -368,13 +379,11 @@ def _draw_bar(ax: Axes, box: _Box, style: Style, size: float) -> None:
         x += wide
 
 
-def _draw_edge(
-    ax: Axes, ends: tuple[_Box, _Box], answer: str, bottom: float, style: Style, size: float
-) -> None:
+def _draw_edge(ax: Axes, ends: tuple[_Box, _Box], bottom: float, style: Style, size: float) -> None:
     """Draw an edge: straight down past taller boxes of the same level, then across in the gap between the levels."""
     box, child = ends
     between = f"{box.part.node}-{child.part.node}"
-    yes = answer == "yes"
+    left = child is box.below[0]
     ax.add_line(
         matplotlib("lines").Line2D(
             [box.x, box.x, child.x],
@@ -386,10 +395,10 @@ def _draw_edge(
         )
     )
     ax.text(
-        (box.x + child.x) / 2 + (-0.4 if yes else 0.4) * size,
+        (box.x + child.x) / 2 + (-BESIDE if left else BESIDE) * size,
         (bottom + child.top) / 2,
-        answer,
-        ha="right" if yes else "left",
+        child.side,
+        ha="right" if left else "left",
         va="bottom",
         color=style.ink,
         fontsize=EDGE * size,

@@ -22,6 +22,7 @@ from ..formulations.trees import MarginTree, Tree
 # Agreement asked of two computations of one objective, relative: what feasibility tolerances of 1e-6 leave.
 AGREE = 1e-5
 ROUNDING = 1e-14  # of the sum of the sizes of its terms: what a sum may be off by, in any order
+MOST_NAMED = 4  # of parts of a model that were changed
 TIE = 1e-9  # relative: what has to be saved for one choice of labels to take the place of an earlier one
 
 
@@ -85,6 +86,16 @@ def is_own(model: pyo.ConcreteModel) -> bool:
     )
 
 
+def changed_inside(model: pyo.ConcreteModel) -> list[str]:
+    """The formulation's own rows and variables that were deactivated, fixed, rewritten or given other bounds or domains."""
+    info: ModelInfo | None = getattr(model, "info", None)
+    if info is None or info.structure is None:
+        return []
+    now = structure(model).inside
+    found = [name for name, mark in info.structure.inside.items() if now.get(name) != mark]
+    return found[:MOST_NAMED] + ([f"{len(found) - MOST_NAMED} more"] if len(found) > MOST_NAMED else [])
+
+
 @contextmanager
 def with_its_blocks(model: pyo.ConcreteModel) -> Iterator[None]:
     """Name the blocks of the formulation that were taken out of ``model``, where what is done inside fails for want of them.
@@ -112,8 +123,8 @@ def scores_of(model: pyo.ConcreteModel) -> ScoreProblem | None:
     info: ModelInfo | None = getattr(model, "info", None)
     if info is None:
         return None
-    found: ScoreProblem | None = formulation(info.formulation).scores(model)
-    return found if found is not None and is_own(model) else None
+    found: ScoreProblem | None = formulation(info.formulation).scores(model) if is_own(model) else None
+    return found
 
 
 def user_terms(model: pyo.ConcreteModel) -> float:
@@ -384,6 +395,12 @@ def certify(model: pyo.ConcreteModel, formulation: Formulation) -> Certificate:
         else:
             found.append(f"the tree is no point of the model: {str(refused).rstrip('.')}")
     mismatch = "; ".join(found)
+    changes = [] if own or not found else changed_inside(model)
+    if changes:
+        mismatch += (
+            f". The model was changed since it was built ({', '.join(changes)}), which may be why: restore what was changed, "
+            "or build it again"
+        )
     return Certificate(tree, evaluation, objective, claimed, differing, admitted, mismatch, tuple(notes))
 
 
@@ -452,9 +469,7 @@ def _restore(model: pyo.ConcreteModel, values: list[float | None]) -> None:
 
 def _note_on_own_parts(model: pyo.ConcreteModel, extra: float) -> str:
     added = [c.local_name for c in user_components(model)]
-    if not added and structure(model) != model.info.structure:
-        added.append("changes inside its blocks")
-    names = ", ".join(added) or active_objective(model).name
+    names = ", ".join([*added, *changed_inside(model)]) or active_objective(model).name
     return f"the model carries parts of your own ({names}); their terms are Pyomo's at the tree's values: {extra:.6g}"
 
 

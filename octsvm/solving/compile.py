@@ -25,9 +25,15 @@ from pyomo.repn.plugins.nl_writer import NLWriter
 from .. import bridges
 from ..backends.matrix_program import Array, LinearProgram, QuadraticForm, QuadraticRow
 from ..bridges import LINEAR, Bridge
+from ..errors import InvalidParameter
 from ..formulations.base import FEASIBILITY
 from ..problem_class import ProblemClass, degree
 from .certificate import excess
+
+TOO_LARGE, INFINITE = (
+    1e15,
+    1e20,
+)  # of a coefficient in a row, and of a side or a price: what HiGHS and others take for infinite
 
 
 def compile_program(model: pyo.ConcreteModel, problem: ProblemClass, bridge: Bridge | None) -> LinearProgram:
@@ -106,6 +112,48 @@ def _without_rows_that_hold(model: pyo.ConcreteModel) -> Iterator[None]:
     finally:
         for row in left_out:
             row.activate()
+
+
+def require_finite(model: pyo.ConcreteModel, program: LinearProgram, size: float) -> None:
+    """Refuse numbers that engines take for infinite, or do not take, in a program whose objectives are about ``size``.
+
+    Raises
+    ------
+    InvalidParameter
+        Naming the row or the objective.
+    """
+    A, sides = (
+        abs(program.A),
+        (program.row_low[program.row_low < np.inf], -program.row_high[program.row_high > -np.inf]),
+    )
+    dear = np.abs(program.cost) * program.cost_scale(size) >= INFINITE
+    if (A.nnz and A.data.max() >= TOO_LARGE) or any(side.max(initial=0.0) >= INFINITE for side in sides):
+        rows = model.component_data_objects(pyo.Constraint, active=True, descend_into=True)
+    elif dear.any():
+        rows = iter([_objective(model)])
+    else:
+        return
+    what, largest = "", 0.0
+    for row in rows:
+        body = row.body if row.ctype is pyo.Constraint else row.expr
+        repn = generate_standard_repn(body, quadratic=True, compute_values=True)
+        found = [
+            (abs(c), f"{row.name!r} has {c:g} beside {v.name!r}")
+            for c, v in zip(repn.linear_coefs, repn.linear_vars, strict=True)
+        ]
+        if row.ctype is pyo.Constraint:
+            found += [
+                (abs(side), f"{row.name!r} has the side {side:g}")
+                for side in (row.lb, row.ub)
+                if side is not None
+            ]
+        worst, text = max(found, default=(0.0, ""))
+        if worst > largest:
+            largest, what = worst, text
+    raise InvalidParameter(
+        f"{what}, which solvers take for infinite, or do not take beside the other numbers of this model. Give it other units, "
+        "or leave it out."
+    )
 
 
 def _objective(model: pyo.ConcreteModel) -> Any:

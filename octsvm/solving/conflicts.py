@@ -18,11 +18,10 @@ import pyomo.environ as pyo
 import scipy.sparse as sp
 from pyomo.core.expr.visitor import identify_variables
 
-from ..backends.matrix_program import Limits
 from ..formulations.base import FEASIBILITY
 from ..options import Clock
 from . import certificate as checks
-from .engine import embedded
+from .engine import embedded, solve_embedded
 from .own_terms import COMPLETION_SECONDS, is_nonnegative, rest_of, rows_as_program
 
 SECONDS = 10.0  # at most, for naming what conflicts
@@ -69,7 +68,8 @@ def find_conflict(model: pyo.ConcreteModel, seconds: float) -> Conflict | None:
     if said != "infeasible":
         return Conflict((), False, refuted=True) if said == "feasible" and claims.whole else None
     if claims.verdict((), clock.left()) == "infeasible":
-        return Conflict((), True)
+        changed = (f"{name} (changed since the model was built)" for name in checks.changed_inside(model))
+        return Conflict(tuple(changed), False)
     kept, smallest = _needed(kept, claims.verdict, clock)
     return Conflict(tuple(claims.parts[k].name for k in kept), smallest)
 
@@ -99,8 +99,6 @@ def _needed(
 
 def rows_without_values(model: pyo.ConcreteModel, seconds: float = COMPLETION_SECONDS) -> tuple[str, ...]:
     """Rows that leave the user's variables without a value none, all others as they are; empty where that is not proved."""
-    from ..backends import highs
-
     found = rest_of(model, {id(v): v for v in checks.without_value(model)})
     if found is None:
         return ()
@@ -116,8 +114,7 @@ def rows_without_values(model: pyo.ConcreteModel, seconds: float = COMPLETION_SE
         out_of_it[list(kept)] = False
         low = np.where(out_of_it, -np.inf, program.row_low - room)
         high = np.where(out_of_it, np.inf, program.row_high + room)
-        limits = Limits(left, 1.0, None, 1, 0, embedded().tolerances.integrality)
-        out = highs.solve(replace(program, row_low=low, row_high=high), embedded(), limits)
+        out = solve_embedded(replace(program, row_low=low, row_high=high), left)
         return "infeasible" if out.stop == "infeasible" else "feasible" if out.x is not None else ""
 
     every = list(range(len(rows)))
@@ -169,6 +166,7 @@ class _Claims:
         cones = _norms(model)
         for norm in cones:
             columns |= {id(v): v for v in (*norm.vector, norm.rhs)}
+        columns |= {id(v): v for v in model.component_data_objects(pyo.Var) if not v.fixed and _crosses(v)}
         self.whole = self._exact
         for row in model.component_data_objects(pyo.Constraint, active=True, descend_into=True):
             variables = list(identify_variables(row.body, include_fixed=True))
@@ -204,12 +202,11 @@ class _Claims:
 
     def _is_costly(self, var: Any) -> bool:
         """Whether what bounds a variable is the cost of its tree."""
-        return not self._exact and id(var) not in self._users and var.is_continuous() and var.bounds != (0, 1)
+        own = self._exact or id(var) in self._users or var.bounds == (0, 1) or _crosses(var)
+        return not own and var.is_continuous()
 
     def verdict(self, kept: Collection[int], seconds: float) -> str:
         """With these of the user's parts: "infeasible", "feasible", or "" where ``seconds`` do not tell."""
-        from ..backends import highs
-
         whole = self._program
         if whole is None:
             return ""
@@ -230,8 +227,7 @@ class _Claims:
         program = replace(whole, low=low, high=high, integer=integer, row_low=row_low, row_high=row_high)
         clock = Clock(seconds)
         while not clock.late():
-            limits = Limits(clock.left(), 1.0, None, 1, 0, embedded().tolerances.integrality)
-            out = highs.solve(program, embedded(), limits)
+            out = solve_embedded(program, clock.left())
             if out.x is None:
                 return "infeasible" if out.stop == "infeasible" else ""
             tangents = self._tangents(out.x)
@@ -255,6 +251,12 @@ class _Claims:
                 row[vector], row[rhs] = x[vector] / size, -factor
                 found.append(row)
         return found
+
+
+def _crosses(var: Any) -> bool:
+    """Whether the bounds of a variable leave it nothing, which only the user can have made of them."""
+    low, high = var.bounds
+    return low is not None and high is not None and bool(low > high)
 
 
 def _norms(model: pyo.ConcreteModel) -> list[Any]:

@@ -19,7 +19,7 @@ from ..bridges import Bridge
 from ..errors import EngineFailed, LicenseTooSmall
 from ..options import SolveOptions
 from ..result import Progress, TracePoint, relative_gap
-from .engine import Engine, embedded
+from .engine import Engine, solve_embedded
 from .own_terms import is_unbounded
 from .polish import STARTS_WITHIN, polish_point, repaired
 
@@ -82,7 +82,7 @@ class CuttingPlaneLoop:
         problem: Known,
     ) -> None:
         self.program, self.engine, self.bridge, self.improve = program, engine, bridge, problem.improve
-        self.spec, self._polisher = engine.spec, embedded()
+        self.spec = engine.spec
         self.asked, self.size, self._bent = asked, problem.size, problem.bent
         self.tie = TIE * min(1.0, self.size)  # what is better by less is as good
         self.deadline = time.monotonic() + asked.clock.left()
@@ -227,13 +227,8 @@ class CuttingPlaneLoop:
             if self.program.quadratic or self.program.partial:
                 self.notes.append("the start leaves variables of your own open, and was not used")
                 return
-            from ..backends import highs
-
-            out = highs.solve(
-                self.program.fixed_at(whole, np.round(start[whole])),
-                self._polisher,
-                self._limits(self.asked.gap),
-            )
+            fixed = self.program.fixed_at(whole, np.round(start[whole]))
+            out = solve_embedded(fixed, self._left(), self.asked.gap)
             if out.x is None:
                 self.notes.append(
                     "the start could not be completed by values for your own variables, and was not used"

@@ -34,7 +34,7 @@ from ..result import Result
 from . import admission, large_neighbourhood
 from . import certificate as checks
 from .certificate import Certificate
-from .compile import compile_program, start_point
+from .compile import compile_program, require_finite, start_point
 from .conflicts import SECONDS as CONFLICT_SECONDS
 from .conflicts import find_conflict, infeasible_at_any_cost
 from .cutting_planes import CuttingPlaneLoop, Known
@@ -57,7 +57,7 @@ from .steps_ahead import (
     NoTimeLeft,
     StepsAhead,
 )
-from .telling import CalledOff, Telling
+from .telling import CalledOff, Telling, rising
 
 SMALL_TABLE = 24  # rows, up to which proofs are likely and rounds short
 REDUCED_COST = 1e-7  # dual tolerance, in an engine's units of cost, as solvers.yaml sets it
@@ -96,7 +96,7 @@ def solve(model: pyo.ConcreteModel, **options: Any) -> Result:
         The solver broke down without an answer.
     """
     require_known(SOLVE, options)
-    return solve_with(model, SolveOptions(**options))
+    return solve_with(model, rising(SolveOptions(**options)))
 
 
 @uncollected
@@ -380,6 +380,7 @@ class _Call:
         try:
             self._go_on("compiling")
             program = compile_program(model, plan.problem, bridge)
+            require_finite(model, program, self._size())
             self.ahead.require(self.checking)
             if searched is None:
                 engine = Engine(_proving(plan, options, program), program, bridge, plan.native)
@@ -719,7 +720,7 @@ def _delivered(result: Result, options: SolveOptions) -> Result:
 
 def _mismatch_text(result: Result) -> str:
     return (
-        f"The solver's answer does not hold outside the solver: {result.notes[-1]}. The best tree found costs "
+        f"The answer does not hold outside the solver: {result.notes[-1]}. The best tree found costs "
         f"{result.objective:.8g} (bound {result.bound:.8g}); it is in the `result` of this error, with status 'unverified'. "
         "Pass on_mismatch='ignore' to get it returned instead."
         + (

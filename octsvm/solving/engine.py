@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from pyomo.common.errors import InfeasibleConstraintException
 
 from .. import solvers
-from ..backends.matrix_program import Array, Limits, LinearProgram, Outcome, Watch, claimed_bound
+from ..backends.matrix_program import Array, Limits, LinearProgram, Outcome, Request, Watch, claimed_bound
 from ..backends.nl_text import write_linear_nl
 from ..backends.own_options import own_options
-from ..backends.scratch import Scratch
+from ..backends.scratch import Scratch, unwritable
 from ..bridges import Bridge
 from ..errors import EngineFailed, InvalidParameter, LicenseTooSmall, OutputNotWritable, UnsupportedProblem
 from ..options import Clock
@@ -95,7 +95,7 @@ class Engine:
         try:
             written = write_nl(model, problem, self._program, self.spec.cone_form, scale, self._place())
         except OSError as error:
-            raise self._unwritable(error) from None
+            raise unwritable(self.spec.title, error) from None
         except (
             InfeasibleConstraintException
         ):  # a row of fixed variables alone, which the compiled program keeps
@@ -108,12 +108,6 @@ class Engine:
             self._scratch = Scratch()
         return self._scratch.path
 
-    def _unwritable(self, error: OSError) -> OutputNotWritable:
-        return OutputNotWritable(
-            f"The model's file for {self.spec.title} cannot be written: {error.strerror or error}. TMPDIR names another "
-            "folder for temporary files."
-        )
-
     def _linear_file(self, program: LinearProgram, size: float) -> ModelFile | None:
         """The .nl file of a linear program for an entry that reads no other; None for all others."""
         if self.spec.format != "nl" or program.quadratic or program.partial:
@@ -123,7 +117,7 @@ class Engine:
             path = self._place() / "linear.nl"
             return ModelFile(path, write_linear_nl(program, path, scale), scale)
         except OSError as error:
-            raise self._unwritable(error) from None
+            raise unwritable(self.spec.title, error) from None
 
     def close(self) -> None:
         """Remove what was written."""
@@ -162,10 +156,9 @@ class Engine:
             trusted = bound if self.spec.claim != "none" else -np.inf
             return watch(trusted, nodes, None if point is None else back(point))
 
-        more: dict[str, Any] = {} if file is None else {"nl": file}
-        out: Outcome = self._backend.solve(
-            program, self.spec, limits, given, None if watch is None else look, **more
-        )
+        limits = replace(limits, options=own_options(self.spec, limits.options))
+        request = Request(program, self.spec, limits, file)
+        out: Outcome = self._backend.solve(request, given, None if watch is None else look)
         bound = out.bound
         if self.spec.claim == "none":
             bound = -np.inf
@@ -198,7 +191,8 @@ def require_options(spec: SolverSpec, options: Mapping[str, Any] | None) -> None
     key = (spec.name, repr(sorted(options.items(), key=str)))
     if key in _taken or spec.backend == "neos":  # a trial there is a job for others' machines
         return
-    limits = Limits(TRIAL_SECONDS, 1e-4, None, 1, 0, spec.tolerances.integrality, 1.0, options=dict(options))
+    integrality = spec.tolerances.integrality
+    limits = Limits(TRIAL_SECONDS, 1e-4, integrality=integrality, size=1.0, options=dict(options))
     engine = Engine(spec, _trial_program(), None, native=True)
     try:
         if engine.solve(limits).stop == "interrupted":
@@ -223,3 +217,11 @@ def _trial_program() -> LinearProgram:
 def embedded() -> SolverSpec:
     """The entry of the embedded solver."""
     return solvers.get(EMBEDDED)
+
+
+def solve_embedded(program: LinearProgram, seconds: float, gap: float = 1.0) -> Outcome:
+    """What the embedded solver makes of a linear program in so many seconds; with the widest gap it looks for any point."""
+    from ..backends import highs  # with the first solve, not with octsvm.build
+
+    spec = embedded()
+    return highs.solve(Request(program, spec, Limits(seconds, gap, integrality=spec.tolerances.integrality)))

@@ -21,11 +21,15 @@ SHARE_OF_GAP = 0.99  # of the gap asked for; the rest is for rounding
 
 
 class LevelBound(NamedTuple):
-    """No tree costs less than ``value``; ``closed`` where none is better than the one known by more than the gap."""
+    """No tree costs less than ``value``; ``closed`` where none is better than the one known by more than the gap.
+
+    ``interrupted`` where Ctrl-C ended the search.
+    """
 
     value: float
     nodes: int
     closed: bool
+    interrupted: bool = False
 
     def __str__(self) -> str:
         return f"branch and reduce over the scores of the top level ({self.nodes} nodes)"
@@ -59,9 +63,12 @@ def level_bound(
     search = BranchAndReduce(*cases[0], 0.0)
     for case in cases[1:]:
         search.add(*case, 0.0)
-    for _ in search.run():
-        value = max(value, search.bound)
-        if late() or (most_nodes is not None and search.nodes >= most_nodes):
-            break
+    try:
+        for _ in search.run():
+            value = max(value, search.bound)
+            if late() or (most_nodes is not None and search.nodes >= most_nodes):
+                break
+    except KeyboardInterrupt:  # within a node, whose part the search's own bound may lack
+        return LevelBound(value, search.nodes, False, interrupted=True)
     value = max(value, search.bound)
     return LevelBound(value, search.nodes, search.closed)

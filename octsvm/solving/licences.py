@@ -60,7 +60,7 @@ def limited(name: str) -> bool:
     )
     try:
         out = Engine(spec, program, None, native=True).solve(
-            Limits(PROBE_SECONDS, 0.0, None, 1, 0, spec.tolerances.integrality)
+            Limits(PROBE_SECONDS, 0.0, integrality=spec.tolerances.integrality)
         )
     except OctsvmError:
         return True

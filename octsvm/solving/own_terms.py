@@ -20,46 +20,74 @@ from pyomo.contrib.fbbt.fbbt import compute_bounds_on_expr
 from pyomo.core.expr.visitor import identify_variables
 from pyomo.repn import generate_standard_repn
 
-from ..backends.matrix_program import Limits, LinearProgram
+from ..backends.matrix_program import LinearProgram
 from ..formulations.base import FEASIBILITY, ModelInfo
 from ..formulations.blocks.big_m import SLACK
 from ..formulations.blocks.roles import role_of
 from . import certificate as checks
-from .engine import embedded
+from .engine import solve_embedded
 
 FAR_OUT = 1e5  # of a variable of the user's own: engines bound what has no bounds at 1e6 and beyond
+CLOSE = 1e-12  # relative: prices that are the same but for rounding
 COMPLETION_SECONDS = 1.0  # at most, for values of the user's own variables, whatever the limit of the call
 
 
 class Least(NamedTuple):
-    """The least that terms of the user's own come to: ``fixed`` + r·``scaled`` at every tree whose own cost is r·UB, r >= 1.
+    """What the objective is beside ``share`` times the own cost comes to ``fixed`` + r·``scaled`` at least, where that is r·UB, r >= 1.
 
-    ``scaled`` is never positive.
+    ``scaled`` is never positive, and ``share`` never negative.
     """
 
     fixed: float
     scaled: float
+    share: float = 1.0
 
     def floor(self) -> float:
         """No tree of the model costs less: costs of its own are not negative."""
         return self.fixed + self.scaled
 
     def ceiling(self, upper_bound: float) -> float:
-        """No tree whose own cost exceeds UB costs less: it pays r·UB + ``fixed`` + r·``scaled`` at least."""
-        return self.fixed + self.scaled + upper_bound if self.scaled + upper_bound >= 0 else -math.inf
+        """No tree whose own cost exceeds UB costs less: it pays r·share·UB + ``fixed`` + r·``scaled`` at least."""
+        own = self.share * upper_bound if self.share else 0.0
+        return self.fixed + self.scaled + own if self.scaled + own >= 0 else -math.inf
 
 
 NOTHING = Least(0.0, 0.0)  # where the user added none
 
 
 def least_terms(model: pyo.ConcreteModel) -> Least:
-    """What the user's terms in the objective come to at least, from the bounds of their variables."""
-    info: ModelInfo = model.info
-    objective = checks.active_objective(model)
+    """What the user's terms in the objective come to at least, from the bounds of their variables.
+
+    The objective may have the own cost in it several times, or not at all: the share of it that leaves most is taken.
+    """
     if checks.has_own_objective(model):
-        return Least(0.0, 0.0)
-    repn = generate_standard_repn(objective.expr - model.cost.expr, quadratic=True, compute_values=True)
-    found = _Ranges(model, info)
+        return NOTHING
+    objective, found = checks.active_objective(model).expr, _Ranges(model, model.info)
+    return max(
+        (
+            _beside(objective - share * model.cost.expr, found)._replace(share=share)
+            for share in _shares(model, objective)
+        ),
+        key=lambda least: (least.ceiling(model.info.upper_bound), least.floor()),
+    )
+
+
+def _shares(model: pyo.ConcreteModel, objective: Any) -> set[float]:
+    """How often the own cost may be in an objective: once, or by what the variables of it are in there."""
+    parts = []
+    for expression in (objective, model.cost.expr):
+        repn = generate_standard_repn(expression, quadratic=True, compute_values=True)
+        linear = zip(map(id, repn.linear_vars), repn.linear_coefs, strict=True)
+        parts.append(dict(linear))
+    whole, cost = parts
+    least = max(0.0, min((whole.get(v, 0.0) / c for v, c in cost.items() if c > 0), default=1.0))
+    # A little less leaves prices that are rounded no lower than 0.
+    return {1.0} if abs(least - 1.0) < CLOSE else {1.0, least * (1 - CLOSE)}
+
+
+def _beside(terms: Any, found: _Ranges) -> Least:
+    """What ``terms`` come to at least."""
+    repn = generate_standard_repn(terms, quadratic=True, compute_values=True)
     fixed, scaled = float(repn.constant), 0.0
     for coef, var in zip(repn.linear_coefs, repn.linear_vars, strict=True):
         low, high, grows = found.of(var)
@@ -191,8 +219,6 @@ def complete(model: pyo.ConcreteModel, seconds: float = COMPLETION_SECONDS) -> b
     Only the rows that they stand in are looked at. False, and nothing set, where these are not linear or no values were
     found in ``seconds``.
     """
-    from ..backends import highs  # with the first solve, not with octsvm.build
-
     lacking = {id(v): v for v in checks.without_value(model)}
     if not lacking:
         return True
@@ -202,8 +228,7 @@ def complete(model: pyo.ConcreteModel, seconds: float = COMPLETION_SECONDS) -> b
     program, _ = rest
     for cost in (program.cost, np.zeros(program.n)):  # where the best is unbounded, any will do
         program.cost = cost
-        limits = Limits(seconds, 1e-6, None, 1, 0, embedded().tolerances.integrality)
-        out = highs.solve(program, embedded(), limits)
+        out = solve_embedded(program, seconds, gap=1e-6)
         if out.x is not None and program.violation(out.x) <= 1e-6:
             program.load(out.x)
             return True
@@ -254,12 +279,9 @@ def _falls_along(var: Any, expression: Any, rows: list[Any]) -> bool:
 
 def without_optimum(program: LinearProgram, seconds: float = COMPLETION_SECONDS) -> str:
     """Why a program has no optimum: "unbounded" where it has a point, "infeasible", or "inf_or_unbd" where nobody knows."""
-    from ..backends import highs
-
     if program.quadratic or program.partial:
         return "inf_or_unbd"
-    limits = Limits(seconds, 1.0, None, 1, 0, embedded().tolerances.integrality)
-    out = highs.solve(replace(program, cost=np.zeros(program.n)), embedded(), limits)
+    out = solve_embedded(replace(program, cost=np.zeros(program.n)), seconds)
     if out.x is not None:
         return "unbounded"
     return "infeasible" if out.stop == "infeasible" else "inf_or_unbd"
@@ -267,12 +289,9 @@ def without_optimum(program: LinearProgram, seconds: float = COMPLETION_SECONDS)
 
 def is_unbounded(program: LinearProgram, seconds: float = COMPLETION_SECONDS) -> bool:
     """Whether the embedded solver calls a program unbounded and has a point of it; False where it does not take it."""
-    from ..backends import highs
-
     if program.quadratic or program.partial:
         return False
-    limits = Limits(seconds, 1.0, None, 1, 0, embedded().tolerances.integrality)
-    said = highs.solve(program, embedded(), limits).stop
+    said = solve_embedded(program, seconds).stop
     return said in ("unbounded", "inf_or_unbd") and without_optimum(program, seconds) == "unbounded"
 
 

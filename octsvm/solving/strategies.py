@@ -24,7 +24,7 @@ from .dispatch import solve_with
 from .engine import require_options
 from .level_bound import LevelBound, level_bound
 from .outcome import NOT_CALLED, unmodelled
-from .telling import Telling
+from .telling import Telling, rising
 
 START_SECONDS = 1.0
 ROWS_FOR_ALL = 56  # rows from which on the start heuristic gets all its seconds
@@ -164,10 +164,12 @@ class Fit:
     _size: BlockSize | None = None  # of the model, as predicted
 
     def __post_init__(self) -> None:
+        self.options = rising(self.options)
         self.telling = Telling(self.options)
 
     def run(self) -> Result:
         """Fit by the strategy that was asked for."""
+        self._convert_start()
         self.best = self.options.start
         if self.best is not None and self.form.uses_upper_bound:
             bound_from(
@@ -252,6 +254,7 @@ class Fit:
 
         problems = form.top_level(self.data, self.params, cost)
         self.level = level_bound(problems, cost, options.gap, stop, options.clock.part(seconds), nodes)
+        self.interrupted = self.interrupted or self.level.interrupted
 
     def _proved_by_levels(self, level: LevelBound) -> Result:
         """The best tree known, which the top level proves to be optimal."""
@@ -346,6 +349,26 @@ class Fit:
             if self._heuristics(model_wanted=False) == "interrupted":
                 stop = "interrupted"
         return self._without_model(self.best, stop, _no_time(size))
+
+    def _convert_start(self) -> None:
+        """A start of another kind as one of the formulation's, in a share of the limit.
+
+        Raises
+        ------
+        TreeNotAdmitted
+        """
+        from .. import heuristics
+
+        options = self.options
+        if options.start is None or isinstance(options.start, self.form.Tree):
+            return
+        self._load_libraries()
+        steps = None if options.work_limit is None else START_STEPS
+        budget = heuristics.Budget(
+            START_SHARE * options.time_limit, steps, lambda: self.telling.tell(SEARCHING)
+        )
+        start = self.form.start_of(options.start, self.data, self.params, budget, options.seed)
+        self.options = options.but(start=start)
 
     def _admit_start(self) -> None:
         """The caller's start for the model's depth and scaling.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 from ..formulations.blocks.rows import Abandoned
 from ..options import SolveOptions
@@ -15,6 +16,19 @@ EVERY = 0.5  # seconds, at the least, between two such words
 
 class CalledOff(Exception):
     """The callback asked for the end before an engine was called; nothing is wrong."""
+
+
+def rising(options: SolveOptions) -> SolveOptions:
+    """The same options, whose callback is told the best bound so far: parts of a call that begin anew know less than those before."""
+    callback, best = options.callback, [-math.inf]
+    if callback is None:
+        return options
+
+    def told(progress: Progress) -> object:
+        best[0] = max(best[0], progress.bound)
+        return callback(replace(progress, bound=best[0]))
+
+    return options.but(callback=told)
 
 
 class Telling:

@@ -16,6 +16,7 @@ from ..errors import InvalidParameter
 from ..formulations.base import Formulation
 from ..formulations.registry import formulation as find_formulation
 from ..options import FIT, SolveOptions, declarations, takes_options
+from ..parameter_grid import whole
 from .choice import RULES, Rule, choose, scores
 from .folds import Grid, Table, fit_folds, split
 from .grids import COSTS, Setting, absolute, prior, settings_of
@@ -78,7 +79,7 @@ def tune(
     folds : int
         2 or more; fewer are made where a class has fewer rows.
     repeats : int, optional
-        How often folds are drawn; None judges 400 rows at least, in 4 repetitions at most.
+        How often folds are drawn; None: until 400 rows are judged, twice at most.
     jobs : int, optional
         Processes on this machine, -1 for all processors. None is what ``joblib.parallel_config`` says (with a Dask client of
         yours and ``parallel_config("dask")``: its workers), and one without it.
@@ -211,16 +212,10 @@ def _check(rule: Any, prior_rows: Any, folds: Any, repeats: Any, jobs: Any) -> N
     """
     if rule not in RULES:
         raise InvalidParameter(f"rule={rule!r} should be one of {', '.join(map(repr, RULES))}.")
-    for name, value, least in (("folds", folds, 2), ("repeats", repeats, 1)):
-        if name == "repeats" and value is None:
-            continue
-        if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
-            raise InvalidParameter(f"{name}={value!r} should be a whole number, {least} or more.")
-    if prior_rows is not None and (
-        isinstance(prior_rows, bool)
-        or not isinstance(prior_rows, (int, float, np.number))
-        or not 0 <= prior_rows < np.inf
-    ):
+    whole("folds", folds, 2)
+    whole("repeats", 1 if repeats is None else repeats, 1)
+    known = 0.0 if prior_rows is None else prior_rows
+    if isinstance(known, bool) or not isinstance(known, (int, float, np.number)) or not 0 <= known < np.inf:
         raise InvalidParameter(f"prior_rows={prior_rows!r} should be a number, 0 or more.")
     if jobs is not None and (not isinstance(jobs, (int, np.integer)) or isinstance(jobs, bool) or jobs == 0):
         raise InvalidParameter(

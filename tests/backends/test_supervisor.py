@@ -23,6 +23,18 @@ from waiting import PATIENCE, wait_until
 from octsvm.backends.supervisor import Supervisor, bound_to_this_process, death
 
 SLEEPS = "print('ready', flush=True); time.sleep(600)"
+STOPS_WHEN_TOLD = f"""
+def stop(*_):
+    print("stopped", flush=True)
+    sys.exit(0)
+signal.signal(signal.SIGINT, stop)
+{SLEEPS}
+"""
+LEAVES_A_CHILD = """
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session={})
+print("ready", flush=True)
+print(child.pid, flush=True)
+"""
 IGNORES_SIGNALS = (
     f"signal.signal(signal.SIGINT, signal.SIG_IGN); signal.signal(signal.SIGTERM, signal.SIG_IGN); {SLEEPS}"
 )
@@ -101,16 +113,8 @@ def test_a_process_that_ends_by_itself_is_left_to() -> None:
 
 
 def test_past_the_limit_an_interrupt_is_enough_for_who_listens() -> None:
-    code = """
-        def stop(*_):
-            print("stopped", flush=True)
-            sys.exit(0)
-        signal.signal(signal.SIGINT, stop)
-        print("ready", flush=True)
-        time.sleep(600)
-    """
     with Supervisor(0.5, patience=0.1, grace=PATIENCE) as supervisor:
-        _, lines = begin(supervisor, code)
+        _, lines = begin(supervisor, STOPS_WHEN_TOLD)
         assert supervisor.wait(watched(supervisor), supervisor.interrupt)
         assert supervisor.told
         assert lines.next() == "stopped"
@@ -149,13 +153,8 @@ def test_a_grandchild_ends_with_its_parent() -> None:
 
 
 def test_what_a_process_leaves_behind_ends_too() -> None:
-    code = """
-        child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
-        print("ready", flush=True)
-        print(child.pid, flush=True)
-    """
     with Supervisor(PATIENCE) as supervisor:
-        _, lines = begin(supervisor, code)
+        _, lines = begin(supervisor, LEAVES_A_CHILD.format(False))
         grandchild = int(lines.next())
         assert supervisor.wait(watched(supervisor))
         assert runs(grandchild)
@@ -165,17 +164,12 @@ def test_what_a_process_leaves_behind_ends_too() -> None:
 
 def test_one_that_left_the_group_does_not_hold_up_the_end() -> None:
     # It keeps the other end of the pipe, whose reader goes on.
-    code = """
-        child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True)
-        print("ready", flush=True)
-        print(child.pid, flush=True)
-    """
     done = threading.Event()
     found: list[int] = []
 
     def solve() -> None:
         with Supervisor(PATIENCE) as supervisor:
-            _, lines = begin(supervisor, code)
+            _, lines = begin(supervisor, LEAVES_A_CHILD.format(True))
             found.append(int(lines.next()))
             supervisor.wait(watched(supervisor))
         done.set()
@@ -285,14 +279,6 @@ def test_a_guarded_exception_waits_for_the_end() -> None:
 
 
 def test_ctrl_c_tells_it_to_stop_and_what_it_found_is_read() -> None:
-    code = """
-        def stop(*_):
-            print("incumbent", flush=True)
-            sys.exit(0)
-        signal.signal(signal.SIGINT, stop)
-        print("ready", flush=True)
-        time.sleep(600)
-    """
     pressed: list[int] = []
 
     def watch(*_: Any) -> bool:
@@ -302,10 +288,10 @@ def test_ctrl_c_tells_it_to_stop_and_what_it_found_is_read() -> None:
         return False
 
     with Supervisor(PATIENCE, watch, grace=PATIENCE) as supervisor:
-        _, lines = begin(supervisor, code)
+        _, lines = begin(supervisor, STOPS_WHEN_TOLD)
         assert supervisor.wait(watched(supervisor), supervisor.interrupt)
         assert (supervisor.pressed, supervisor.asked, supervisor.reason) == (True, False, "interrupted")
-        assert lines.next() == "incumbent"
+        assert lines.next() == "stopped"
 
 
 def test_ctrl_c_again_and_again_does_not_get_past_the_end() -> None:

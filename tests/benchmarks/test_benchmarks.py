@@ -68,11 +68,8 @@ def test_each_case_and_phase_is_measured_once(lines: list[dict[str, Any]]) -> No
 
 
 def test_all_formulations_variants_and_norms_are_there() -> None:
-    built = {
-        (c.formulation, c.params.get("variant"), c.params.get("norm"))
-        for c in CASES.values()
-        if c.group == "variants"
-    }
+    variants = [case for case in CASES.values() if case.group == "variants"]
+    built = {(c.formulation, c.params.get("variant"), c.params.get("norm")) for c in variants}
     for name in ("oct", "re_svm", "octsvm", "moctsvm"):
         for variant in formulation(name).variants:
             for norm in (None,) if name == "oct" else ("l2", "l1"):
@@ -98,9 +95,8 @@ def test_report_names_every_case(lines: list[dict[str, Any]]) -> None:
 
 
 def test_compare_gives_ratios_and_says_what_is_noise(tmp_path: Path) -> None:
-    lines = measured(
-        tmp_path, "--only", "case=oct-bd-60x10,re_svm-compact-l2-12x2", "--only", "phase=build,solve"
-    )
+    cases = "case=oct-bd-60x10,re_svm-compact-l2-12x2"
+    lines = measured(tmp_path, "--only", cases, "--only", "phase=build,solve")
     own = [line | {"runs": 5, "spread": 0.1} for line in lines if "seconds" in line]
     slower = [line | {"seconds": 2 * line["seconds"]} for line in own]
     assert "slower" in compare(own, slower)
@@ -160,18 +156,8 @@ def test_a_run_says_what_made_it_and_a_fault_is_its_exit_code(tmp_path: Path) ->
 @pytest.mark.slow
 def test_cells_in_processes_of_their_own_fail_alone_and_skip_alone(tmp_path: Path) -> None:
     out = tmp_path / "out.jsonl"
-    done = bench(
-        "run",
-        "proofs",
-        "--out",
-        str(out),
-        "--solver",
-        "nothing",
-        "--only",
-        "index=0",
-        "--only",
-        "way=default",
-    )
+    one = ["--solver", "nothing", "--only", "index=0", "--only", "way=default"]
+    done = bench("run", "proofs", "--out", str(out), *one)
     assert done.returncode == 1
     assert "FAILED proofs: 0, default, nothing: " in done.stderr
     few = ["--only", "table=sonar", "--only", "c2=5.0", "--limit", "1", "--data", str(tmp_path)]
@@ -203,15 +189,9 @@ def test_the_limit_is_the_matrix_of_the_default_model(depth: int) -> None:
     at = []
     for v in program.columns:
         name, index = v.parent_component().local_name, v.index()
-        if index is None:
-            key: Any = ()
-        elif not isinstance(index, tuple):
-            key = (index - 1,)
-        elif name == "omega":
-            key = (index[0] - 1, index[1])
-        else:
-            key = (index[0], index[1] - 1)
-        at.append(int(ours.columns[name][key]))
+        places = () if index is None else index if isinstance(index, tuple) else (index,)
+        node = 0 if name == "omega" else len(places) - 1  # nodes count from 1
+        at.append(int(ours.columns[name][tuple(i - (k == node) for k, i in enumerate(places))]))
     assert np.abs(program.A - ours.csr()[:, at]).max() < 1e-12
     np.testing.assert_allclose(program.row_low, np.concatenate(ours.low))
     np.testing.assert_allclose(program.row_high, np.concatenate(ours.high))
@@ -225,11 +205,8 @@ def test_nonzeros_are_counted_as_the_matrix_has_them() -> None:
     for i in range(9):
         model.assignment.z[i, 1].unfix()
     program = LinearProgram.compile(model)
-    assert size(model) == {
-        "rows": program.A.shape[0],
-        "nonzeros": program.A.nnz,
-        "variables": program.n,
-    }
+    rows, nonzeros = program.A.shape[0], program.A.nnz
+    assert size(model) == {"rows": rows, "nonzeros": nonzeros, "variables": program.n}
 
 
 def compare(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> str:
@@ -237,19 +214,9 @@ def compare(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> str:
 
 
 def _proof(index: int, way: str, **more: Any) -> dict[str, Any]:
-    line = {
-        "index": index,
-        "way": way,
-        "solver": "highs",
-        "status": "optimal",
-        "objective": 4.0,
-        "bound": 4.0,
-        "seconds": 1.0,
-        "cpu": 1.0,
-        "limit": 60.0,
-        "nodes": 1,
-    }
-    return {**line, **more}
+    found = {"status": "optimal", "objective": 4.0, "bound": 4.0, "nodes": 1}
+    spent = {"seconds": 1.0, "cpu": 1.0, "limit": 60.0}
+    return {"index": index, "way": way, "solver": "highs", **found, **spent, **more}
 
 
 def test_proofs_are_compared_by_shifted_means_and_must_agree() -> None:

@@ -85,7 +85,7 @@ def test_all_pages_are_there() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
-@pytest.mark.slow_cases("gallery", "estimators", "solvers", "wrong-labels")
+@pytest.mark.slow_cases("gallery", "estimators", "solvers", "wrong-labels", "tuning")
 def test_the_examples_run_and_print_what_is_shown(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -17,7 +18,10 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
 import octsvm
-from octsvm import from_sklearn, solvers
+from octsvm import api, from_sklearn, solvers
+from octsvm.formulations.registry import formulation
+from octsvm.heuristics import axis_start
+from octsvm.heuristics.budget import Budget
 
 SHORT: dict[str, Any] = {"work_limit": {"nodes": 1, "rounds": 1}}
 IRIS = load_iris()
@@ -145,3 +149,101 @@ def test_a_tree_that_is_too_deep() -> None:
     two = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, Y)
     with pytest.raises(octsvm.TreeNotAdmitted, match="splits on 2 levels"):
         octsvm.fit("oct", X, Y, depth=1, start=from_sklearn(two))
+
+
+def two_classes(seed: int) -> tuple[Any, Any]:
+    rng = np.random.default_rng(seed)
+    table = rng.uniform(-3, 50, (50, 3))
+    y = np.where((table[:, 0] > 25) & (table[:, 1] > 15), "up", "down")
+    return table, octsvm.flip_labels(y, 0.06, seed)
+
+
+def problem(name: str, table: Any, y: Any, **params: Any) -> tuple[Any, Any, Any]:
+    form = formulation(name)
+    checked = form.Params.make(name, **params)
+    return form, checked, api.prepare(form, table, y, scale=True, weights=None, params=checked)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_tree_with_thresholds_has_hyperplanes_that_predict_the_same(seed: int) -> None:
+    table, y = two_classes(seed)
+    theirs = DecisionTreeClassifier(max_depth=3, random_state=seed).fit(table, y)
+    _, params, data = problem("octsvm", table, y, depth=2)
+    search = axis_start.TreeSearch(data.X, data.sign, data.weights, params, Budget(1.0), 0)
+    planes = axis_start._hyperplanes(from_sklearn(theirs), data, search)
+    ours = axis_start.as_margin_tree(planes, data, params)
+    assert (ours.predict(table) == theirs.predict(table)).all()
+
+
+@pytest.mark.parametrize(("name", "depth"), [("octsvm", 1), ("octsvm", 2), ("re_svm", 0)])
+def test_a_decision_tree_is_a_start_for_models_with_margins(name: str, depth: int) -> None:
+    more = {"depth": depth, "c3": 0.1} if name == "octsvm" else {}
+    table, y = two_classes(3)
+    start = from_sklearn(DecisionTreeClassifier(max_depth=depth + 1, random_state=0).fit(table, y))
+    form, params, data = problem(name, table, y, c1=5.0, c2=10.0, **more)
+    made = axis_start.margin_tree_of(start, data, params, Budget(60.0, 100), 0)
+    costs = {"c1": 5.0, "c2": 10.0} | {k: v for k, v in more.items() if k != "depth"}
+    reached = octsvm.evaluate(name, made, table, y, **costs).objective
+    constant = octsvm.evaluate(name, form.constant_tree(data, params), table, y, **costs).objective
+    assert reached < constant
+    result = octsvm.fit(name, table, y, start=start, strategy="exact", c1=5.0, c2=10.0, **more, time_limit=3)
+    assert result.objective <= constant
+    assert result.tree.splits.any()
+    oblique = octsvm.fit("oct_h", table, y, depth=depth + 1, **SHORT).tree
+    if oblique.splits.any():
+        assert (
+            octsvm.fit(name, table, y, start=oblique, c1=5.0, c2=10.0, **more, time_limit=3).objective
+            < constant
+        )
+
+
+def test_what_cannot_become_a_tree_with_margins_is_refused() -> None:
+    table, y = two_classes(0)
+    deep = from_sklearn(DecisionTreeClassifier(max_depth=4, random_state=0).fit(table, y))
+    for start, kept, says in (
+        (deep, {"depth": 1}, "more levels of splits than the model, which has 2"),
+        (
+            from_sklearn(DecisionTreeClassifier(max_depth=1).fit(table[:, :2], y)),
+            {"depth": 1},
+            "on 2 features",
+        ),
+        (
+            from_sklearn(DecisionTreeClassifier(max_depth=1).fit(table, y == "up")),
+            {"depth": 1},
+            "the classes",
+        ),
+        (deep, {"depth": 3, "c1": 1e-9}, "what the best tree without a split costs"),
+    ):
+        with pytest.raises(octsvm.TreeNotAdmitted, match=says):
+            octsvm.fit("octsvm", table, y, start=start, **kept, **SHORT)
+    with pytest.raises(octsvm.TreeNotAdmitted, match=r"octsvm\.fit\(\.\.\., start=\)"):
+        octsvm.build("octsvm", table, y, depth=3, start=deep)
+    with pytest.raises(octsvm.InvalidParameter, match="from_sklearn"):
+        octsvm.fit("oct", table, y, start=DecisionTreeClassifier().fit(table, y), **SHORT)
+
+
+@pytest.mark.parametrize("kind", [octsvm.OCTClassifier, octsvm.OCTHClassifier, octsvm.OCTSVMClassifier])
+def test_a_classifier_begins_with_a_tree_and_tells_how_far_it_is(kind: Any) -> None:
+    table, y = two_classes(3)
+    start = from_sklearn(DecisionTreeClassifier(max_depth=2, random_state=0).fit(table, y))
+    told: list[octsvm.Progress] = []
+    model = kind(max_depth=1 if kind is octsvm.OCTSVMClassifier else 2, time_limit=20)
+    before = model.get_params()
+    model.fit(table, y, start=start, callback=lambda progress: told.append(progress) or len(told) > 1)
+    assert model.get_params() == before
+    assert told
+    assert model.tree_.splits.any()
+    assert model.result_.stop == "interrupted" or model.result_.status == "optimal"
+
+
+def test_a_start_goes_through_a_grid_search() -> None:
+    table, y = two_classes(3)
+    both = GridSearchCV(octsvm.OCTClassifier(max_depth=1, **SHORT), {"random_state": [0, 1]}, cv=2)
+    stump = from_sklearn(DecisionTreeClassifier(max_depth=1).fit(table, y))
+    assert both.fit(table, y, start=stump).best_estimator_.tree_.splits.any()
+
+
+def test_one_start_is_none_for_several_trees() -> None:
+    start = from_sklearn(DecisionTreeClassifier(max_depth=1).fit(X, Y))
+    with pytest.raises(octsvm.InvalidParameter, match="start= is one tree"):
+        octsvm.RESVMClassifier(multi_class="ovr").fit(X, Y, start=start)

@@ -67,6 +67,7 @@ def test_sizes_and_importances_of_a_tree_are_those_of_scikit_learn() -> None:
 
 
 @pytest.mark.parametrize("cls", ALL)
+@pytest.mark.quick_cases("OCTClassifier", "RESVMClassifier")
 def test_sizes_are_those_of_the_paths(cls: Any) -> None:
     X, y = load_breast_cancer(return_X_y=True)
     X, y = X[:60, :4], y[:60]
@@ -81,6 +82,7 @@ def test_sizes_are_those_of_the_paths(cls: Any) -> None:
 
 
 @pytest.mark.parametrize("cls", ALL)
+@pytest.mark.quick_cases("OCTClassifier", "RESVMClassifier")
 def test_importances_do_not_know_units_and_a_useless_tree_has_none(cls: Any) -> None:
     rng = np.random.default_rng(1)
     X = rng.random((30, 3))
@@ -141,6 +143,7 @@ def test_no_hyperplane_no_coefficients(machine: Any, why: str) -> None:
 
 @pytest.mark.parametrize("cls", ALL)
 @pytest.mark.parametrize("getter", ["auto", "feature_importances_"])
+@pytest.mark.quick_cases("*-OCT*")
 def test_features_are_selected(cls: Any, getter: str) -> None:
     X = np.random.default_rng(2).random((16, 3))
     y = (X[:, 2] > 0.5).astype(int)
@@ -175,6 +178,7 @@ def test_an_open_depth_is_refused_with_what_to_say(cls: Any) -> None:
 
 
 @pytest.mark.parametrize("cls", ALL)
+@pytest.mark.quick_cases("OCTClassifier", "OCTHClassifier")
 def test_sparse_tables_are_dense_ones(cls: Any) -> None:
     rng = np.random.default_rng(3)
     X = rng.random((20, 4)) * (rng.random((20, 4)) > 0.5)
@@ -238,6 +242,7 @@ def hard() -> tuple[np.ndarray, np.ndarray]:
         (MOCTSVMClassifier(**SHORT), 40),
     ],
 )
+@pytest.mark.quick_cases("machine0-*", "machine1-*", "machine2-*")
 def test_a_limit_without_a_proof_is_a_warning(machine: Any, rows: int) -> None:
     rng = np.random.default_rng(4)
     X, y = rng.random((rows, 5)), rng.integers(0, 2, rows)
@@ -251,6 +256,7 @@ def test_a_limit_without_a_proof_is_a_warning(machine: Any, rows: int) -> None:
 
 
 @pytest.mark.parametrize("cls", [RESVMClassifier, OCTSVMClassifier])
+@pytest.mark.quick_cases("RESVMClassifier")
 def test_several_machines_warn_once(cls: Any) -> None:
     X, y = hard()
     with warnings.catch_warnings(record=True) as said:
@@ -301,6 +307,7 @@ def test_a_result_predicts() -> None:
 
 
 @pytest.mark.parametrize("cls", ALL)
+@pytest.mark.quick_cases("OCTClassifier", "RESVMClassifier")
 def test_progress_is_one_line_that_changes(cls: Any, capfd: pytest.CaptureFixture[str]) -> None:
     X, y = hard()
     cls(verbose="progress", **SHORT).fit(X, y)
@@ -330,10 +337,13 @@ def test_progress_needs_no_stream_and_no_other_word(monkeypatch: pytest.MonkeyPa
 
 def test_the_bound_that_is_shown_never_falls(capsys: pytest.CaptureFixture[str]) -> None:
     from octsvm.estimators._progress import ProgressLine
+    from octsvm.options import SolveOptions
     from octsvm.result import Progress
+    from octsvm.solving.telling import rising
 
     with ProgressLine("progress") as line:
+        told = rising(SolveOptions(callback=line))
         for seconds, bound in ((1.0, 3.83), (2.0, 0.0), (3.0, 3.92)):
-            line(Progress(seconds, 5.0, bound, 0, 0, "reading"))
+            told.callback(Progress(seconds, 5.0, bound, 0, 0, "reading"))
     shown = re.findall(r"bound ([0-9.]+)", capsys.readouterr().err)
     assert shown == ["3.83", "3.83", "3.92"]

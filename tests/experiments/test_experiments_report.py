@@ -37,14 +37,8 @@ Grid = dict[str, list[float]]
 
 def protocol(methods: Mapping[str, Grid], **changes: Any) -> Protocol:
     specs = {m: {"title": m.upper(), "kind": m, "grid": grid} for m, grid in methods.items()}
-    small = {
-        "name": "small",
-        "title": "Small",
-        "sets": ["heart"],
-        "noise": [0.2],
-        "folds": 2,
-        "repetitions": 1,
-    }
+    small = {"name": "small", "title": "Small", "sets": ["heart"], "noise": [0.2]}
+    small |= {"folds": 2, "repetitions": 1}
     return load_protocol(small | {"methods": specs} | changes)
 
 
@@ -52,28 +46,20 @@ def cell(
     method: str, params: Mapping[str, float], right: float, of: int = 100, **changes: Any
 ) -> dict[str, Any]:
     """One row as a store has it."""
-    return {
-        "set": "heart",
-        "noise": 0.2,
-        "repetition": 0,
-        "fold": 0,
-        "inner": False,
-        "method": method,
-        "params": json.dumps(dict(params)),
-        "n_right": right,
-        "n_score": of,
+    place = {"set": "heart", "noise": 0.2, "repetition": 0, "fold": 0, "inner": False}
+    cell = {"method": method, "params": json.dumps(dict(params)), "n_right": right, "n_score": of}
+    rest = {
         "train_right": 40,
         "n_train": 50,
-        "objective": math.nan,
-        "bound": math.nan,
-        "status": "",
         "seconds": 1.0,
         "splits": 1,
-        "relabelled": math.nan,
         "flipped": 10,
-        "both": math.nan,
+        "status": "",
         "error": "",
-    } | changes
+    }
+    return (
+        place | cell | rest | dict.fromkeys(("objective", "bound", "relabelled", "both"), math.nan) | changes
+    )
 
 
 def frame(*cells: dict[str, Any]) -> pd.DataFrame:
@@ -129,11 +115,9 @@ def test_every_choice_names_its_cells_as_the_store_does() -> None:
 
 
 def test_mean_is_over_folds_not_over_rows() -> None:
-    cells = [
-        cell("cart", {"alpha": a}, right, of, fold=fold)
-        for a, rows in {0.1: ((9, 10), (50, 100)), 1.0: ((6, 10), (70, 100))}.items()
-        for fold, (right, of) in enumerate(rows)
-    ]
+    cells = alphas({0.1: (9, 50), 1.0: (6, 70)})
+    for one in cells:
+        one["n_score"] = (10, 100)[one["fold"]]
     found = select(frame(*cells), ["oracle_mean"], protocol=protocol({"cart": {"alpha": [0.1, 1.0]}}))
     assert picked(found.chosen, "oracle_mean") == [(0, 0.1, 9), (1, 0.1, 50)]  # 0.7, not 59 of 110
     assert found.table["accuracy"].tolist() == [pytest.approx(0.7)]
@@ -172,14 +156,8 @@ def test_ties_of_the_honest_rule() -> None:
 def test_neighbours_differ_by_one_step_of_one_parameter() -> None:
     scores = np.array([[1.0, 2.0, 4.0, 8.0, np.nan, 32.0]])
     found = smoothed(scores, (2, 3), np.arange(6))
-    assert found[0].tolist() == [
-        (1 + 2 + 8) / 3,
-        (2 + 1 + 4) / 3,
-        (4 + 2 + 32) / 3,
-        (8 + 1) / 2,
-        (2 + 8 + 32) / 3,
-        (32 + 4) / 2,
-    ]
+    sums, counts = [1 + 2 + 8, 2 + 1 + 4, 4 + 2 + 32, 8 + 1, 2 + 8 + 32, 32 + 4], [3, 3, 3, 2, 3, 2]
+    assert found[0].tolist() == [a / b for a, b in zip(sums, counts, strict=True)]
     mixed = [5, 3, 0, 1, 4, 2]
     again = smoothed(scores[:, mixed], (2, 3), np.array(mixed))
     assert again[0].tolist() == found[0, mixed].tolist()
@@ -330,9 +308,8 @@ def test_published_figures_are_consistent_with_their_printed_averages() -> None:
     means = table.groupby(level="set").mean()
     means.loc["total"] = table.mean()
     assert set(means.index) == set(printed.index)
-    assert (
-        means - printed
-    ).abs().to_numpy().max() <= 0.0101  # the table averages what it had before rounding
+    # The table averages what it had before rounding.
+    assert (means - printed).abs().to_numpy().max() <= 0.0101
 
 
 def test_published_figures_agree_with_the_paper(root: Path) -> None:
@@ -354,24 +331,12 @@ def test_published_figures_agree_with_the_paper(root: Path) -> None:
 # ------------------------------------------------------------------------------------------------------- ranks
 
 # Demšar 2006, Table 6: C4.5, with m, with cf, with both, over 14 sets.
-DEMSAR = np.array(
-    [
-        [0.763, 0.768, 0.771, 0.798],
-        [0.599, 0.591, 0.590, 0.569],
-        [0.954, 0.971, 0.968, 0.967],
-        [0.628, 0.661, 0.654, 0.657],
-        [0.882, 0.888, 0.886, 0.898],
-        [0.936, 0.931, 0.916, 0.931],
-        [0.661, 0.668, 0.609, 0.685],
-        [0.583, 0.583, 0.563, 0.625],
-        [0.775, 0.838, 0.866, 0.875],
-        [1.000, 1.000, 1.000, 1.000],
-        [0.940, 0.962, 0.965, 0.962],
-        [0.619, 0.666, 0.614, 0.669],
-        [0.972, 0.981, 0.9751, 0.975],  # 0.975 twice in print, with ranks 2 and 3
-        [0.957, 0.978, 0.946, 0.970],
-    ]
-)
+_PLAIN = [0.763, 0.599, 0.954, 0.628, 0.882, 0.936, 0.661, 0.583, 0.775, 1.0, 0.940, 0.619, 0.972, 0.957]
+_M = [0.768, 0.591, 0.971, 0.661, 0.888, 0.931, 0.668, 0.583, 0.838, 1.0, 0.962, 0.666, 0.981, 0.978]
+# 0.975 is there twice in print, with ranks 2 and 3.
+_CF = [0.771, 0.590, 0.968, 0.654, 0.886, 0.916, 0.609, 0.563, 0.866, 1.0, 0.965, 0.614, 0.9751, 0.946]
+_BOTH = [0.798, 0.569, 0.967, 0.657, 0.898, 0.931, 0.685, 0.625, 0.875, 1.0, 0.962, 0.669, 0.975, 0.970]
+DEMSAR = np.array([_PLAIN, _M, _CF, _BOTH]).T
 
 
 def test_ranks_of_a_published_example() -> None:
@@ -425,16 +390,11 @@ def test_bars_join_what_lies_within_the_critical_difference(monkeypatch: pytest.
         assert found is not None
         picture = pictures.rank_picture("x", found, {"a": "A$_", "b": "_b"})
         ET.fromstring(picture.light)
-        bars = sorted(
-            tuple(sorted({round(float(x), 6) for x in line.get_xdata()}))
-            for [line] in made.pop()["crossbars"]
-        )
+        drawn = [{round(float(x), 6) for x in line.get_xdata()} for [line] in made.pop()["crossbars"]]
+        bars = sorted(tuple(sorted(ends)) for ends in drawn)
         # By hand: each largest run of sorted ranks within the critical difference.
-        ranks = found.mean.to_numpy()
-        runs = [
-            [k for k, value in enumerate(ranks) if low <= value <= low + found.critical_difference]
-            for low in ranks
-        ]
+        ranks, most = found.mean.to_numpy(), found.critical_difference
+        runs = [[k for k, value in enumerate(ranks) if low <= value <= low + most] for low in ranks]
         largest = [r for k, r in enumerate(runs) if len(r) > 1 and (k == 0 or r[-1] > runs[k - 1][-1])]
         assert bars == sorted(tuple(round(float(ranks[k]), 6) for k in r) for r in largest)
         made.clear()
@@ -496,8 +456,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_figures_in_the_page_are_those_of_the_rules(whole: Path) -> None:
     p, cells, _ = run()
-    table = select(cells, p.rules, protocol=p).table["accuracy"]
-    html = page(whole)
+    table, html = select(cells, p.rules, protocol=p).table["accuracy"], page(whole)
     targets = {e.get("id") for e in html.iter() if e.get("id")}
     seen = set()
     for line in html.iter("a"):
@@ -522,9 +481,7 @@ def test_the_page_lists_the_cells_behind_every_figure(whole: Path) -> None:
         keys.add(Cell(part, row["method"], json.loads(row["params"])).key)
     assert set(chosen["key"]) <= keys
     assert set(chosen["inner_key"]) - {""} <= keys
-    rows = {
-        e.get("id"): line for line in page(whole).iter("tr") for e in line if e.tag == "td" and e.get("id")
-    }
+    rows = {e.get("id"): line for line in page(whole).iter("tr") for e in line if e.get("id")}
     for (rule, name, noise, method), group in chosen.groupby(["rule", "set", "noise", "method"]):
         line = texts(rows[f"{rule}-{name}-{100 * noise:g}-{method}"])
         assert line[3] == f"{100 * (group['n_right'] / group['n_score']).mean():.2f}"
@@ -542,15 +499,10 @@ def test_differences_and_averages(whole: Path) -> None:
     text = (whole / "report.md").read_text(encoding="utf-8")
     part = text.split("## Table 2: best mean test accuracy")[1].split("\n## ")[0]
     rows = [re.sub(r"[*\s]", "", r).split("|")[1:-1] for r in part.splitlines() if r.startswith("|")]
-    assert rows[0] == [
-        "set",
-        "%flipped",
-        *(f"{m}{w}" for m in ("CART", "OCTSVM") for w in ("paper", "ours", "diff.")),
-    ]
-    ours = {
-        k: listed.loc[("oracle_mean", *k, "octsvm"), "accuracy"]
-        for k in product(("heart", "sonar"), (0.0, 0.4))
-    }
+    figures = [f"{m}{w}" for m in ("CART", "OCTSVM") for w in ("paper", "ours", "diff.")]
+    assert rows[0] == ["set", "%flipped", *figures]
+    places = product(("heart", "sonar"), (0.0, 0.4))
+    ours = {k: listed.loc[("oracle_mean", *k, "octsvm"), "accuracy"] for k in places}
     heart = np.mean([ours["heart", 0.0], ours["heart", 0.4]])
     assert rows[4][:2] == ["", "average"]
     assert rows[4][5:] == [f"{(84.13 + 76.19) / 2:.2f}", f"{heart:.2f}", number(heart - 80.16, "+.2f")]
@@ -612,9 +564,7 @@ def test_gap() -> None:
 
 
 def test_what_the_report_says_of_a_run_with_gaps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        pictures, "_drawn", lambda name, alt, *_: document.Picture(name, alt, b"<svg/>", b"<svg/>")
-    )
+    monkeypatch.setitem(sys.modules, "scikit_posthocs", None)  # no pictures
     p, cells, _ = run()
     cells = cells[~((cells["method"] == "svm") & (cells["set"] == "sonar"))]
     cells = cells[~((cells["method"] == "octsvm") & (cells["repetition"] == 1) & (cells["set"] == "heart"))]
@@ -627,14 +577,14 @@ def test_what_the_report_says_of_a_run_with_gaps(tmp_path: Path, monkeypatch: py
     assert f"{len(cells)} of {whole} fits are there" in text
     assert "2 of them failed" in text
     assert "This run is not complete: 11 combinations" in text
-    assert (
-        "| heart | 40 | OCTSVM | 4 | 2 | 2 | 2 | 4 of 8 fits are not there; 4 of 8 inner fits are not there |"
-        in text
-    )
-    assert "| heart | 40 | CART | 4 | 2 | 2 | 2 | other methods lack folds |" in text
-    assert "| CART | 2 | EngineFailed: a \\| pipe and \\<tag\\> | my\\_set/" in text
-    assert "| my\\_set | 0 | CART | 4 | 3 | 3 | 3 | every fit failed on 1 of 4 folds |" in text
-    assert "Averaged are the 4 of 6 pairs" in text
+    for part in (
+        "| heart | 40 | OCTSVM | 4 | 2 | 2 | 2 | 4 of 8 fits are not there; 4 of 8 inner fits are not there |",
+        "| heart | 40 | CART | 4 | 2 | 2 | 2 | other methods lack folds |",
+        "| CART | 2 | EngineFailed: a \\| pipe and \\<tag\\> | my\\_set/",
+        "| my\\_set | 0 | CART | 4 | 3 | 3 | 3 | every fit failed on 1 of 4 folds |",
+        "Averaged are the 4 of 6 pairs",
+    ):
+        assert part in text
     html = page(tmp_path)
     tips = {a.get("title") for a in html.iter("td") if a.get("title")}
     assert any(t.startswith("mean of 2 folds") for t in tips if t)
@@ -692,9 +642,8 @@ def test_without_what_makes_it_there_is_no_report(
             ask()
     assert not (tmp_path / "here").exists()
     # Before a run, not after it.
-    done = CliRunner().invoke(
-        main, ["table2", "--quick", "--out", str(tmp_path / "here"), "--data-dir", str(tmp_path)]
-    )
+    words = ["table2", "--quick", "--out", str(tmp_path / "here"), "--data-dir", str(tmp_path)]
+    done = CliRunner().invoke(main, words)
     assert done.exit_code != 0
     assert "octsvm[report]" in done.output
     assert not (tmp_path / "here").exists()
@@ -727,37 +676,21 @@ def test_wrong_arguments_of_the_report(tmp_path: Path) -> None:
 
 
 def test_numbers_as_text() -> None:
-    assert [duration(v) for v in (0.04, 59.0, 90.0, 9000.0)] == [
-        "0.0 seconds",
-        "59.0 seconds",
-        "1.5 minutes",
-        "2.5 hours",
-    ]
-    assert [number(v, "+.1f") for v in (1.25, -3.0, 0.0, -0.01, math.nan)] == [
-        "+1.2",
-        "\u22123.0",
-        "0.0",
-        "0.0",
-        "–",
-    ]
+    told = {0.04: "0.0 seconds", 59.0: "59.0 seconds", 90.0: "1.5 minutes", 9000.0: "2.5 hours"}
+    assert {v: duration(v) for v in told} == told
+    values, texts = (1.25, -3.0, 0.0, -0.01, math.nan), ["+1.2", "\u22123.0", "0.0", "0.0", "–"]
+    assert [number(v, "+.1f") for v in values] == texts
 
 
 def test_text_is_escaped() -> None:
     p = protocol({"cart": {"alpha": [1.0]}}, title="<t> & *stars* | [x]")
     cells = frame(*alphas({1.0: (80, 60)}), cell("cart", {"alpha": 1.0}, 0, error='<a> "&"'))
     empty = Run(p, cells, {"<k>": "<v>"}, select(cells, p.rules, protocol=p))
-    names = {"title": "<h> & _x_", "run": empty, "pictures": {}, "tables": tables, "source": "<s>"}
-    html = document.render("html", names | {"pictures": None}, *TEMPLATE)
+    names = {"title": "<h> & _x_", "run": empty, "pictures": None, "tables": tables, "source": "<s>"}
+    html = document.render("html", names, *TEMPLATE)
     ET.fromstring(html.removeprefix("<!DOCTYPE html>"))
-    for part in (
-        "&lt;h&gt; &amp; _x_",
-        "&lt;t&gt; &amp;",
-        "&lt;a&gt;",
-        "&lt;k&gt;",
-        "&lt;v&gt;",
-        "&lt;s&gt;",
-    ):
+    for part in ("&lt;h&gt; &amp; _x_", "&lt;t&gt; &amp;", *(f"&lt;{letter}&gt;" for letter in "akvs")):
         assert part in html
-    markdown = document.render("markdown", names | {"pictures": None}, *TEMPLATE)
+    markdown = document.render("markdown", names, *TEMPLATE)
     for part in ("# \\<h\\> & \\_x\\_", "\\<t\\> & \\*stars\\* \\| \\[x\\]", "\\<k\\>", "\\<a\\>"):
         assert part in markdown

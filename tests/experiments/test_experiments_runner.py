@@ -23,9 +23,8 @@ from small_runs import comparable, gone, load, protocol, until, whole
 from waiting import wait_until
 
 import octsvm
-from octsvm.experiments import Fit, Protocol, Store, Summary, batch_queue, part_data, read_cells, run, work
+from octsvm.experiments import Fit, Protocol, Store, Summary, batch_queue, part_data, read_cells, run
 from octsvm.experiments.cells import Part
-from octsvm.experiments.methods import KINDS, Kind
 from octsvm.experiments.progress import Lines, RunProgress, Snapshot, duration, remaining
 
 posix = pytest.mark.skipif(os.name != "posix", reason="signals and forks of POSIX")
@@ -151,40 +150,32 @@ def test_one_complete_repetition_comes_first(tmp_path: Path) -> None:
 # -- resume ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def fits(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
-    """The fits of this process, as (batch, position)."""
-    made = []
-    real = work._scored
-
-    def scored(task: Any, index: int, fit: Fit) -> Any:
-        made.append((task.batch, index))
-        return real(task, index, fit)
-
-    monkeypatch.setattr(work, "_scored", scored)
-    return made
-
-
 def test_nothing_is_done_twice_and_a_store_may_grow(
-    tmp_path: Path, fits: list[tuple[int, int]], undisturbed: pd.DataFrame
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, undisturbed: pd.DataFrame
 ) -> None:
-    store = tmp_path / "cells.sqlite"
-    assert small(store, methods=["svm"], sets=["two"]).fitted == len(fits) == 96
+    store, log = tmp_path / "cells.sqlite", tmp_path / "log"
+    monkeypatch.setenv(small_runs.LOG, str(log))
+
+    def fits() -> int:
+        lines = log.read_text().splitlines()
+        assert len(lines) == len(set(lines))
+        return len(lines)
+
+    assert small(store, methods=["svm"], sets=["two"]).fitted == fits() == 96
     assert small(store, methods=["svm"]).fitted == 96
     found = small(store)
     assert (found.total, found.done, found.fitted) == (384, 384, 192)
     assert small(store).fitted == 0
-    assert len(fits) == len(set(fits)) == 384
+    assert fits() == 384
     pd.testing.assert_frame_equal(comparable(read_cells(store)), undisturbed)
     assert small(store, repetitions=2).fitted == 384
     assert small(store, protocol(sets=["one", "two", "three"])).fitted == 192
-    assert len(fits) == len(set(fits)) == 384 * 2 + 192
+    assert fits() == 384 * 2 + 192
     assert small(store, repetitions=1).fitted == 0  # a smaller protocol does not shrink the store
     with Store.open(store) as opened:
         assert (opened.protocol.repetitions, opened.protocol.sets) == (2, ("one", "two", "three"))
-        assert (
-            opened.counts()["total"].sum() == 384 * 3
-        )  # the third set in two repetitions was never asked for
+        # The third set in two repetitions was never asked for.
+        assert opened.counts()["total"].sum() == 384 * 3
     whole(store)
 
 
@@ -273,19 +264,20 @@ def test_a_batch_that_kills_its_workers_is_given_up_for_now(tmp_path: Path) -> N
 # -- Ctrl-C and failures --------------------------------------------------------------------------------------------
 
 
-class Odd:
-    """A method of a test's own, registered for its time."""
+CELLS = 64  # of a protocol with a method of a test's own
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, fit_grid: Any) -> None:
-        from types import ModuleType
 
-        module = ModuleType("octsvm.experiments.methods.odd")
-        module.fit_grid = fit_grid  # type: ignore[attr-defined]
-        monkeypatch.setitem(sys.modules, module.__name__, module)
-        monkeypatch.setitem(KINDS, "odd", Kind("odd"))
-        self.protocol = protocol(
-            sets=["one"], methods={"odd": {"title": "Odd", "kind": "odd", "grid": {"a": [0, 1, 2, 3]}}}
-        )
+def odd(monkeypatch: pytest.MonkeyPatch, fit: Any) -> Protocol:
+    """One set, and a method of a test's own: ``fit`` of the data and a point of the grid yields what it fits there."""
+
+    def fit_grid(data: Any, settings: Any, spec: Any, seed: int, skip: Any) -> Iterator[tuple[int, Fit]]:
+        for k in range(len(settings)):
+            if k not in skip:
+                yield from ((k, found) for found in fit(data, k))
+
+    monkeypatch.setattr(sys.modules[__name__], "fit_grid", fit_grid, raising=False)
+    method = {"title": "Odd", "kind": f"{__name__}:fit_grid", "grid": {"a": [0, 1, 2, 3]}}
+    return protocol(sets=["one"], methods={"odd": method})
 
 
 def always(label: int) -> Any:
@@ -293,55 +285,43 @@ def always(label: int) -> Any:
 
 
 def test_a_fit_that_ctrl_c_cut_short_is_no_cell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fit_grid(data: Any, settings: Any, spec: Any, seed: int, skip: Any) -> Iterator[tuple[int, Fit]]:
-        for k in range(4):
-            if k in skip:
-                continue
-            if k == 2 and data.part.fold == 1 and not stopped:
-                stopped.append(True)
-                try:
-                    os.kill(os.getpid(), signal.SIGINT)
-                    time.sleep(5)
-                except KeyboardInterrupt:
-                    yield k, Fit(always(-1), 0.0, status="interrupted")  # as a solver does
-            yield k, Fit(always(1), 0.0)
+    def fit(data: Any, k: int) -> Iterator[Fit]:
+        if k == 2 and data.part.fold == 1 and not stopped:
+            stopped.append(True)
+            try:
+                os.kill(os.getpid(), signal.SIGINT)
+                time.sleep(5)
+            except KeyboardInterrupt:
+                yield Fit(always(-1), 0.0, status="interrupted")  # as a solver does
+        yield Fit(always(1), 0.0)
 
     stopped: list[bool] = []
-    odd, store = Odd(monkeypatch, fit_grid), tmp_path / "cells.sqlite"
+    which, store = odd(monkeypatch, fit), tmp_path / "cells.sqlite"
     with pytest.raises(KeyboardInterrupt):
-        small(store, odd.protocol)
+        small(store, which)
     assert stopped
     whole(store)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     done = read_cells(store)
-    assert 16 < len(done) < odd_total(odd)
+    assert 16 < len(done) < CELLS
     assert "interrupted" not in set(done["status"])
-    assert small(store, odd.protocol).complete
-    assert set(read_cells(store)["status"]) == {"ok"}
-
-
-def odd_total(odd: Odd) -> int:
-    return sum(1 for _ in odd.protocol.parts()) * 4
+    assert small(store, which).complete
+    assert read_cells(store)["status"].tolist() == ["ok"] * CELLS
 
 
 def test_failed_fits_are_cells_with_their_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     broken = True
 
-    def fit_grid(data: Any, settings: Any, spec: Any, seed: int, skip: Any) -> Iterator[tuple[int, Fit]]:
-        for k in range(4):
-            if k in skip:
-                continue
-            if k == 1 and broken:
-                raise ValueError("no tree\nhas one  leaf")
-            if k == 3 and broken:
-                yield k, Fit(lambda X: 1 // 0, 0.0)  # type: ignore[arg-type,return-value]
-            believed = data.y.copy()
-            believed[data.flipped] *= -1
-            believed[~data.flipped][:0] *= -1
-            yield k, Fit(always(1), 0.5, objective=2.0, believed=believed, extra={"rounds": k})
+    def fit(data: Any, k: int) -> Iterator[Fit]:
+        if k == 1 and broken:
+            raise ValueError("no tree\nhas one  leaf")
+        if k == 3 and broken:
+            yield Fit(lambda X: 1 // 0, 0.0)  # type: ignore[arg-type,return-value]
+        believed = np.where(data.flipped, -data.y, data.y)
+        yield Fit(always(1), 0.5, objective=2.0, believed=believed, extra={"rounds": k})
 
-    odd, store = Odd(monkeypatch, fit_grid), tmp_path / "cells.sqlite"
-    found = small(store, odd.protocol)
+    which, store = odd(monkeypatch, fit), tmp_path / "cells.sqlite"
+    found = small(store, which)
     assert found.complete
     assert found.failed == found.total // 2
     cells = read_cells(store)
@@ -359,23 +339,23 @@ def test_failed_fits_are_cells_with_their_message(tmp_path: Path, monkeypatch: p
     assert (cells["relabelled"][~failed] == cells["flipped"][~failed]).all()
     assert (cells["both"][~failed] == cells["flipped"][~failed]).all()
     assert set(cells["extra"][~failed]) == {'{"rounds":0}', '{"rounds":2}'}
-    assert small(store, odd.protocol).fitted == 0
+    assert small(store, which).fitted == 0
     with Store.open(store) as opened:
         assert opened.failures()["cells"].sum() == found.failed
         assert opened.counts().loc["odd", "failed"] == found.failed
     broken = False
-    again = small(store, odd.protocol, retry_failed=True)
+    again = small(store, which, retry_failed=True)
     assert (again.fitted, again.failed) == (found.failed, 0)
     whole(store)
 
 
 def test_a_method_that_ends_early_has_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fit_grid(data: Any, settings: Any, spec: Any, seed: int, skip: Any) -> Iterator[tuple[int, Fit]]:
-        if 0 not in skip:
-            yield 0, Fit(always(1), 0.0)
+    def fit(data: Any, k: int) -> Iterator[Fit]:
+        if k == 0:
+            yield Fit(always(1), 0.0)
 
-    odd, store = Odd(monkeypatch, fit_grid), tmp_path / "cells.sqlite"
-    assert small(store, odd.protocol).failed == odd_total(odd) * 3 // 4
+    store = tmp_path / "cells.sqlite"
+    assert small(store, odd(monkeypatch, fit)).failed == CELLS * 3 // 4
     assert "ended before" in read_cells(store)["error"].iloc[1]
 
 
@@ -418,9 +398,8 @@ def test_progress_counts_up_and_guesses_the_rest(tmp_path: Path, monkeypatch: py
 
 
 def test_the_guess_weighs_methods_by_what_their_fits_took() -> None:
-    assert remaining({"a": 10, "b": 2}, {"a": 1.0, "b": 30.0}, {"a": 10, "b": 3}, 0.5) == 0.5 * (
-        10 * 0.1 + 2 * 10
-    )
+    guess = remaining({"a": 10, "b": 2}, {"a": 1.0, "b": 30.0}, {"a": 10, "b": 3}, 0.5)
+    assert guess == 0.5 * (10 * 0.1 + 2 * 10)
     assert remaining({"c": 4}, {"a": 1.0}, {"a": 2}, 1.0) == 2.0
     assert np.isnan(remaining({"a": 4}, {}, {}, 1.0))
     assert [duration(s) for s in (3.2, 99, 600, 7200)] == ["3 s", "99 s", "10 min", "2.0 h"]

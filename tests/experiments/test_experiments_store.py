@@ -140,19 +140,17 @@ def test_nothing_names_the_machine(filled: Path, tmp_path: Path) -> None:
 
 def test_another_protocol_is_refused_with_its_differences(filled: Path) -> None:
     raw = protocol().model_dump()
+
+    def svm(**changes: Any) -> dict[str, Any]:
+        return {"methods": raw["methods"] | {"svm": raw["methods"]["svm"] | changes}}
+
     for change, part in (
         ({"seed": 1}, "seed is 0 there and 1 here"),
         ({"folds": 5}, "folds is 4 there and 5 here"),
         ({"inner_share": 0.5}, "inner_share is 0.7 there and 0.5 here"),
         ({"min_samples_leaf": 0.1}, "min_samples_leaf is 0.05 there and 0.1 here"),
-        (
-            {"methods": raw["methods"] | {"svm": raw["methods"]["svm"] | {"work": 9}}},
-            "work of svm is None there and 9",
-        ),
-        (
-            {"methods": raw["methods"] | {"svm": raw["methods"]["svm"] | {"grid": {"C": [1.0]}}}},
-            "grid of svm is",
-        ),
+        (svm(work=9), "work of svm is None there and 9"),
+        (svm(grid={"C": [1.0]}), "grid of svm is"),
     ):
         before = filled.read_bytes()
         with pytest.raises(octsvm.ProtocolMismatch, match=part) as found:
@@ -184,8 +182,7 @@ def test_titles_do_not_matter_and_growth_is_kept(filled: Path) -> None:
 def test_a_lease_holds_until_its_run_ends(path: Path) -> None:
     with Store.create(path, protocol()) as one, Store.create(path, protocol()) as two:
         a, b = one.begin(), two.begin()
-        batch = next(iter(one.batches())), next(iter(one.batches().values())).id
-        number = batch[1]
+        number = next(iter(one.batches().values())).id
         assert one.claim(number, a) == "claimed"
         assert two.claim(number, b) == "held"
         assert one.claim(number, a) == "claimed"  # its own
@@ -227,12 +224,8 @@ sys.stdin.read()
 def test_a_lease_of_a_killed_run_is_taken_over_though_its_child_lives(path: Path) -> None:
     with Store.create(path, protocol()) as store:
         run = store.begin()
-        with subprocess.Popen(
-            [sys.executable, "-c", HOLDER, str(path)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        ) as holder:
+        pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        with subprocess.Popen([sys.executable, "-c", HOLDER, str(path)], **pipes) as holder:
             assert holder.stdout is not None
             child = int(holder.stdout.readline())
             try:
@@ -348,11 +341,13 @@ def command(*words: Any) -> Result:
 
 @pytest.fixture
 def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A protocol file, and its made-up sets in place of the real ones."""
-    monkeypatch.setattr("octsvm.cli.table2._loader", lambda protocol, data_dir: load)
+    """A protocol file, with tables of its own beside it."""
     monkeypatch.chdir(tmp_path)
-    file = tmp_path / "own.yaml"
-    small = protocol(name="own", noise=[0.3], rules=["oracle_mean"])
+    file, tables = tmp_path / "own.yaml", {}
+    for name in ("one", "two"):
+        data, tables[name] = load(name), {"file": f"{name}.csv"}
+        data.X.assign(label=data.y).to_csv(tables[name]["file"], index=False)
+    small = protocol(name="own", noise=[0.3], rules=["oracle_mean"], tables=tables)
     file.write_text(json.dumps(small.model_dump(mode="json")))  # JSON is YAML
     return file
 
@@ -378,7 +373,6 @@ def test_run_status_export(own: Path, tmp_path: Path) -> None:
 
 
 def test_the_bare_command_runs_and_reports(own: Path, tmp_path: Path) -> None:
-    pytest.importorskip("octsvm.experiments.report", reason="there is no report yet")
     done = command("--protocol", own, "--jobs", 1, "--out", "here")
     assert done.exit_code == 0, done.output
     assert all(Path(line).is_file() for line in done.stdout.splitlines())

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +10,7 @@ import pandas as pd
 import pytest
 from places import ROOT
 
+from benchmarks.__main__ import main
 from benchmarks.run import read, run
 from benchmarks.studies import readings, refine, table2
 from octsvm.experiments import Protocol, read_cells
@@ -36,36 +35,27 @@ def test_the_results_are_one_whole_repetition() -> None:
 
 def test_a_figure_by_hand(ours: pd.DataFrame) -> None:
     cells = read_cells(RESULTS)
-    few = cells[
-        (cells["set"] == "heart") & (cells["noise"] == 0.4) & (cells["method"] == "octsvm") & ~cells["inner"]
-    ]
-    share = few["n_right"] / few["n_score"]
-    assert ours.loc[("oracle_fold", "heart", 0.4), "octsvm"] == pytest.approx(
-        100 * share.groupby(few["fold"]).max().mean()
-    )
-    assert ours.loc[("oracle_mean", "heart", 0.4), "octsvm"] == pytest.approx(
-        100 * share.groupby(few["params"]).mean().max()
-    )
+    few = cells.query("set == 'heart' and noise == 0.4 and method == 'octsvm' and not inner")
+    percent = 100 * few["n_right"] / few["n_score"]
+    best = {
+        "oracle_fold": percent.groupby(few["fold"]).max().mean(),
+        "oracle_mean": percent.groupby(few["params"]).mean().max(),
+    }
+    for rule, expected in best.items():
+        assert ours.loc[(rule, "heart", 0.4), "octsvm"] == pytest.approx(expected)
 
 
 def test_octsvm_against_the_others_as_the_page_says(ours: pd.DataFrame) -> None:
     mean = ours.groupby("rule").mean()
     for rule in table2.TITLES:
         assert (mean.loc[rule, "octsvm"] > mean.loc[rule, ["cart", "oct", "oct_h"]]).all()
-    assert (
-        mean.loc["oracle_fold", "octsvm"] > published()["octsvm"].mean() > mean.loc["oracle_mean", "octsvm"]
-    )
+    fold, both = mean.loc["oracle_fold", "octsvm"], mean.loc["oracle_mean", "octsvm"]
+    assert fold > published()["octsvm"].mean() > both
 
 
 def refined(noise: float, before: float, after: float, right: tuple[int, int]) -> dict[str, Any]:
-    return {
-        "noise": noise,
-        "before": before,
-        "after": after,
-        "right_before": right[0],
-        "right_after": right[1],
-        "n_score": 10,
-    }
+    found = {"right_before": right[0], "right_after": right[1], "n_score": 10}
+    return {"noise": noise, "before": before, "after": after, **found}
 
 
 def test_refining_is_reported_by_noise() -> None:
@@ -77,23 +67,9 @@ def test_refining_is_reported_by_noise() -> None:
 
 
 def test_readings_are_reported_by_cell() -> None:
-    lines = [
-        {
-            "reading": "exact",
-            "set": "heart",
-            "noise": 0.4,
-            "repetition": repetition,
-            "fold": fold,
-            "right": right,
-            "n_score": 100,
-        }
-        for repetition, fold, right in (
-            (0, 0, [50, 60]),
-            (0, 1, [80, 60]),
-            (1, 0, [60, 60]),
-            (1, 1, [60, 60]),
-        )
-    ]
+    place = {"reading": "exact", "set": "heart", "noise": 0.4, "n_score": 100}
+    right = {(0, 0): [50, 60], (0, 1): [80, 60], (1, 0): [60, 60], (1, 1): [60, 60]}
+    lines = [{**place, "repetition": r, "fold": f, "right": found} for (r, f), found in right.items()]
     row = readings.report(lines).splitlines()[2]
     # Best of each fold: 60, 80 and 60, 60: the repetitions' means are 70 and 60.
     error = np.std([70, 60], ddof=1) / np.sqrt(2)
@@ -102,28 +78,16 @@ def test_readings_are_reported_by_cell() -> None:
 
 @pytest.mark.parametrize("name", ["refine", "readings"])
 @pytest.mark.quick_cases("readings")
-def test_without_the_data_sets_nothing_is_measured(name: str, tmp_path: Path) -> None:
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "benchmarks",
-            "run",
-            name,
-            "--data",
-            tmp_path / "none",
-            "--out",
-            tmp_path / "x.jsonl",
-        ],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=ROOT,
-    )
-    assert "SKIPPED" in done.stdout
+def test_without_the_data_sets_nothing_is_measured(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["run", name, "--data", str(tmp_path / "none"), "--out", str(tmp_path / "x.jsonl")]
+    assert main(words) == 0
+    assert "SKIPPED" in capsys.readouterr().out
     assert not (tmp_path / "x.jsonl").exists()
 
 
+@pytest.mark.slow
 def test_refining_runs_on_a_part(tmp_path: Path, shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = tmp_path / "x.jsonl"
     every = refine.parts(refine.load_protocol("table2"))

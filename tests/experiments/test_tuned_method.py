@@ -23,6 +23,7 @@ def dataset(name: str) -> Any:
     return SimpleNamespace(X=pd.DataFrame(X, columns=["a", "b"]), y=np.where(X[:, 0] > 0.5, 1, -1))
 
 
+@pytest.mark.slow
 def test_one_cell_a_part_is_the_tuned_tree_under_every_rule(tmp_path: Path) -> None:
     protocol = load_protocol(
         {

@@ -26,7 +26,7 @@ from drawn_trees import (
 )
 
 import octsvm
-from octsvm import OCTClassifier, OCTHClassifier, OCTSVMClassifier, RESVMClassifier
+from octsvm import MOCTSVMClassifier, OCTClassifier, OCTHClassifier, OCTSVMClassifier, RESVMClassifier
 from octsvm.exports._decision_paths import decision_paths
 from octsvm.formulations.base import Scaling
 
@@ -52,6 +52,7 @@ def run_source(text: str, name: str = "predict") -> Any:
 
 @pytest.mark.parametrize("kind", list(FORM))
 @pytest.mark.parametrize("seed", range(6))
+@pytest.mark.quick_cases("0-*")
 def test_all_agree_on_left_and_right(kind: str, seed: int) -> None:
     fitted, X = tree(kind, seed), grid()
     model = fitted_around(fitted, X)
@@ -102,6 +103,7 @@ def fitted_classifiers() -> list[Any]:
         OCTHClassifier(max_depth=2, alpha=0.1, **short),
         RESVMClassifier(c1=5, c2=8, **short),
         OCTSVMClassifier(max_depth=1, c1=5, c2=8, c3=0.1, **short),
+        MOCTSVMClassifier(max_depth=2, c1=5, c2=20, c3=0.1, **short),
     ]
     return [model.fit(X, y) for model in models]
 

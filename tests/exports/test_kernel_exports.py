@@ -104,6 +104,7 @@ def test_plain_data_says_what_the_score_is(fitted: KernelTree, units: Any) -> No
         assert part["class"] == fitted.predict(row[None])[0]
 
 
+@pytest.mark.quick_cases("rbf")
 def test_text_and_graphviz_name_the_kernel(fitted: KernelTree) -> None:
     for text in (octsvm.export_text(fitted), octsvm.export_graphviz(fitted), str(fitted)):
         assert f"score({fitted.kernel.name}" in text.replace("\\n", " ")

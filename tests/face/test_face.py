@@ -41,6 +41,7 @@ ON_PURPOSE = {
     "octsvm.formulations.base.Formulation": "was a record of functions; a formulation is a subclass of it now",
     "octsvm.formulations.base.ModelInfo: parameter structure": "a fingerprint that only its own function makes",
     "octsvm.formulations.base.ModelInfo, field structure": "the same",
+    "octsvm show: the help": "branches of the picture say what holds there, such as < 4.5, instead of yes and no",
     "octsvm.experiments.Store: method beat": "a run holds a lock while it lives; nobody else had to call it",
 }
 

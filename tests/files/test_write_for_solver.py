@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
 import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyomo.environ as pyo
 import pytest
 from click.testing import CliRunner
 from places import ROOT
@@ -81,3 +84,58 @@ def test_the_page_says_what_the_table_says() -> None:
         spec = titles[title]
         assert set(re.findall(r"\.(\w+)", formats)) == set(spec.file_formats), title
         assert ("MISOCP" in spec.classes) is (conic == "yes"), title
+
+
+def a_start(folder: Path, name: str, **how: Any) -> tuple[Path, float]:
+    """A model's file and a start beside it; what that costs."""
+    X = [[float(i), float(i * 7 % 10)] for i in range(20)]
+    y = ["ab"[(i > 6) ^ (i * 7 % 10 > 8)] for i in range(20)]
+    tree = octsvm.fit("oct", X, y, depth=2, alpha=0.5, strategy="heuristic", time_limit=1).tree
+    model = octsvm.build("oct", X, y, depth=2, alpha=0.5)
+    cost = octsvm.evaluate("oct", tree, X, y, alpha=0.5).objective
+    return octsvm.write(model, folder / name, start=tree, **how), cost
+
+
+@pytest.mark.parametrize("name", ["model.lp", "model.mps"])
+@pytest.mark.parametrize("compact", [False, True])
+def test_gurobi_reads_the_start(name: str, compact: bool, tmp_path: Path) -> None:
+    gurobi = pytest.importorskip("gurobipy")
+    path, cost = a_start(tmp_path, name, compact=compact)
+    with gurobi.Env(params={"OutputFlag": 0}) as env, gurobi.read(str(path), env) as model:
+        model.Params.SolutionLimit, model.Params.Presolve, model.Params.Heuristics = 1, 0, 0
+        model.read(str(path.with_suffix(".mst")))
+        model.optimize()
+        assert model.ObjVal == pytest.approx(cost)
+
+
+def test_scip_reads_the_start(tmp_path: Path) -> None:
+    scip = pytest.importorskip("pyscipopt")
+    path, cost = a_start(tmp_path, "model.lp")
+    model = scip.Model()
+    model.hideOutput()
+    model.readProblem(str(path))
+    model.readProblem(str(path.with_suffix(".mst")))
+    model.setParam("limits/solutions", 1)
+    model.optimize()
+    assert model.getObjVal() == pytest.approx(cost)
+
+
+@pytest.mark.skipif(shutil.which("cbc") is None, reason="the program cbc is not here")
+def test_cbc_reads_the_start(tmp_path: Path) -> None:
+    path, cost = a_start(tmp_path, "model.mps", solver="cbc")
+    line = ["cbc", str(path), "-mipstart", str(path.with_suffix(".mst")), "-solve"]
+    said = subprocess.run(line, capture_output=True, text=True, check=True).stdout
+    assert f"MIPStart provided solution with cost {cost:g}" in said
+
+
+def test_a_start_is_in_the_nl_file_and_one_that_is_none_is_refused(tmp_path: Path) -> None:
+    path, _ = a_start(tmp_path, "model.nl")
+    assert not path.with_suffix(".mst").exists()
+    assert re.search(r"^x[1-9]\d*\s", path.read_text(), re.MULTILINE)
+    model = octsvm.build("oct", [[0.0], [1.0]], ["a", "b"], depth=1)
+    other = octsvm.fit("oct", [[0.0], [1.0]], ["c", "d"], depth=1).tree
+    with pytest.raises(octsvm.TreeNotAdmitted):
+        octsvm.write(model, tmp_path / "other.lp", start=other)
+    assert not (tmp_path / "other.lp").exists()
+    with pytest.raises(octsvm.InvalidParameter, match="belongs to no formulation"):
+        octsvm.write(pyo.ConcreteModel(), tmp_path / "other.lp", start=other)

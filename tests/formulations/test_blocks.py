@@ -27,6 +27,7 @@ from octsvm.formulations.blocks import (
     hinge,
     leaf_label,
     margin,
+    prediction,
     relabelling,
     routing,
     side_hinge,
@@ -262,6 +263,22 @@ SIZES: list[tuple[str, Callable[[Any], Any], int, int]] = [
     ("margin l1", lambda m: blocks.add_margin(m, nodes(m), planes(m), "l1"), 1 + P * T, (2 * P + 1) * T),
     ("squared margin", lambda m: blocks.add_squared_margin(m, 1, planes(m), "l2"), 0, 0),
     ("squared margin l1", lambda m: blocks.add_squared_margin(m, 1, planes(m), "l1"), P, 2 * P),
+    (
+        "leaf prediction",
+        lambda m: blocks.add_leaf_prediction(
+            m, leaves(m), blocks.add_leaf_labels(m, topology(m), leaves(m), CLASSES, K, ONES)
+        ),
+        N * K,
+        N * (K * L + 1),
+    ),
+    (
+        "side prediction",
+        lambda m: blocks.add_side_prediction(
+            m, topology(m), planes(m), levels(m), blocks.add_pruning(m, topology(m), planes(m), W)
+        ),
+        2 * N,
+        N * (2 * L + T + 2),
+    ),
     ("feature budget", lambda m: blocks.add_feature_budget(m, planes(m), 1), P, 2 * P * T + 1),
     ("relabelling cap", lambda m: blocks.add_relabelling_cap(m, giving_up(m), 1), 0, DEPTH + 1),
 ]
@@ -308,6 +325,8 @@ STATED: dict[str, BlockSize] = {
     "margin l1": margin.margin_size(P, T, "l1"),
     "squared margin": margin.squared_margin_size(P, "l2"),
     "squared margin l1": margin.squared_margin_size(P, "l1"),
+    "leaf prediction": prediction.leaf_prediction_size(TREE, N, K),
+    "side prediction": prediction.side_prediction_size(TREE, N),
     "feature budget": extras.feature_budget_size(P, P * T),
     "relabelling cap": extras.relabelling_cap_size(TREE, N),
 }

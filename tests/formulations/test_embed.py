@@ -6,6 +6,7 @@ import dataclasses
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyomo.environ as pyo
 import pytest
 from model_values import largest_violation
@@ -309,3 +310,13 @@ def test_start_gives_the_bound_and_is_never_lost() -> None:
         result.objective <= octsvm.evaluate("octsvm", tree, X, y, c1=10.0, c2=40.0, c3=0.5).objective + 1e-9
     )
     assert result.status in ("feasible", "optimal")
+
+
+@pytest.mark.parametrize("formulation", ["oct", "octsvm"])
+def test_a_tree_on_columns_of_other_names_is_no_point_of_a_model_on_these(formulation: str) -> None:
+    X, y = pd.DataFrame({"u": [0.1, 0.2, 0.8, 0.9], "v": [0.3, 0.9, 0.1, 0.7]}), list("aabb")
+    tree = octsvm.fit(formulation, X, y, depth=1).tree
+    for other in (X[["v", "u"]], X.rename(columns={"u": "w"})):
+        with pytest.raises(octsvm.TreeNotAdmitted, match="Feature 1 of the tree is 'u'"):
+            octsvm.fit(formulation, other, y, depth=1, start=tree)
+    assert octsvm.fit(formulation, X.to_numpy(), y, depth=1, start=tree).status == "optimal"

@@ -61,23 +61,18 @@ def by_picture(ax: Any, values: dict[str, Fraction], top: int = 1) -> tuple[list
         way.append(node)
         total = Fraction(0)
         for line in texts[node].get_text().splitlines():
-            if line.startswith("< "):
-                below = total < Fraction(float(line[2:]))
+            if "|" in line or line.startswith("and "):
                 break
-            # "- 0.25 a", "a < 1.5", or "0" where no feature has a weight
-            line, _, threshold = line.partition(" < ")
+            # "- 0.25 a", "a", or "0" where no feature has a weight
             number, _, name = line.replace("- ", "-").replace("+ ", "").rpartition(" ")
             total += Fraction(float(number or 1)) * values[name] if name != "0" else 0
-            if threshold:
-                below = total < Fraction(float(threshold))
-                break
         children = sorted((texts[c].get_position()[0], c) for p, c, _ in answers if p == node)
         assert len(children) == 2
         assert children[0][0] < texts[node].get_position()[0] < children[1][0]
-        # The answer on an edge says the same as its side.
-        said = {t.get_text(): c for p, c, t in answers if p == node}
-        assert said == {"yes": children[0][1], "no": children[1][1]}
-        node = children[0 if below else 1][1]
+        said = {c: t.get_text() for p, c, t in answers if p == node}
+        (left, less), (right, more) = (said[c].rsplit(" ", 1) for _, c in children)
+        assert (left, right, less) == ("<", ">=", more)
+        node = children[0 if total < Fraction(float(less)) else 1][1]
     return way, texts[node].get_text().splitlines()[0]
 
 

@@ -109,7 +109,7 @@ def test_a_tree_of_oct_is_no_start_with_margins_and_what_is() -> None:
     X, y = table()
     axis = octsvm.fit("oct", X, y, depth=1).tree
     with pytest.raises(octsvm.TreeNotAdmitted, match=r"AxisTree: it has no margins.*from_sklearn"):
-        octsvm.fit("octsvm", X, y, start=axis, **COSTS)
+        octsvm.build("octsvm", X, y, start=axis, **COSTS)
 
 
 def test_the_engine_has_a_start_only_where_one_was_given() -> None:

@@ -101,6 +101,7 @@ def test_the_rows_that_conflict_are_named(entry: Entry, formulation: str) -> Non
 
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("formulation", ["oct", "re_svm"])
+@pytest.mark.quick_cases("*-0", "*-1", "*-2")
 def test_of_random_rows_each_named_one_is_needed(formulation: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
     model = build(formulation)

@@ -51,6 +51,7 @@ def bound_of(
 
 
 @pytest.mark.parametrize("seed", range(N_TINY))
+@pytest.mark.quick_cases("?", "7?")
 def test_no_bound_lies_above_the_optimum(seed: int) -> None:
     """Whatever tree is known: the best one, or a worse one."""
     X, sign, weights, params = tiny(seed)
@@ -75,6 +76,7 @@ def made(n: int, p: int, seed: int, share: float = 0.1) -> tuple[np.ndarray, np.
 
 
 @pytest.mark.parametrize("strategy", ["balanced", "exact"])
+@pytest.mark.quick_cases("exact")
 def test_a_fit_is_proved_without_a_model_where_no_child_splits(strategy: str) -> None:
     X, y = made(44, 2, 0, 0.0)
     params = {"depth": 1, "c1": 1, "c2": 1, "c3": 1}

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 import signal
 import subprocess
 import sys
 import textwrap
-import threading
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +15,7 @@ import pandas as pd
 import pyomo.environ as pyo
 import pytest
 from places import ROOT
-from waiting import PATIENCE, at_most
+from waiting import PATIENCE
 
 import octsvm
 from octsvm.result import STATUSES, STOPS
@@ -31,22 +29,6 @@ def hard(n: int = 60, p: int = 5, seed: int = 0) -> tuple[np.ndarray, np.ndarray
     X = rng.random((n, p))
     y = octsvm.flip_labels(np.where(X.sum(axis=1) > p / 2, 1, -1), 0.2, seed)
     return X, y
-
-
-@pytest.mark.parametrize("formulation", ["oct", "oct_h", "re_svm", "octsvm"])
-@pytest.mark.quick_cases("octsvm")
-def test_time_limit_holds_and_a_tree_comes_back(formulation: str) -> None:
-    X, y = hard(120, 8)
-    params = {"oct": {"depth": 3, "alpha": 0.1}, "oct_h": {"depth": 3, "alpha": 0.1}, "octsvm": HARD}.get(
-        formulation, {}
-    )
-    with at_most(5.0):
-        result = octsvm.fit(formulation, X, y, time_limit=3, **params)
-    assert result.status in ("feasible", "fallback")
-    assert result.stop == "time_limit"
-    assert 0 <= result.bound < result.objective
-    assert result.gap == pytest.approx((result.objective - result.bound) / result.objective)
-    assert len(result.tree.predict(X)) == len(y)
 
 
 def test_a_tiny_limit_gives_the_fallback() -> None:
@@ -80,22 +62,6 @@ def test_rounds_limit() -> None:
     assert result.rounds == 1
 
 
-def test_callback_sees_progress_and_can_stop() -> None:
-    X, y = hard()
-    seen: list[octsvm.Progress] = []
-
-    def stop_after_a_while(progress: octsvm.Progress) -> bool:
-        seen.append(progress)
-        return progress.seconds > 1.0
-
-    with at_most(20.0):
-        result = octsvm.fit("octsvm", X, y, callback=stop_after_a_while, time_limit=PATIENCE, **HARD)
-    assert result.stop == "interrupted"
-    assert result.status in ("feasible", "fallback")
-    assert all(a.bound <= b.bound for a, b in itertools.pairwise(seen))
-    assert [t.seconds for t in result.trace] == sorted(t.seconds for t in result.trace)
-
-
 @pytest.mark.parametrize(("phase", "n"), [("bounding", 60), ("solving", LEVEL_ROWS - 1)])
 def test_ctrl_c_returns_the_incumbent(phase: str, n: int) -> None:
     # Tables of LEVEL_ROWS and more have a bound from their top level first, which takes a share of the long limit.
@@ -105,12 +71,12 @@ def test_ctrl_c_returns_the_incumbent(phase: str, n: int) -> None:
         X, y = test_limits.hard({n})
         said = []
         def tell(progress):
-            if progress.phase == "{phase}" and not said:
+            if progress.phase == "{phase}" and progress.bound > 0 and not said:
                 said.append(progress)  # first: what is printed brings the signal
                 print(progress.phase, flush=True)
         limits = dict(time_limit=test_limits.PATIENCE, strategy="exact")
         result = octsvm.fit("octsvm", X, y, callback=tell, **limits, **test_limits.HARD)
-        print(result.stop, result.status, result.objective > 0, flush=True)
+        print(result.stop, result.status, result.objective > 0 and result.bound >= said[0].bound > 0, flush=True)
     """)
     child = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True)
     assert child.stdout is not None
@@ -130,9 +96,7 @@ def test_ctrl_c_returns_the_incumbent(phase: str, n: int) -> None:
     ]
     + [("heuristics.load", "balanced"), ("heuristics.load", "heuristic")],
 )
-@pytest.mark.quick_cases(
-    "strategies.build_from-balanced", "heuristics.load-heuristic", "strategies.solve_with-exact"
-)
+@pytest.mark.quick_cases("heuristics.load-heuristic", "strategies.solve_with-exact")
 def test_ctrl_c_before_anything_is_solved(place: str, strategy: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from octsvm import heuristics
     from octsvm.solving import strategies
@@ -153,37 +117,6 @@ def test_ctrl_c_before_anything_is_solved(place: str, strategy: str, monkeypatch
         assert "Ctrl-C" in result.notes[0]
 
 
-def test_infeasible_model_says_so() -> None:
-    X, y = hard(12, 2)
-    model = octsvm.build("oct", X, y, depth=1)
-    model.mine = pyo.Constraint(expr=model.split.d[1] >= 2)
-    result = octsvm.solve(model)
-    assert result.status == result.stop == "infeasible"
-    assert result.tree is None
-    json.loads(result.to_json())
-
-
-def test_threads_may_change_between_solves() -> None:
-    X, y = hard(12, 2)
-    found = [octsvm.fit("octsvm", X, y, threads=t, depth=0).objective for t in (1, 2, 1)]
-    assert found[0] == pytest.approx(found[1]) == pytest.approx(found[2])
-
-
-def test_two_solves_at_once_in_threads() -> None:
-    X, y = hard(8, 2)
-    expected = octsvm.fit("octsvm", X, y, depth=1).objective
-    found: list[float] = []
-    workers = [
-        threading.Thread(target=lambda: found.append(octsvm.fit("octsvm", X, y, depth=1).objective))
-        for _ in range(2)
-    ]
-    for w in workers:
-        w.start()
-    for w in workers:
-        w.join(PATIENCE)
-    assert found == pytest.approx([expected, expected])
-
-
 def test_log_file_collects_all_rounds_and_nothing_is_printed(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -192,14 +125,6 @@ def test_log_file_collects_all_rounds_and_nothing_is_printed(
     result = octsvm.fit("octsvm", X, y, depth=1, log=log)
     assert capfd.readouterr() == ("", "")
     assert log.read_text().count("Running HiGHS") + log.read_text().count("Solving report") >= result.rounds
-
-
-def test_a_log_that_cannot_be_written_is_refused_before_the_solve(tmp_path: Path) -> None:
-    X, y = hard(12, 2)
-    with pytest.raises(octsvm.OutputNotWritable, match="cannot be written"):
-        octsvm.fit("octsvm", X, y, depth=1, log=tmp_path / "none" / "x.log")
-    with pytest.raises(octsvm.InvalidParameter, match="log=3"):
-        octsvm.fit("octsvm", X, y, depth=1, log=3)
 
 
 def test_result_is_complete() -> None:
@@ -229,74 +154,12 @@ def test_relabelled_rows_carry_the_index_of_the_frame() -> None:
     assert frame.index.tolist() == [names[row] for row in frame["row"]]
 
 
-def test_fit_twice_is_fit_once() -> None:
-    X, y = hard(8, 2)
-    one, two = octsvm.fit("octsvm", X, y, depth=1), octsvm.fit("octsvm", X, y, depth=1)
-    assert one.tree.to_json() == two.tree.to_json()
-
-
-@pytest.mark.parametrize(
-    ("option", "value", "said"),
-    [
-        ("time_limit", 0, "time_limit=0"),
-        ("time_limit", "a", "time_limit='a'"),
-        ("time_limit", float("nan"), "time_limit=nan"),
-        ("gap", -1, "gap=-1"),
-        ("gap", 1, "gap=1"),
-        ("threads", 0, "threads=0"),
-        ("threads", 1.5, "threads=1.5"),
-        ("seed", -1, "seed=-1"),
-        ("work_limit", 0, "work_limit=0"),
-        ("work_limit", {"steps": 3}, "nodes"),
-        ("on_mismatch", "never", "on_mismatch='never'"),
-        ("solver", "higs", "Did you mean 'highs'"),
-        ("start", 3, "A fitted tree was expected"),
-    ],
-)
-def test_options_are_checked(option: str, value: object, said: str) -> None:
-    X, y = hard(8, 2)
-    with pytest.raises(octsvm.OctsvmError, match=said.replace("?", r"\?")):
-        octsvm.fit("octsvm", X, y, depth=0, **{option: value})
-
-
 def test_a_quadratic_row_of_the_users_own_is_refused_by_name() -> None:
     X, y = hard(8, 2)
     model = octsvm.build("octsvm", X, y, depth=0, norm="l1")
     model.mine = pyo.Constraint(expr=model.split.omega[1, 0] ** 2 <= 1)
     with pytest.raises(octsvm.UnsupportedProblem, match="mine"):
         octsvm.solve(model)
-
-
-def test_a_guessed_big_m_is_compared_with_the_proved_one() -> None:
-    X, y = hard(10, 2)
-    with pytest.warns(UserWarning, match="far above the proved bound"):
-        octsvm.build("octsvm", X, y, depth=1, big_m=1e8)
-    with pytest.warns(UserWarning, match="below the proved bound"):
-        octsvm.build("octsvm", X, y, depth=1, big_m=1.0)
-
-
-def test_an_exception_of_the_callback_reaches_the_caller_and_the_process_ends_well() -> None:
-    code = textwrap.dedent("""
-        import sys; sys.path[:0] = ["tests", "tests/solving"]
-        import test_limits, octsvm
-        X, y = test_limits.hard()
-        def broken(progress):
-            if progress.seconds > 0.5:
-                raise ValueError("mine")
-        try:
-            octsvm.fit("octsvm", X, y, time_limit=30, callback=broken, **test_limits.HARD)
-        except ValueError as error:
-            print("caught", error)
-    """)
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-    )
-    assert done.stdout.split() == ["caught", "mine"]
-    assert done.returncode == 0
 
 
 def test_a_bound_below_the_optimum_given_as_upper_bound_proves_nothing() -> None:

@@ -74,7 +74,7 @@ def test_an_own_variable_that_may_be_negative_caps_the_bound_by_what_it_saves_at
     model.k = pyo.Var(bounds=(-3, 5))
     model.row = pyo.Constraint(expr=model.k >= model.relabelling.xi[0, 1] - 3)
     model.objective.set_value(model.cost + model.k)
-    assert least_terms(model) == (-3.0, 0.0)
+    assert least_terms(model)[:2] == (-3.0, 0.0)
     result = octsvm.solve(model)
     assert result.status == "optimal"
     assert result.objective == pytest.approx(-1.0)  # 2 of its own, as big-M has it
@@ -102,7 +102,7 @@ def test_what_own_terms_come_to_at_least() -> None:
         (-model.t * xi[0, 1], -3.0, 0.0),
     ):
         model.objective.set_value(model.cost + terms)
-        assert least_terms(model) == pytest.approx((fixed, scaled)), str(terms)
+        assert least_terms(model)[:2] == pytest.approx((fixed, scaled)), str(terms)
 
 
 @ON_ENGINES

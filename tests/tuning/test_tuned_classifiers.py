@@ -48,13 +48,10 @@ def data(n: int = 40) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize("cls", ALL)
+@pytest.mark.quick_cases("OCTClassifierCV", "OCTHClassifierCV", "RESVMClassifierCV")
 def test_what_is_none_is_chosen_and_what_is_given_stays(cls: Any) -> None:
     X, y = data()
-    grid = (
-        {"alpha": [0.01, 0.1]}
-        if cls in (OCTClassifierCV, OCTHClassifierCV)
-        else {"c1": [4.0], "c2": [3.0, 100.0]}
-    )
+    grid = {"alpha": [0.01, 0.1]} if "alpha" in cls.chosen else {"c1": [4.0], "c2": [3.0, 100.0]}
     fixed = {} if cls is RESVMClassifierCV else {"max_depth": 1}
     model = cls(grid=grid, relative=True, **fixed, **SHORTEST).fit(X, y)
     assert all(model.get_params()[name] is None for name in grid)
@@ -97,6 +94,7 @@ def test_choosing_and_fitting_share_the_time_limit(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("cls", ALL)
+@pytest.mark.quick_cases("OCTClassifierCV", "RESVMClassifierCV")
 def test_what_users_of_searches_look_for(cls: Any) -> None:
     documented = set(re.findall(r"^(\w+) : ", inspect.getdoc(cls) or "", re.MULTILINE))
     assert set(inspect.signature(cls).parameters) <= documented

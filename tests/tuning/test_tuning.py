@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -47,13 +48,10 @@ def test_the_fit_of_all_rows_has_the_choice_and_is_certified() -> None:
     assert tuned.result is not None
     assert {k: tuned.result.params[k] for k in tuned.choice} == tuned.choice
     chosen = tuned.frame().loc[tuned.chosen]
-    assert {k: chosen[f"plain_{k}"] for k in ("c1", "c2", "c3")} == {
-        k: tuned.choice[k] for k in ("c1", "c2", "c3")
-    }
+    costs = {k: v for k, v in tuned.choice.items() if k != "depth"}
+    assert {k: chosen[f"plain_{k}"] for k in ("c1", "c2", "c3")} == costs
     assert any("No label was given up" in note for note in tuned.notes) == (not tuned.tree.relabelled)
-    again = octsvm.evaluate(
-        "octsvm", tuned.tree, X, y, **{k: v for k, v in tuned.choice.items() if k != "depth"}
-    )
+    again = octsvm.evaluate("octsvm", tuned.tree, X, y, **costs)
     assert again.objective == pytest.approx(tuned.result.objective)
     assert str(tuned).startswith("octsvm: ")
 
@@ -112,17 +110,8 @@ def test_what_is_fixed_leaves_the_grid() -> None:
 
 def lines(*right: list[float], weight: float = 20.0) -> list[dict[str, Any]]:
     zero = [0.0] * len(right[0])
-    return [
-        {
-            "right": r,
-            "weight": weight,
-            "judged": weight,
-            "trained": 4 * weight,
-            "splits": zero,
-            "relabelled": zero,
-        }
-        for r in right
-    ]
+    same = {"weight": weight, "judged": weight, "trained": 4 * weight, "splits": zero, "relabelled": zero}
+    return [{"right": r, **same} for r in right]
 
 
 def test_one_standard_error_takes_the_smaller_depth_only_where_the_difference_is_within_it() -> None:
@@ -156,6 +145,7 @@ def test_the_prior_counts_like_rows_and_fades() -> None:
 # -- nobody judges by what was fitted to him ----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_labels_drawn_by_lot_are_guessed_half_the_time() -> None:
     # More columns than rows: whoever is judged on rows that trained is right nearly always.
     rng = np.random.default_rng(1)
@@ -171,9 +161,8 @@ def test_a_fold_does_not_see_the_rows_that_judge_it(
     kernel: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     X, y = linear(40)
-    grid = fold_module.Grid(
-        "octsvm", [{"depth": 0, "c1": 4.0, "c2": 9.0, "c3": 0.01}], {"kernel": kernel}, True, True, 0
-    )
+    setting = {"depth": 0, "c1": 4.0, "c2": 9.0, "c3": 0.01}
+    grid = fold_module.Grid("octsvm", [setting], {"kernel": kernel}, True, True, 0)
     seen: list[Any] = []
     genuine = fold_module.fit_path
 
@@ -220,6 +209,7 @@ def test_relative_costs_do_not_depend_on_units_and_count_rows(name: str, norm: s
         assert four[2] == pytest.approx(plain[2] * 2)  # a share of all rows, at that c1
 
 
+@pytest.mark.slow
 def test_below_one_labels_drawn_by_lot_pay_for_no_hyperplane() -> None:
     rng = np.random.default_rng(0)
     X = rng.random((400, 5))
@@ -238,18 +228,15 @@ def test_below_one_labels_drawn_by_lot_pay_for_no_hyperplane() -> None:
 # -- weights ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_rows_without_weight_and_weights_that_decide() -> None:
     X, y = exclusive_or(60)
     X2, y2 = np.vstack([X, X]), np.r_[y, np.where(y == "in", "out", "in")]
     weights = np.r_[np.ones(60), np.zeros(60)]
-    assert (
-        octsvm.tune("octsvm", X2, y2, weights=weights, **QUICK)
-        .frame()
-        .equals(octsvm.tune("octsvm", X, y, **QUICK).frame())
-    )
-    light = octsvm.tune(
-        "octsvm", X2, y2, weights=np.r_[np.ones(60), np.full(60, 1e-3)], prior_rows=0, **QUICK
-    )
+    whole = octsvm.tune("octsvm", X, y, **QUICK).frame()
+    assert octsvm.tune("octsvm", X2, y2, weights=weights, **QUICK).frame().equals(whole)
+    weights[60:] = 1e-3
+    light = octsvm.tune("octsvm", X2, y2, weights=weights, prior_rows=0, **QUICK)
     assert light.choice["depth"] == 1
 
 
@@ -264,6 +251,7 @@ def test_class_weights_count_where_rows_are_judged() -> None:
 # -- stores, processes --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_and_comes_to_the_same_choice(tmp_path: Path) -> None:
     store = tmp_path / "folds.jsonl"
     X, y = linear(40)
@@ -293,27 +281,17 @@ def test_a_killed_run_goes_on_and_comes_to_the_same_choice(tmp_path: Path) -> No
     assert other.frame().equals(octsvm.tune("octsvm", X, 1 - y, **QUICK).frame())
 
 
-def test_processes_come_to_the_same() -> None:
-    X, y = linear(40)
-    assert (
-        octsvm.tune("octsvm", X, y, jobs=2, **QUICK)
-        .frame()
-        .equals(octsvm.tune("octsvm", X, y, **QUICK).frame())
-    )
-
-
-def test_a_dask_client_serves() -> None:
-    pytest.importorskip("distributed")
-    from distributed import Client
+@pytest.mark.slow
+def test_processes_and_a_dask_client_come_to_the_same() -> None:
     from joblib import parallel_config
 
     X, y = linear(40)
-    with (
-        Client(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None),
-        parallel_config("dask"),
-    ):
-        found = octsvm.tune("octsvm", X, y, **QUICK)
-    assert found.frame().equals(octsvm.tune("octsvm", X, y, **QUICK).frame())
+    alone = octsvm.tune("octsvm", X, y, **QUICK).frame()
+    assert octsvm.tune("octsvm", X, y, jobs=2, **QUICK).frame().equals(alone)
+    distributed = pytest.importorskip("distributed")
+    here: Any = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
+    with distributed.Client(**here), parallel_config("dask"):
+        assert octsvm.tune("octsvm", X, y, **QUICK).frame().equals(alone)
 
 
 def test_progress_goes_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
@@ -402,6 +380,15 @@ def test_folds_take_half_of_the_limit_and_what_they_are_short_of_is_said(
     assert 0 < tuned.seconds < 200
 
 
+def test_processes_that_do_not_come_back_are_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    began = time.monotonic()
+    monkeypatch.setattr(fold_module, "fit_fold", lambda *fold: time.sleep(300))
+    tuned = octsvm.tune("octsvm", *linear(40), **QUICK, jobs=2, time_limit=1)
+    assert "none of 3 folds" in str(tuned)
+    assert time.monotonic() - began < 150
+
+
+@pytest.mark.slow
 def test_folds_that_end_in_time_do_not_depend_on_the_limit() -> None:
     X, y = exclusive_or()
     frames = [octsvm.tune("octsvm", X, y, **QUICK, time_limit=t).frame() for t in (300, 1e6)]
@@ -449,16 +436,7 @@ def test_the_command_keeps_what_is_given_and_saves_a_tree_for_the_other_commands
     words = [
         "tune",
         table,
-        "--depth",
-        "0",
-        "--c2",
-        "100",
-        "--folds",
-        "2",
-        "--repeats",
-        "1",
-        "--time-limit",
-        "40",
+        *["--depth", "0", "--c2", "100", "--folds", "2", "--repeats", "1", "--time-limit", "40"],
     ]
     done = CliRunner().invoke(cli.main, [*map(str, words), "--json", "--out", str(out), "--jobs", "1"])
     assert done.exit_code == 0, done.output

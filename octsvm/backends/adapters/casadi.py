@@ -9,7 +9,7 @@ from typing import Any
 import casadi
 import numpy as np
 
-from ..protocol import Answer, Job, Refused, Reporter, option
+from ..protocol import Answer, Job, Refused, Reporter, set_options
 
 PLUGIN = "bonmin"
 _KINDS = {"is_int": int, "is_double": float, "is_string": str, "is_bool": bool}
@@ -40,8 +40,7 @@ def solve(job: Job, reporter: Reporter) -> Answer:
     Refused
     """
     settings = dict(job.settings)
-    for name in job.own_options:
-        settings[name] = option(name, settings[name], _kind(name))
+    set_options({name: settings[name] for name in job.own_options}, _kind, settings.__setitem__)
     builder = casadi.NlpBuilder()
     builder.import_nl(job.nl)
     settings[job.time_option] = max(0.1, job.deadline - time.monotonic())

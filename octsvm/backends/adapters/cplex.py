@@ -11,7 +11,7 @@ import numpy as np
 from cplex.exceptions import CplexError
 
 from ..mps import write_mps
-from ..protocol import Answer, Job, Refused, Reporter, option
+from ..protocol import Answer, Job, Refused, Reporter, set_options
 
 _TOO_LARGE = 1016
 _NOT_CONVEX = (5002, 5012)
@@ -101,12 +101,11 @@ def _solve(job: Job, reporter: Reporter) -> Answer:
                     sense=sense,
                     rhs=float(side),
                 )
-    for name, setting in job.settings.items():
-        try:
-            parameter = _parameter(model, name)
-            parameter.set(option(name, setting, parameter.type()))
-        except (CplexError, AttributeError, TypeError, ValueError) as error:
-            raise Refused("option", f"{name} = {setting!r} ({error})") from None
+    set_options(
+        job.settings,
+        lambda name: _parameter(model, name).type(),
+        lambda name, value: _parameter(model, name).set(value),
+    )
     # A quadratic model whose integers are all fixed is none with integers for CPLEX.
     mixed = str(model.problem_type[model.get_problem_type()]).startswith(("MI", "fixed_MI"))
     if job.start is not None and mixed:

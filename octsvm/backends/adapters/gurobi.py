@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from gurobipy import GRB
 
-from ..protocol import Answer, Job, Refused, Reporter, option
+from ..protocol import Answer, Job, Refused, Reporter, set_options
 
 _STOPS = {
     GRB.OPTIMAL: "optimal",
@@ -64,12 +64,7 @@ def _solve(job: Job, reporter: Reporter) -> Answer:
     model.update()
     variables = x.tolist()
     _add_quadratics(job, model, variables)
-    for name, setting in job.settings.items():
-        known = model.getParamInfo(name)
-        try:
-            model.setParam(name, option(name, setting, known[1] if known else None))
-        except (gp.GurobiError, TypeError, ValueError) as error:
-            raise Refused("option", f"{name} = {setting!r} ({error})") from None
+    set_options(job.settings, lambda name: (model.getParamInfo(name) or (name, None))[1], model.setParam)
     if job.start is not None:
         x.setAttr("Start", job.start)
 

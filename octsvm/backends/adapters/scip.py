@@ -13,7 +13,7 @@ import numpy as np
 from pyscipopt import SCIP_EVENTTYPE, SCIP_PARAMSETTING, Eventhdlr, Model, quicksum
 
 from ..mps import write_mps
-from ..protocol import Answer, Job, Refused, Reporter, option
+from ..protocol import Answer, Job, Reporter, set_options
 
 INFINITE = 1e19
 _STOPS = {
@@ -104,14 +104,13 @@ def solve(job: Job, reporter: Reporter) -> Answer:
     def read(solution: Any) -> Any:
         return np.array([0.0 if v is None else model.getSolVal(solution, v) for v in variables])
 
-    for name, setting in job.settings.items():
-        try:
-            if name in _EMPHASES:
-                getattr(model, _EMPHASES[name])(getattr(SCIP_PARAMSETTING, str(setting).upper()))
-            else:
-                model.setParam(name, option(name, setting, type(model.getParam(name))))
-        except (KeyError, ValueError, TypeError, LookupError, AttributeError) as error:
-            raise Refused("option", f"{name} = {setting!r} ({error})") from None
+    def put(name: str, value: Any) -> None:
+        if name in _EMPHASES:
+            getattr(model, _EMPHASES[name])(getattr(SCIP_PARAMSETTING, value.upper()))
+        else:
+            model.setParam(name, value)
+
+    set_options(job.settings, lambda name: str if name in _EMPHASES else type(model.getParam(name)), put)
     if job.start is not None:
         _pass_start(job, model, variables, reporter)
     watch = _Watch(reporter, read)

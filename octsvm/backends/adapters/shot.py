@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import SHOTpy
 
-from ..protocol import Answer, Job, Refused, Reporter, option
+from ..protocol import Answer, Job, Reporter, set_options
 
 _STOPS = {
     "AbsoluteGap": "gap_limit",
@@ -48,15 +48,7 @@ def solve(job: Job, reporter: Reporter) -> Answer:
     Refused
     """
     solver = SHOTpy.Solver()
-    for name, setting in job.settings.items():
-        try:
-            done = solver.updateSetting(name, option(name, setting, _kind(solver, name)))
-        except Refused:
-            raise
-        except Exception as error:
-            raise Refused("option", f"{name} = {setting!r} ({error})") from None
-        if done is False:
-            raise Refused("option", f"{name} = {setting!r}")
+    set_options(job.settings, lambda name: _kind(solver, name), solver.updateSetting)
     solver.updateSetting(job.time_option, max(0.1, job.deadline - time.monotonic()))
     if not solver.setProblem(job.nl):
         raise RuntimeError("SHOT could not read the model")

@@ -14,7 +14,7 @@ warnings.simplefilter("ignore")  # its licence speaks at the import
 import xpress as xp  # noqa: E402
 
 from ..mps import write_mps  # noqa: E402
-from ..protocol import Answer, Job, Refused, Reporter, option  # noqa: E402
+from ..protocol import Answer, Job, Refused, Reporter, set_options  # noqa: E402
 
 _TOO_LARGE = re.compile(r"\?120 |maximum is \d+")
 _STOPPED = {1: "time_limit", 2: "interrupted", 3: "node_limit", 4: "node_limit", 5: "gap_limit", 6: "solution_limit",
@@ -46,13 +46,7 @@ def _solve(job: Job, reporter: Reporter) -> Answer:
     model = xp.problem()
     model.readProb("model.mps")
     _add_quadratics(job, model, model.getVariable())
-    for name, setting in job.settings.items():
-        try:
-            model.setControl(name, option(name, setting, type(model.getControl(name))))
-        except Refused:
-            raise
-        except Exception as error:
-            raise Refused("option", f"{name} = {setting!r} ({' '.join(str(error).split())})") from None
+    set_options(job.settings, lambda name: type(model.getControl(name)), model.setControl)
     if job.integer.any():
         if job.start is not None:
             model.addMipSol(job.start.tolist(), list(range(job.n)), "start")

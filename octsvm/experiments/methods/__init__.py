@@ -28,25 +28,18 @@ class Kind:
     """Where a method lives, and the optional package that it needs."""
 
     module: str
-    requires: str = ""
-    install: str = ""
+    package: str = ""  # as pip knows it; Python has it in small letters
 
 
 OWN = Kind("own")  # every formulation
-KINDS = {
-    "cart": Kind("cart"),
-    **dict.fromkeys(NAMES, OWN),
-    "tuned": Kind("tuned"),
-    "svm": Kind("svm"),
-    "stree": Kind("stree", "stree", "pip install STree"),
-    "cleanlab_cart": Kind("cleanlab_cart", "cleanlab", "pip install cleanlab"),
-}
+KINDS = {kind: Kind(kind) for kind in ("cart", "tuned", "svm")} | dict.fromkeys(NAMES, OWN)
+KINDS |= {"stree": Kind("stree", "STree"), "cleanlab_cart": Kind("cleanlab_cart", "cleanlab")}
 
 
 def available(kind: str) -> bool:
     """Whether the packages of a method are installed."""
-    requires = KINDS[kind].requires if kind in KINDS else ""
-    return not requires or importlib.util.find_spec(requires) is not None
+    package = KINDS[kind].package if kind in KINDS else ""
+    return not package or importlib.util.find_spec(package.lower()) is not None
 
 
 def fit_grid(kind: str) -> FitGrid:
@@ -66,7 +59,9 @@ def fit_grid(kind: str) -> FitGrid:
             f"kind={kind!r} is no method; there are {', '.join(KINDS)}, and module:function for one of your own."
         )
     if not available(kind):
-        raise MissingPackage(f"{kind} needs {method.requires}, which is not installed: {method.install}")
+        raise MissingPackage(
+            f"{kind} needs {method.package}, which is not installed: pip install {method.package}"
+        )
     found: FitGrid = importlib.import_module(f".{method.module}", __name__).fit_grid
     return found
 
