@@ -17,7 +17,7 @@ import numpy as np
 from .. import tables
 from ..cases import SETS, quarter, whole
 from ..study import REQUIRED, Line, SkippedError, Study, Watch, every
-from .re_svm_proofs import agreement, fitted_to, values
+from .re_svm_proofs import agreement, fitted_to, times, values
 
 DEPTHS = (2, 3)
 KEY = ("who", "rows", "depth", "set")
@@ -56,10 +56,10 @@ def measure(cell: Line, asked: Any) -> Line:
 def report(lines: list[Line]) -> str:
     """A row a cell, then what was proved by whom, and whether all answers agree."""
     rows = [
-        [f"{c['set']} ({c['n']} × {c['p']})", c["depth"], c["who"], *values(c), f"{c['cpu']:.1f}"]
+        [f"{c['set']} ({c['n']} × {c['p']})", c["depth"], c["who"], *values(c), *times(c)]
         for c in sorted(lines, key=lambda c: (c["rows"], c["depth"], c["set"]))
     ]
-    head = ["table", "D", "by", "objective", "bound", "gap", "processor, s"]
+    head = ["table", "D", "by", "objective", "bound", "gap", "processor, s", "limit, s"]
     return "\n".join([tables.table(head, rows), agreement(lines, KEY)])
 
 

@@ -89,6 +89,11 @@ def values(line: Line) -> list[str]:
     return [f"{line['objective']:.6g}", f"{line['bound']:.6g}", gap]
 
 
+def times(line: Line) -> list[str]:
+    """Seconds of a processor, and the limit, as text."""
+    return [f"{line['cpu']:.1f}", f"{line['limit']:g}"]
+
+
 def agreement(lines: list[Line], key: tuple[str, ...]) -> str:
     """What was proved by whom, and whether all answers agree."""
     found = tables.disagreements(lines, key[1:], key[:1], AGREE) or ["No bound lies above an objective."]
@@ -104,8 +109,8 @@ def report(lines: list[Line]) -> str:
         lines, key=lambda c: (places.index((c["table"], c["c1"], c["c2"])), whos.index(c["who"]))
     ):
         name, costs = f"{c['table']} ({c['n']} × {c['p']})", f"({c['c1']:g}, {c['c2']:g})"
-        rows.append([name, costs, c["who"], *values(c), f"{c['seconds']:.1f}", f"{c['cpu']:.1f}", c["nodes"]])
-    head = "table | (c1, c2) | by | objective | bound | gap | seconds | of a processor | nodes"
+        rows.append([name, costs, c["who"], *values(c), *times(c), c["nodes"]])
+    head = "table | (c1, c2) | by | objective | bound | gap | processor, s | limit, s | nodes"
     return tables.table(head, rows) + "\n" + agreement(lines, STUDY.key)
 
 
