@@ -20,8 +20,9 @@ from .leaf_trees import require_same_features
 from .params import Norm, Params
 from .trees import MarginTree, Relabelled, margin_tree, rescaled
 
-# Prices of a label, in units of c1, that ``octsvm.tune`` tries; the last one gives up no label.
-RATIOS = [1.0, 3.0, 100.0]
+# Prices of a label, in units of c1, that ``octsvm.tune`` tries. Below 2 c1 the constant tree would rather give up the smaller
+# class than pay 2 c1 for each of its rows, and be the best one where a hyperplane is wanted; at 100 c1 no label is given up.
+RATIOS = [2.0, 100.0]
 
 
 class MarginParams(Params):

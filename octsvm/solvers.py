@@ -108,16 +108,19 @@ class Ceiling(_Strict):
     rows: int | None = None
     total: int | None = None
 
-    def broken_by(self, variables: int, rows: int) -> str:
-        """Which ceiling a model breaks, as text; empty where none."""
-        for have, most, what in (
+    def beside(self, variables: int, rows: int) -> list[tuple[int, int, str]]:
+        """What a model has, what there may be, and of what, for each ceiling."""
+        counts = (
             (variables, self.variables, "variables"),
             (rows, self.rows, "rows"),
             (variables + rows, self.total, "rows and variables together"),
-        ):
-            if most is not None and have > most:
-                return f"{have} {what}, and it takes {most}"
-        return ""
+        )
+        return [(have, most, what) for have, most, what in counts if most is not None]
+
+    def broken_by(self, variables: int, rows: int) -> str:
+        """Which ceiling a model breaks, as text; empty where none."""
+        broken = [(h, most, what) for h, most, what in self.beside(variables, rows) if h > most]
+        return next((f"{have} {what}, and it takes {most}" for have, most, what in broken), "")
 
 
 class Licence(_Strict):
@@ -152,15 +155,18 @@ class LogPatterns(_Strict):
 
     @model_validator(mode="after")
     def _readable(self) -> LogPatterns:
-        places: list[tuple[tuple[str, ...], str]] = [
-            ((k,), getattr(self, k)) for k in type(self).model_fields if k != "stop"
-        ]
-        for keys, pattern in places + [(("stop", k), v) for k, v in self.stop.items()]:
+        for keys, pattern in self.patterns.items():
             try:
                 re.compile(pattern)
             except (re.error, RecursionError, OverflowError) as error:
                 raise _At(f"{pattern[:60]!r} is no regular expression ({error})", *keys) from None
         return self
+
+    @property
+    def patterns(self) -> dict[tuple[str, ...], str]:
+        """Every expression by its keys."""
+        said = {(k,): getattr(self, k) for k in type(self).model_fields if k != "stop"}
+        return said | {("stop", k): v for k, v in self.stop.items()}
 
 
 class SolverSpec(_Strict):

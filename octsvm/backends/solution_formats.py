@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import re
 import xml.etree.ElementTree as ET
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 
 import numpy as np
@@ -261,7 +262,7 @@ def _put(values: dict[str, float], name: str, value: float, line: int) -> None:
     values[name] = value
 
 
-def _name_values(lines: Iterator[tuple[int, str]], comment: str = "#") -> dict[str, float]:
+def _name_values(lines: Iterable[tuple[int, str]], comment: str = "#") -> dict[str, float]:
     """Lines of a name and a number; what follows on the line is left aside."""
     values: dict[str, float] = {}
     for k, line in lines:
@@ -367,15 +368,8 @@ def _highs(text: str) -> SolutionFile:
             facts[name] = value
     if not start or "Objective" not in facts:
         raise _Broken("after 'Primal solution values' its objective and its columns are due: it was cut off")
-    values: dict[str, float] = {}
     rows = [(k, line) for k, line in enumerate(lines[start:], start + 1) if line.strip()][: abs(count)]
-    for k, line in rows:
-        if line.startswith("#"):
-            break
-        parts = line.split()
-        if len(parts) < 2:
-            raise _Broken(f"line {k} ends after {parts[0][:40]!r}, without a value")
-        _put(values, parts[0], _number(parts[1], f"line {k}"), k)
+    values = _name_values(takewhile(lambda row: not row[1].startswith("#"), rows))
     if len(values) != abs(count):
         raise _Broken(f"it announces {abs(count)} columns and has {len(values)}: it was cut off")
     why = "" if state == "Feasible" else f"it calls its own point {state.lower()!r}"
@@ -444,7 +438,7 @@ def _scip(text: str) -> SolutionFile:
         return _made("scip", status=status, why=why)
     if not claimed:
         raise _Broken("there is no line 'objective value:'")
-    return _made("scip", values=_name_values(iter(body)), status=status, objective=objective)
+    return _made("scip", values=_name_values(body), status=status, objective=objective)
 
 
 def _gurobi(text: str) -> SolutionFile:

@@ -164,35 +164,8 @@ class CsvTable:
         return f"{self.name}, line {self.lines[int(found[1])]}: {message}"
 
 
-def load(
-    name: str,
-    *,
-    label: str | None = None,
-    form: CsvForm = PLAIN,
-    features: Sequence[str] = (),
-    drop: Sequence[str] = (),
-    as_text: Sequence[str] = (),
-    missing: Sequence[str] = (),
-    seed: int = 0,
-) -> CsvTable:
-    """The table called ``name``: one of :data:`BUILT_IN`, or a file (:func:`read_table`).
-
-    Parameters
-    ----------
-    label : str, optional
-        The column that holds the labels; the last one by default.
-    form : CsvForm
-        How a CSV file is written.
-    features : sequence of str
-        Columns that are used; all by default.
-    drop : sequence of str
-        Columns that are left out.
-    as_text : sequence of str
-        Columns that are left as they are written, also where they hold numbers.
-    missing : sequence of str
-        Texts that stand for a missing value.
-    seed : int
-        For "toy".
+def load(name: str, *, seed: int = 0, **how: Any) -> CsvTable:
+    """The table called ``name``: one of :data:`BUILT_IN` (``seed`` is for "toy"), or a file, as :func:`read_table` takes it.
 
     Raises
     ------
@@ -200,21 +173,14 @@ def load(
         Naming the file and, where there is one, the line.
     """
     if name not in BUILT_IN:
-        return read_table(
-            name,
-            label=label,
-            form=form,
-            features=features,
-            drop=drop,
-            as_text=as_text,
-            missing=missing,
-        )
+        return read_table(name, **how)
+    label = how.get("label")
     if label is not None and label != "class":
         raise InvalidData(
             f"{name}: there is no label column {label!r}: built-in data have their labels in 'class'. Leave it out."
         )
     X, y = built_in(name, seed)
-    kept = _kept(name, [*X.columns, "class"], features, drop, "class")
+    kept = _kept(name, [*X.columns, "class"], how.get("features", ()), how.get("drop", ()), "class")
     return CsvTable(name, X[[c for c in kept if c != "class"]], y, "class")
 
 
@@ -231,8 +197,23 @@ def read_table(
 ) -> CsvTable:
     """Read a table from a file: CSV with a header line, or a format that pandas reads.
 
-    ``labelled=False`` takes every column as a feature, but for ``label`` and those to ``drop``. The rest is as for
-    :func:`load`.
+    Parameters
+    ----------
+    path : str or Path
+    label : str, optional
+        The column that holds the labels; the last one by default.
+    form : CsvForm
+        How a CSV file is written.
+    labelled : bool
+        False takes every column as a feature, but for ``label`` and those to ``drop``.
+    features : sequence of str
+        Columns that are used; all by default.
+    drop : sequence of str
+        Columns that are left out.
+    as_text : sequence of str
+        Columns that are left as they are written, also where they hold numbers.
+    missing : sequence of str
+        Texts that stand for a missing value.
 
     Raises
     ------

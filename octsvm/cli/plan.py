@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import click
@@ -45,7 +44,7 @@ def plan(table: str, **options: Any) -> int:
     start = None if options["start"] is None else shared.read_tree(options["start"])
     found = octsvm.plan(shared.build(data, options, start), **shared.given_options(PLAN, options))
     if options["as_json"]:
-        click.echo(json.dumps(found.to_dict(), indent=1, allow_nan=False))
+        shared.echo_json(found.to_dict())
     else:
         click.echo(str(found))
     return OK

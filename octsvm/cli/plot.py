@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -60,7 +59,7 @@ def plot(tree: str, out: str, units: Any, most: int, dark: bool, as_json: bool) 
 
     replace_bytes(out, drawn(fitted, record, ending, units=units, most=most, dark=dark))
     if as_json:
-        click.echo(json.dumps({"schema": "octsvm.picture", "version": 1, "file": out}, indent=1))
+        shared.echo_json({"file": out}, "picture")
     else:
         click.echo(f"written    {out}")
     return OK

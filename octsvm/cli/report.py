@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -58,8 +57,7 @@ def report(tree: str, table: str | None, **options: Any) -> int:
     shared.write_text(options["out"], page)
     listed = listed_suspects(rows)
     if options["as_json"]:
-        content = {"schema": "octsvm.report", "version": 1, "file": options["out"], "suspects": listed}
-        click.echo(json.dumps(content, indent=1, allow_nan=False))
+        shared.echo_json({"file": options["out"], "suspects": listed}, "report")
     else:
         click.echo(f"written    {options['out']}\nsuspects   {len(listed)}")
     return OK

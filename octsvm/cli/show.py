@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -47,7 +46,7 @@ def show(tree: str, units: Any, most: int, as_text: bool, as_json: bool) -> int:
         raise click.UsageError("--text and --json exclude each other: leave one of them out.")
     fitted = shared.read_tree(tree)
     if as_json:
-        click.echo(json.dumps(_content(fitted, units), indent=1, allow_nan=False))
+        shared.echo_json(_content(fitted, units))
         return OK
     click.echo(_header(fitted, units) + "\n")
     if as_text:

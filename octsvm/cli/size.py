@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -57,8 +56,7 @@ def size(table: str | None, **options: Any) -> int:
         found = _of_table(table, options)
     expect = sizes.expectation(found, params)
     if options["as_json"]:
-        content = {"schema": "octsvm.size", "version": 1} | found.to_dict() | {"params": params} | expect
-        click.echo(json.dumps(content, indent=1, allow_nan=False))
+        shared.echo_json(found.to_dict() | {"params": params} | expect, "size")
         return OK
     _print(found, params, expect["advice"])
     return OK

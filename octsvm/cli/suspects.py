@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -65,8 +64,7 @@ def suspects(tree: str, table: str | None, **options: Any) -> int:
     if out is not None:
         shared.write_text(out, text)
     if options["as_json"]:
-        content = {"schema": "octsvm.suspects", "version": 1, "suspects": listed_suspects(rows)}
-        click.echo(json.dumps(content, indent=1, allow_nan=False))
+        shared.echo_json({"suspects": listed_suspects(rows)}, "suspects")
     elif out is None:
         click.echo(text, nl=False)
     else:

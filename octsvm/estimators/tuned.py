@@ -43,7 +43,7 @@ class TunedClassifier(TreeClassifier):
     rule : "one_standard_error" or "best"
         The smallest depth within one standard error of the best score, or the best score.
     prior_rows : float, optional
-        How many rows the prior towards usual settings counts; None is 200 with relative costs, else 0.
+        How many rows the prior towards usual settings counts; None is 20 for each column with relative costs, else 0.
     folds : int
         2 or more.
     repeats : int, optional

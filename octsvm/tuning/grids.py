@@ -23,7 +23,7 @@ Setting = dict[str, Any]
 # Accuracy that the prior takes off for each level of depth, and for a factor of ten (one at most) in a cost, away from the
 # usual one.
 PER_LEVEL = 0.02
-PER_TENFOLD = {"c1": 0.1, "c2": 0.03, "alpha": 0.1}
+PER_TENFOLD = {"c1": 0.1, "c2": 0.01, "alpha": 0.1}
 
 
 def settings_of(form: Formulation, grid: Any) -> list[Setting]:

@@ -22,13 +22,13 @@ from .folds import Grid, Table, fit_folds, split
 from .grids import COSTS, Setting, absolute, prior, settings_of
 from .tuning import Tuning
 
-PRIOR_ROWS = 200.0
+PRIOR_ROWS = 20.0  # for each column
 FOLDS_SHARE = 0.5  # of the time limit
 NO_FOLDS = "A class has one row only, or there is one class: nothing could be judged, and the usual setting was taken."
 
 NONE_GIVEN_UP = (
     "No label was given up: what predicts best is chosen, and that need not name wrong labels. To look for those, use "
-    "octsvm.suspect_rows, or give a c2 of 1 to 3 times this c1 and tune the rest."
+    "octsvm.suspect_rows, or give a c2 of twice this c1 and tune the rest."
 )
 
 
@@ -75,7 +75,7 @@ def tune(
     rule : "one_standard_error" or "best"
         The smallest depth within a standard error of the best score, and there the best; or the best score.
     prior_rows : float, optional
-        How many rows the prior towards usual settings counts. None is 200 with relative costs, and 0 with your own.
+        How many rows the prior towards usual settings counts. None is 20 for each column with relative costs, and 0 with your own.
     folds : int
         2 or more; fewer are made where a class has fewer rows.
     repeats : int, optional
@@ -139,7 +139,9 @@ def tune(
         progress,
         clock.part((FOLDS_SHARE if refit else 1.0) * clock.limit),
     )
-    counted = (PRIOR_ROWS if relative else 0.0) if prior_rows is None else float(prior_rows)
+    counted = (
+        (PRIOR_ROWS * table.X.shape[1] if relative else 0.0) if prior_rows is None else float(prior_rows)
+    )
     frame = scores(settings, lines, prior(form, settings), len(kept), counted)
     chosen = choose(frame, rule)
     plain = absolute(form, settings, params, replace(data, weights=everyone)) if relative else settings
