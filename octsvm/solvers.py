@@ -497,36 +497,30 @@ def _refused(sources: _Sources, name: Any, error: ValidationError, section: str)
     )
 
 
-def _inherited(entries: dict[str, Any], name: Any, mistake: Any) -> dict[str, Any]:
-    seen = [name]
-    chain = []
-    while True:
-        entry = entries[seen[-1]]
-        if not isinstance(entry, dict):
-            raise mistake(f"solver {str(seen[-1])!r}: an entry is a mapping of keys.", "solvers", seen[-1])
-        chain.append({k: v for k, v in entry.items() if k != "inherit"})
-        parent = entry.get("inherit")
-        if parent is None:
-            break
-        if not isinstance(parent, str):
-            raise mistake(
-                f"solver {str(seen[-1])!r}: inherit is the name of an entry.", "solvers", seen[-1], "inherit"
-            )
-        if parent not in entries or parent in seen:
-            raise mistake(
-                f"solver {str(seen[-1])!r}: inherit names {parent!r}, which is "
-                + ("no entry." if parent not in entries else "this entry again."),
-                "solvers",
-                seen[-1],
-                "inherit",
-            )
-        seen.append(parent)
-    out: dict[str, Any] = {}
-    for k, part in enumerate(reversed(chain)):
-        if k < len(chain) - 1:
-            part = {key: v for key, v in part.items() if key != "otherwise"}  # its stand-in is its own
-        out = merge(out, part)
-    return out
+def _inherited(
+    entries: dict[str, Any], name: Any, mistake: Any, heirs: tuple[Any, ...] = ()
+) -> dict[str, Any]:
+    """An entry over what it inherits, but for a stand-in, which is its own; ``heirs`` inherit it."""
+    entry, heirs = entries[name], (*heirs, name)
+    if not isinstance(entry, dict):
+        raise mistake(f"solver {str(name)!r}: an entry is a mapping of keys.", "solvers", name)
+    own = {key: value for key, value in entry.items() if key != "inherit"}
+    parent = entry.get("inherit")
+    if parent is None:
+        return own
+    why = (
+        "is the name of an entry"
+        if not isinstance(parent, str)
+        else f"names {parent!r}, which is no entry"
+        if parent not in entries
+        else f"names {parent!r}, which is this entry again"
+        if parent in heirs
+        else ""
+    )
+    if why:
+        raise mistake(f"solver {str(name)!r}: inherit {why}.", "solvers", name, "inherit")
+    below = _inherited(entries, parent, mistake, heirs)
+    return merge({key: value for key, value in below.items() if key != "otherwise"}, own)
 
 
 def table() -> Table:

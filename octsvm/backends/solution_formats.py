@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,12 +64,12 @@ class SolutionFile:
     """
 
     kind: str
-    values: dict[str, float] | None
-    ordered: NDArray[np.float64] | None
-    status: str
-    code: int | None
-    objective: float | None
-    has_point: bool
+    values: dict[str, float] | None = None
+    ordered: NDArray[np.float64] | None = None
+    status: str = ""
+    code: int | None = None
+    objective: float | None = None
+    has_point: bool = False
     why: str = ""
     sparse: bool = False
 
@@ -220,40 +221,24 @@ def _claim(text: str) -> float | None:
 
 
 def _made(
-    kind: str,
-    *,
-    values: dict[str, float] | None = None,
-    ordered: list[float] | None = None,
-    status: str = "",
-    code: int | None = None,
-    objective: float | None = None,
-    why: str = "",
-    sparse: bool = False,
+    kind: str, *, ordered: list[float] | None = None, why: str = "", sparse: bool = False, **said: Any
 ) -> SolutionFile:
     """Finish a reader's work: a point needs columns, and numbers at all of them."""
     if not why:
-        numbers = list((values or {}).items()) if ordered is None else list(enumerate(ordered))
+        numbers = list((said.get("values") or {}).items()) if ordered is None else list(enumerate(ordered))
         bad = next(((c, v) for c, v in numbers if not abs(v) < INFINITE), None)  # also true of nan
         if bad is not None:
             where = f"column {bad[0]}" if ordered is None else f"column number {bad[0]} (from 0)"
-            said = "nan" if math.isnan(bad[1]) else f"{bad[1]:g}, a solver's infinity"
-            why = f"{where} stands at {said}"
+            value = "nan" if math.isnan(bad[1]) else f"{bad[1]:g}, a solver's infinity"
+            why = f"{where} stands at {value}"
         elif not numbers and kind not in (
             "scip",
             "cbc",
         ):  # these two leave out what stands at 0, here everything
             why = "it holds no values of columns"
-    return SolutionFile(
-        kind=kind,
-        values=values,
-        ordered=None if ordered is None else np.array(ordered, dtype=np.float64),
-        status=status,
-        code=code,
-        objective=objective,
-        has_point=not why,
-        why=why,
-        sparse=sparse or kind in SPARSE,
-    )
+    given = None if ordered is None else np.array(ordered, dtype=np.float64)
+    sparse = sparse or kind in SPARSE
+    return SolutionFile(kind, ordered=given, has_point=not why, why=why, sparse=sparse, **said)
 
 
 def _put(values: dict[str, float], name: str, value: float, line: int) -> None:

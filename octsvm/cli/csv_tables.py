@@ -138,23 +138,16 @@ class CsvTable:
         return [refusal for refusal in found if refusal]
 
     def _refuse(self, found: Sequence[table_remarks.Refusal]) -> None:
-        def line(refusal: table_remarks.Refusal) -> str:
-            known = refusal.row is not None and self.lines is not None
-            return f"line {self.lines[refusal.row]}" if known else ""  # type: ignore[index]
-
+        if not found:
+            return
+        where = ["" if r.row is None or self.lines is None else f"line {self.lines[r.row]}" for r in found]
+        texts = [r.message + (r.as_label if self.by_default else "") for r in found]
         if len(found) == 1:
-            raise InvalidData(
-                f"{', '.join([self.name, *filter(None, [line(found[0])])])}: {found[0].message}"
-            )
-        if found:
-            every = [f"  {': '.join([*filter(None, [line(r)]), r.message])}" for r in found]
-            together = table_remarks.together(found)
-            raise InvalidData(
-                "\n".join(
-                    [f"{self.name}: {len(found)} things in the columns stand in the way:", *every]
-                    + ([f"All at once: {together}"] if together else [])
-                )
-            )
+            raise InvalidData(f"{self.name}{', ' if where[0] else ''}{where[0]}: {texts[0]}")
+        every = [f"  {line}{': ' if line else ''}{text}" for line, text in zip(where, texts, strict=True)]
+        together = table_remarks.together(found)
+        lines = [f"{self.name}: {len(found)} things in the columns stand in the way:", *every]
+        raise InvalidData("\n".join([*lines, *([f"All at once: {together}"] if together else [])]))
 
     def located(self, message: str) -> str:
         """``message`` with the table's name in front, and behind it the line of the first row it names."""

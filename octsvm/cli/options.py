@@ -568,6 +568,21 @@ scale_option = click.option(
 seed_of_toy = click.option(
     "--seed", type=int, default=0, show_default=True, help="For the generated table toy."
 )
+model_options = all_of([table_options, formulation_options, scale_option, seed_of_toy])
+start_option = click.option(
+    "--start", metavar="TREE.json", help="A saved tree that the model admits; it lowers the big-M constants."
+)
+
+
+def weights_option(default: int, line: str) -> Callable[[Function], Function]:
+    """How many weights of a split are shown, in which units."""
+    count = click.IntRange(min=1)
+    weights = click.option(
+        "--weights", "most", type=count, default=default, show_default=True, metavar="COUNT", help=line
+    )
+    return all_of([units_option, weights])
+
+
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="One JSON object on stdout instead of text."
 )

@@ -18,13 +18,8 @@ from .options import OK
     help="A name of the solver table, auto, or neos:NAME.",
 )  # fmt: skip
 @shared.solve_options(PLAN, "solver")
-@shared.table_options
-@shared.formulation_options
-@shared.scale_option
-@shared.seed_of_toy
-@click.option(
-    "--start", metavar="TREE.json", help="A saved tree that the model admits; it lowers the big-M constants."
-)
+@shared.model_options
+@shared.start_option
 @shared.json_option
 def plan(table: str, **options: Any) -> int:
     """Say how the model of TABLE would be solved, and why: which solver, what is rewritten, which limits bind.

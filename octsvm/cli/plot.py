@@ -24,16 +24,7 @@ FORMATS = ("svg", "png", "pdf")
 @click.option(
     "--out", metavar="TREE.svg|.png|.pdf", required=True, help="The picture; its ending is the format."
 )
-@shared.units_option
-@click.option(
-    "--weights",
-    "most",
-    type=click.IntRange(min=1),
-    default=3,
-    show_default=True,
-    metavar="COUNT",
-    help="How many of an oblique split's weights to show, those with most effect first.",
-)
+@shared.weights_option(3, "How many of an oblique split's weights to show, those with most effect first.")
 @click.option("--dark", is_flag=True, help="Colours for a dark background.")
 @shared.json_option
 def plot(tree: str, out: str, units: Any, most: int, dark: bool, as_json: bool) -> int:

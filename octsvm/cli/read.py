@@ -15,10 +15,7 @@ KINDS = ("asl", "cbc", "cplex", "glpk", "gurobi", "highs", "scip", "xpress")
 @click.command(epilog=shared.FIT_EXIT_CODES)
 @click.argument("table", type=shared.TABLE)
 @click.argument("solution")
-@shared.table_options
-@shared.formulation_options
-@shared.scale_option
-@shared.seed_of_toy
+@shared.model_options
 @click.option("--start", metavar="TREE.json", help="The --start that the model was written with.")
 @click.option(
     "--kind",

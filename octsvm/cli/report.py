@@ -225,13 +225,11 @@ def _recomputed(rows: Rows, objective: Any) -> str:
     """The objective once more, from the saved tree and the table alone."""
     from .. import OctsvmError, evaluate
 
-    totals = rows.record.node_weights[0]
     y = [rows.y[i] for i in rows.trained]
-    weight = {c: w / max(1, y.count(c)) for c, w in zip(rows.tree.classes, totals, strict=False)}
     params = {k: v for k, v in dict(rows.result.get("params") or {}).items() if k not in ("depth", "big_m")}
     try:
         found = evaluate(str(rows.result.get("formulation")), rows.tree, rows.X[rows.trained], y,
-                         weights=[weight[v] for v in y], **params).objective  # fmt: skip
+                         weights=[rows.class_weight[v] for v in y], **params).objective  # fmt: skip
     except (OctsvmError, TypeError) as error:
         return f"For this page the cost was not recomputed: {error}"
     same = isinstance(objective, (int, float)) and abs(found - objective) <= 1e-6 * max(1.0, abs(objective))

@@ -17,15 +17,8 @@ if TYPE_CHECKING:
 
 @click.command(epilog=shared.EXIT_CODES)
 @click.argument("tree", metavar="TREE.json", type=click.Path())
-@shared.units_option
-@click.option(
-    "--weights",
-    "most",
-    type=click.IntRange(min=1),
-    default=6,
-    show_default=True,
-    metavar="COUNT",
-    help="How many of an oblique split's weights to print, the largest first; --json has all of them.",
+@shared.weights_option(
+    6, "How many of an oblique split's weights to print, the largest first; --json has all of them."
 )
 @click.option("--text", "as_text", is_flag=True, help="Indented plain text, one line a branch.")
 @shared.json_option

@@ -18,10 +18,7 @@ if TYPE_CHECKING:
 @click.option("--n", type=int, metavar="ROWS", help="Rows, in place of a table.")
 @click.option("--p", type=int, metavar="FEATURES", help="Features, in place of a table.")
 @click.option("--k", type=int, metavar="CLASSES", help="Classes, in place of a table.  [default: 2]")
-@shared.table_options
-@shared.formulation_options
-@shared.scale_option
-@shared.seed_of_toy
+@shared.model_options
 @shared.json_option
 def size(table: str | None, **options: Any) -> int:
     """Tell how large a model gets, without building it, and whether to expect a proof.

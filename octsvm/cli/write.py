@@ -14,13 +14,8 @@ from .options import OK
 @click.command(epilog=shared.EXIT_CODES)
 @click.argument("table", type=shared.TABLE)
 @click.option("--out", metavar="MODEL.lp|.nl|.mps", required=True, help="The file; its ending is the format.")
-@shared.table_options
-@shared.formulation_options
-@shared.scale_option
-@shared.seed_of_toy
-@click.option(
-    "--start", metavar="TREE.json", help="A saved tree that the model admits; it lowers the big-M constants."
-)
+@shared.model_options
+@shared.start_option
 @click.option(
     "--compact", is_flag=True, help="Generic names (x1, c1, ...): smaller files, written in less time."
 )
