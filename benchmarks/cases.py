@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from .study import SkippedError
 
 SEED = 0
 MODEL = ("build", "write_lp", "write_nl", "write_mps", "hand_off", "embed", "certify")
+PEER_PHASES = ("build", "pyoptree", "odtlearn")
 PHASES = (*MODEL, "solve", "limit", "pyoptree", "odtlearn")
 
 
@@ -58,31 +60,17 @@ def _cases() -> list[Case]:
         Case("octsvm", "reference", octsvm, 172, 60, D2, (*MODEL, "limit")),
         Case("octsvm-l1", "reference", octsvm, 172, 60, {**D2, "norm": "l1"}),
         Case("octsvm-paper", "reference", octsvm, 172, 60, {**D2, "variant": "paper"}),
-        Case(
-            "iris",
-            "peers",
-            "oct",
-            150,
-            4,
-            {**D2, "variant": "rank"},
-            ("build", "pyoptree", "odtlearn"),
-            iris=True,
-        ),
+        Case("iris", "peers", "oct", 150, 4, {**D2, "variant": "rank"}, PEER_PHASES, iris=True),
     ]
     kinds: dict[str, tuple[str, dict[str, Any]]] = {
-        "oct-flow": ("oct", {**D2, "variant": "flow"}),
-        "oct-rank": ("oct", {**D2, "variant": "rank"}),
-        "oct-bd": ("oct", {**D2, "variant": "bd"}),
+        **{f"oct-{variant}": ("oct", {**D2, "variant": variant}) for variant in ("flow", "rank", "bd")},
         "oct_h-splits": ("oct_h", D2),
         "oct_h-features": ("oct_h", {**D2, "complexity": "features"}),
     }
-    for variant in ("compact", "paper"):
-        for norm in ("l2", "l1"):
-            kinds[f"re_svm-{variant}-{norm}"] = ("re_svm", {"variant": variant, "norm": norm})
-            kinds[f"octsvm-{variant}-{norm}"] = (octsvm, {**D2, "variant": variant, "norm": norm})
-    for variant in ("compact", "levels"):
-        for norm in ("l2", "l1"):
-            kinds[f"moctsvm-{variant}-{norm}"] = ("moctsvm", {**D2, "variant": variant, "norm": norm})
+    for name, variant in (("re_svm", "paper"), (octsvm, "paper"), ("moctsvm", "levels")):
+        for kind, norm in product(("compact", variant), ("l2", "l1")):
+            of_depth = {} if name == "re_svm" else D2
+            kinds[f"{name}-{kind}-{norm}"] = (name, {**of_depth, "variant": kind, "norm": norm})
     for name, (formulation, params) in kinds.items():
         cases.append(Case(f"{name}-60x10", "variants", formulation, 60, 10, params))
         tiny = {**params, "depth": 1} if "depth" in params else params
@@ -150,9 +138,8 @@ class Proof:
 
 
 PROOFS = [Proof(index) for index in range(N_PROOFS)]
-FURTHER_PROOFS = [
-    Proof(index) for index in range(N_PROOFS, 2 * N_PROOFS)
-]  # no choice was made by looking at them
+# No choice was made by looking at these.
+FURTHER_PROOFS = [Proof(index) for index in range(N_PROOFS, 2 * N_PROOFS)]
 
 
 # -- data sets -------------------------------------------------------------------------------------------------

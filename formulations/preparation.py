@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from .errors import InvalidData, InvalidParameter
+from .read_file import damaged, require_version
 from .read_matrix import Frame, frame_of, is_missing, read_column
 
 VERSION = 1
@@ -238,18 +239,11 @@ class Preparation(BaseModel):
         """
         values = dict(data) if isinstance(data, Mapping) else {}
         version = values.pop("version", None)
-        if type(version) is int and version > VERSION:
-            raise InvalidData(
-                f"The table's preparation has format version {version}, and this octsvm reads up to {VERSION}. Upgrade octsvm."
-            )
+        require_version(version, "table's preparation", VERSION)
         try:
-            if version != VERSION or type(version) is not int:
-                raise InvalidData(f"The table's preparation has no version that is known ({version!r}).")
             return cls.model_validate(values)
         except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(str(part) for part in first["loc"])
-            raise InvalidData(f"The table's preparation is damaged: {where}: {first['msg']}.") from None
+            raise damaged("table's preparation", error) from None
 
 
 # -- what is learned ----------------------------------------------------------------------------------------------

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from .base import FloatArray, Scaling
 from .errors import InvalidData
 from .params import MAX_DEPTH
 from .preparation import Preparation
-from .read_file import read_text_bytes
+from .read_file import damaged, require_version
 from .read_matrix import MadeUpNames, UndecidedNames
 
 SCHEMA = "octsvm.tree"
@@ -153,16 +152,14 @@ def from_dict(data: Any) -> tuple[str, dict[str, Any]]:
         data = data.get("tree") or {}  # a saved result holds its tree
     if not isinstance(data, Mapping) or data.get("schema") != SCHEMA:
         raise InvalidData(f'This is not a saved tree: it lacks "schema": "{SCHEMA}".')
-    _require_version(data.get("version"))
+    require_version(data.get("version"), "saved tree", VERSION)
     kind = data.get("kind")
     if not isinstance(kind, str) or kind not in _SAVED:
         raise InvalidData(f"The saved tree is of the unknown kind {kind!r}; known: {', '.join(_SAVED)}.")
     try:
         saved = _SAVED[kind].model_validate(dict(data))
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise InvalidData(f"The saved tree is damaged: {where}: {first['msg']}.") from None
+        raise damaged("saved tree", error) from None
     values: dict[str, Any] = {
         "depth": saved.depth,
         "classes": tuple(saved.classes),
@@ -184,35 +181,6 @@ def from_dict(data: Any) -> tuple[str, dict[str, Any]]:
 def to_json(tree: Any) -> str:
     """``tree`` as JSON text."""
     return json.dumps(tree.to_dict(), indent=1, allow_nan=False)
-
-
-def parse(source: str | Path) -> Any:
-    """Content of JSON text, or of the file at a path.
-
-    Raises
-    ------
-    InvalidData
-        The file cannot be read, or the text is no JSON.
-    """
-    text = source
-    if isinstance(source, Path) or not source.lstrip().startswith("{"):
-        try:
-            text = read_text_bytes(source).decode()
-        except (OSError, UnicodeDecodeError, ValueError) as error:
-            raise InvalidData(f"The saved tree {str(source)!r} cannot be read: {error}.") from None
-    try:
-        return json.loads(str(text))
-    except (ValueError, RecursionError) as error:  # also a number of too many digits
-        raise InvalidData(f"The saved tree is not JSON: {error}.") from None
-
-
-def _require_version(version: Any) -> None:
-    if type(version) is not int or version < 1:
-        raise InvalidData(f"The saved tree has version {version!r}, which is no version of this format.")
-    if version > VERSION:
-        raise InvalidData(
-            f"The saved tree has format version {version}, and this octsvm reads up to {VERSION}. Upgrade octsvm."
-        )
 
 
 def _origin(names: tuple[str, ...]) -> dict[str, bool]:

@@ -21,6 +21,7 @@ from .errors import InvalidData, TreeNotAdmitted
 from .heap import children, parent, rightmost
 from .kernels import Kernel, KernelMap
 from .preparation import Preparation
+from .read_file import read_json
 from .read_matrix import read_matrix
 from .replace_file import replace_text
 
@@ -265,7 +266,7 @@ class Tree:
     @classmethod
     def from_json(cls, source: str | Path) -> Tree:
         """Rebuild a tree from JSON text or from a file's path."""
-        return cls.from_dict(saved_trees.parse(source))
+        return cls.from_dict(read_json(source, "saved tree"))
 
     def _check_common(self) -> None:
         p = len(self.feature_names)

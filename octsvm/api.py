@@ -228,14 +228,8 @@ def embed(model: pyo.ConcreteModel, tree: Tree) -> Tree:
         ``tree`` is no tree, or the model belongs to no formulation.
     """
     _require_tree(tree)
-    before = [(v, v.value) for v in model.component_data_objects(pyo.Var)]
-    try:
-        with checks.with_its_blocks(model):
-            return admission.embed_wholly(model, _formulation_of(model), tree)
-    except BaseException:
-        for var, value in before:
-            var.set_value(value, skip_validation=True)
-        raise
+    with checks.as_before_on_error(model), checks.with_its_blocks(model):
+        return admission.embed_wholly(model, _formulation_of(model), tree)
 
 
 def extract(model: pyo.ConcreteModel) -> Tree:

@@ -103,66 +103,50 @@ def _whole(value: Any, least: int) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
 
 
-def _seconds(name: str, value: Any) -> None:
-    if not _number(value) or value <= 0:
-        raise InvalidParameter(f"{name}={value!r} should be a positive number of seconds.")
+Check = Callable[[str, Any], None]  # of an option's name and value
 
 
-def _relative_gap(name: str, value: Any) -> None:
-    if not _number(value) or not 0 <= value < 1:
-        raise InvalidParameter(
-            f"{name}={value!r} should be a relative gap, 0 or more and below 1 (1e-4 is the default)."
-        )
-
-
-def _from(least: int) -> Callable[[str, Any], None]:
+def _should_be(what: str, fits: Callable[[Any], bool]) -> Check:
     def check(name: str, value: Any) -> None:
-        if not _whole(value, least):
-            raise InvalidParameter(f"{name}={value!r} should be a whole number, {least} or more.")
+        if not fits(value):
+            raise InvalidParameter(f"{name}={value!r} should be {what}.")
 
     return check
 
 
-def _one_of(*choices: str) -> Callable[[str, Any], None]:
-    def check(name: str, value: Any) -> None:
-        if value not in choices:
-            shown = ", ".join(map(repr, choices[:-1])) + f" or {choices[-1]!r}"
-            raise InvalidParameter(f"{name}={value!r} should be {shown}.")
-
-    return check
+def _from(least: int) -> Check:
+    return _should_be(f"a whole number, {least} or more", lambda value: _whole(value, least))
 
 
-def _strategy(name: str, value: Any) -> None:
-    if value not in STRATEGIES:
-        raise InvalidParameter(f"{name}={value!r} should be one of {', '.join(map(repr, STRATEGIES))}.")
-
-
-def _callback(name: str, value: Any) -> None:
-    if value is not None and not callable(value):
-        raise InvalidParameter(f"{name}={value!r} should be a function that is handed a Progress.")
-
-
-def _engine_options(name: str, value: Any) -> None:
-    if value is not None and not (
-        isinstance(value, Mapping) and all(isinstance(option, str) for option in value)
-    ):
-        raise InvalidParameter(
-            f"{name}={value!r} should be a mapping from the solver's own option names to values, or None."
-        )
-
-
-def _work_limit(name: str, value: Any) -> None:
+def _is_work(value: Any) -> bool:
     limits = {"nodes": value} if _whole(value, -(10**18)) else {} if value is None else value
-    if (
-        not isinstance(limits, Mapping)
-        or set(limits) - {"nodes", "rounds", "work"}
-        or not all(_whole(limits.get(k, 1), 1) for k in ("nodes", "rounds"))
-        or not (_number(limits.get("work", 1)) and limits.get("work", 1) > 0)
-    ):
-        raise InvalidParameter(
-            f"{name}={value!r} should be a number of nodes, or {{'nodes': ..., 'rounds': ...}} with whole numbers "
-            "(and 'work' in the solver's own units)."
-        )
+    return (
+        isinstance(limits, Mapping)
+        and not set(limits) - {"nodes", "rounds", "work"}
+        and all(_whole(limits.get(k, 1), 1) for k in ("nodes", "rounds"))
+        and _number(limits.get("work", 1))
+        and limits.get("work", 1) > 0
+    )
+
+
+_seconds = _should_be("a positive number of seconds", lambda value: _number(value) and value > 0)
+_relative_gap = _should_be(
+    "a relative gap, 0 or more and below 1 (1e-4 is the default)",
+    lambda value: _number(value) and 0 <= value < 1,
+)
+_strategy = _should_be(f"one of {', '.join(map(repr, STRATEGIES))}", lambda value: value in STRATEGIES)
+_on_mismatch = _should_be("'raise', 'warn' or 'ignore'", lambda value: value in get_args(OnMismatch))
+_callback = _should_be("a function that is handed a Progress", lambda value: value is None or callable(value))
+_engine_options = _should_be(
+    "a mapping from the solver's own option names to values, or None",
+    lambda value: (
+        value is None or (isinstance(value, Mapping) and all(isinstance(name, str) for name in value))
+    ),
+)
+_work_limit = _should_be(
+    "a number of nodes, or {'nodes': ..., 'rounds': ...} with whole numbers (and 'work' in the solver's own units)",
+    _is_work,
+)
 
 
 def _log(name: str, value: Any) -> None:
@@ -225,7 +209,7 @@ class Declared(NamedTuple):
     kind: str
     help: str
     metavar: str | None
-    check: Callable[[str, Any], None] | None
+    check: Check | None
     where: frozenset[str]
     choices: tuple[str, ...]
 
@@ -237,7 +221,7 @@ def option(
     kind: str = "",
     help: str = "",
     metavar: str | None = None,
-    check: Callable[[str, Any], None] | None = None,
+    check: Check | None = None,
     where: frozenset[str] = EVERYWHERE,
     choices: tuple[str, ...] = (),
 ) -> Any:
@@ -345,7 +329,7 @@ class SolveOptions:
         '"raise", "warn" or "ignore": what to do when the solver\'s answer does not hold outside the solver.',
         kind="str",
         where=frozenset((FIT, SOLVE)),
-        check=_one_of(*get_args(OnMismatch)),
+        check=_on_mismatch,
     )
     strategy: Strategy = option(
         "balanced",

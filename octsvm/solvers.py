@@ -108,16 +108,19 @@ class Ceiling(_Strict):
     rows: int | None = None
     total: int | None = None
 
-    def broken_by(self, variables: int, rows: int) -> str:
-        """Which ceiling a model breaks, as text; empty where none."""
-        for have, most, what in (
+    def beside(self, variables: int, rows: int) -> list[tuple[int, int, str]]:
+        """What a model has, what there may be, and of what, for each ceiling."""
+        counts = (
             (variables, self.variables, "variables"),
             (rows, self.rows, "rows"),
             (variables + rows, self.total, "rows and variables together"),
-        ):
-            if most is not None and have > most:
-                return f"{have} {what}, and it takes {most}"
-        return ""
+        )
+        return [(have, most, what) for have, most, what in counts if most is not None]
+
+    def broken_by(self, variables: int, rows: int) -> str:
+        """Which ceiling a model breaks, as text; empty where none."""
+        broken = [(h, most, what) for h, most, what in self.beside(variables, rows) if h > most]
+        return next((f"{have} {what}, and it takes {most}" for have, most, what in broken), "")
 
 
 class Licence(_Strict):
@@ -152,15 +155,18 @@ class LogPatterns(_Strict):
 
     @model_validator(mode="after")
     def _readable(self) -> LogPatterns:
-        places: list[tuple[tuple[str, ...], str]] = [
-            ((k,), getattr(self, k)) for k in type(self).model_fields if k != "stop"
-        ]
-        for keys, pattern in places + [(("stop", k), v) for k, v in self.stop.items()]:
+        for keys, pattern in self.patterns.items():
             try:
                 re.compile(pattern)
             except (re.error, RecursionError, OverflowError) as error:
                 raise _At(f"{pattern[:60]!r} is no regular expression ({error})", *keys) from None
         return self
+
+    @property
+    def patterns(self) -> dict[tuple[str, ...], str]:
+        """Every expression by its keys."""
+        said = {(k,): getattr(self, k) for k in type(self).model_fields if k != "stop"}
+        return said | {("stop", k): v for k, v in self.stop.items()}
 
 
 class SolverSpec(_Strict):
@@ -491,36 +497,30 @@ def _refused(sources: _Sources, name: Any, error: ValidationError, section: str)
     )
 
 
-def _inherited(entries: dict[str, Any], name: Any, mistake: Any) -> dict[str, Any]:
-    seen = [name]
-    chain = []
-    while True:
-        entry = entries[seen[-1]]
-        if not isinstance(entry, dict):
-            raise mistake(f"solver {str(seen[-1])!r}: an entry is a mapping of keys.", "solvers", seen[-1])
-        chain.append({k: v for k, v in entry.items() if k != "inherit"})
-        parent = entry.get("inherit")
-        if parent is None:
-            break
-        if not isinstance(parent, str):
-            raise mistake(
-                f"solver {str(seen[-1])!r}: inherit is the name of an entry.", "solvers", seen[-1], "inherit"
-            )
-        if parent not in entries or parent in seen:
-            raise mistake(
-                f"solver {str(seen[-1])!r}: inherit names {parent!r}, which is "
-                + ("no entry." if parent not in entries else "this entry again."),
-                "solvers",
-                seen[-1],
-                "inherit",
-            )
-        seen.append(parent)
-    out: dict[str, Any] = {}
-    for k, part in enumerate(reversed(chain)):
-        if k < len(chain) - 1:
-            part = {key: v for key, v in part.items() if key != "otherwise"}  # its stand-in is its own
-        out = merge(out, part)
-    return out
+def _inherited(
+    entries: dict[str, Any], name: Any, mistake: Any, heirs: tuple[Any, ...] = ()
+) -> dict[str, Any]:
+    """An entry over what it inherits, but for a stand-in, which is its own; ``heirs`` inherit it."""
+    entry, heirs = entries[name], (*heirs, name)
+    if not isinstance(entry, dict):
+        raise mistake(f"solver {str(name)!r}: an entry is a mapping of keys.", "solvers", name)
+    own = {key: value for key, value in entry.items() if key != "inherit"}
+    parent = entry.get("inherit")
+    if parent is None:
+        return own
+    why = (
+        "is the name of an entry"
+        if not isinstance(parent, str)
+        else f"names {parent!r}, which is no entry"
+        if parent not in entries
+        else f"names {parent!r}, which is this entry again"
+        if parent in heirs
+        else ""
+    )
+    if why:
+        raise mistake(f"solver {str(name)!r}: inherit {why}.", "solvers", name, "inherit")
+    below = _inherited(entries, parent, mistake, heirs)
+    return merge({key: value for key, value in below.items() if key != "otherwise"}, own)
 
 
 def table() -> Table:

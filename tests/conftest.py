@@ -38,6 +38,16 @@ def is_slow_case(item: pytest.Item) -> bool:
     return (slow is not None and named(slow)) or (quick is not None and not named(quick))
 
 
+@pytest.fixture
+def only_built_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a test registers is forgotten after it."""
+    from octsvm.formulations import registry
+
+    monkeypatch.setattr(
+        registry, "_registered", {name: registry.formulation(name) for name in registry.NAMES}
+    )
+
+
 @pytest.fixture(scope="session")
 def root() -> Path:
     """The project's root."""

@@ -26,7 +26,7 @@ from octsvm.backends.matrix_program import Limits
 from octsvm.bridges import leading_to
 from octsvm.options import Clock
 from octsvm.problem_class import classify
-from octsvm.solving.compile import compile_program
+from octsvm.solving.compile import compile_program, start_point
 from octsvm.solving.engine import Engine
 
 STOOD_IN = ("couenne", "bonmin")  # programs whose AMPL protocol the stand-in speaks
@@ -131,17 +131,35 @@ def solve(entry: Entry | str, model: pyo.ConcreteModel, **options: Any) -> octsv
         assert fingerprint(model) == before, "the model was changed"
 
 
-def raw(spec: solvers.SolverSpec, model: pyo.ConcreteModel, size: float, options: dict[str, Any]) -> Any:
-    """What the engine of an entry answers by itself: without a start, polishing or a second try."""
-    problem = classify(model)
+def raw(
+    spec: solvers.SolverSpec,
+    model: pyo.ConcreteModel,
+    size: float = 1.0,
+    tree: Any = None,
+    spoil: bool = False,
+    **options: Any,
+) -> Any:
+    """What the engine of an entry answers by itself: without polishing or a second try, from a tree or from nothing.
+
+    The integers of a start that is to be ``spoil``t are turned around, so that it breaks rows.
+    """
+    native = octsvm.plan(model, spec.name).native
+    problem, start = classify(model), None
     bridge = leading_to(problem, ("LP", "MILP"))
+    if tree is not None:
+        octsvm.embed(model, tree)
     program = compile_program(model, problem, bridge)
+    if tree is not None:
+        start = start_point(program, bridge)
+        start = start if bridge is None else bridge.repair(start)
+        if spoil:
+            start[program.integer] = 1 - start[program.integer]
     if bridge is not None:
         bridge.undo()
-    engine = Engine(spec, program, bridge, native=True)
+    engine = Engine(spec, program, bridge, native)
     engine.write_file(model, problem, size, Clock())
     try:
-        return engine.solve(Limits(30, 1e-4, None, 1, 0, 1e-6, size, options=options))
+        return engine.solve(Limits(30, 1e-4, size=size, options=options), start)
     finally:
         engine.close()
 
@@ -173,6 +191,11 @@ def tree_model(seed: int, n: int, p: int, depth: int = 1, **more: Any) -> pyo.Co
     return octsvm.build(
         "octsvm", X, y, scale=False, **({"depth": depth, "mu_svm": 1e-3} | costs(seed) | more)
     )
+
+
+def hard(seed: int = 0) -> pyo.ConcreteModel:
+    """A model that takes minutes, below the ceilings of the free licences."""
+    return tree_model(seed, 36, 4, c1=1.0, c2=1.0, c3=0.1)
 
 
 def skip_absent(entry: Entry) -> None:

@@ -1,7 +1,7 @@
 """Small runs on made-up sets, for tests that end them in every way.
 
 As a program, ``python small_runs.py serve`` reads names of stores and forks a run for each, so that the imports are
-paid for once; the fits go to ``STORE.log``. ``python small_runs.py run STORE JOBS`` is one run by itself.
+paid for once. What is fitted goes to the file that ``SMALL_RUNS_LOG`` names, here ``STORE.log``. ``python small_runs.py run STORE JOBS`` is one run by itself.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import time
 import zlib
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -23,12 +24,24 @@ import pandas as pd
 from places import ROOT
 from waiting import PATIENCE
 
-from octsvm.experiments import Protocol, load_protocol, read_cells, run
-from octsvm.experiments import work as working
+from octsvm.experiments import Fit, Protocol, load_protocol, read_cells, run
+from octsvm.experiments.methods import fit_grid
 
 GRID = [1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0]
 ROWS = 90
+LOG = "SMALL_RUNS_LOG"
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(ROOT)}
+
+
+def logged(kind: str, data: Any, *grid: Any) -> Iterator[tuple[int, Fit]]:
+    """A method of ours, with a line in the log for every fit."""
+    for index, fit in fit_grid(kind)(data, *grid):
+        with open(os.environ.get(LOG, os.devnull), "a") as file:
+            file.write(f"{data.part.key} {kind} {index}\n")
+        yield index, fit
+
+
+cart, svm = partial(logged, "cart"), partial(logged, "svm")
 
 
 def protocol(**changes: Any) -> Protocol:
@@ -43,11 +56,11 @@ def protocol(**changes: Any) -> Protocol:
             "methods": {
                 "cart": {
                     "title": "CART",
-                    "kind": "cart",
+                    "kind": "small_runs:cart",
                     "grid": {"alpha": GRID},
                     "fixed": {"depth": 3},
                 },
-                "svm": {"title": "SVM", "kind": "svm", "grid": {"C": GRID}},
+                "svm": {"title": "SVM", "kind": "small_runs:svm", "grid": {"C": GRID}},
             },
         }
         | changes
@@ -150,21 +163,13 @@ def _run(store: str, jobs: int = 1) -> int:
 def _serve() -> None:
     import signal
 
-    from octsvm.experiments.methods import cart, svm  # noqa: F401
-
+    for kind in ("cart", "svm"):
+        fit_grid(kind)  # imports it
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    scored = working._scored
-    log = -1
-
-    def logged(task: Any, index: int, fit: Any) -> Any:
-        os.write(log, f"{task.batch} {index}\n".encode())
-        return scored(task, index, fit)
-
-    working._scored = logged
     for line in sys.stdin:
         pid = os.fork()
         if pid == 0:
-            log = os.open(f"{line.strip()}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+            os.environ[LOG] = f"{line.strip()}.log"
             run(protocol(), line.strip(), load=load)
             os._exit(0)
         print(pid, flush=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import decimal
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ TAKEN: dict[str, Any] = {
     "pandas categories": FRAME.astype("category"),
     "pandas sparse columns": FRAME.astype(pd.SparseDtype("float", 0)),
     "records": FRAME.to_records(index=False),
+    "what can become one of pandas": SimpleNamespace(to_pandas=lambda: FRAME),
 }  # fmt: skip
 
 

@@ -45,10 +45,8 @@ def fitted(
     import octsvm
 
     X, y = sample(cell["table"], asked.data)
-    depth = {"depth": 1} if "depth" in params else {}
-    octsvm.fit(
-        formulation, [[0.0], [0.1], [0.9], [1.0]], [0, 1, 0, 1], time_limit=5, **depth, **how
-    )  # imports
+    small = {"time_limit": 5, **({"depth": 1} if "depth" in params else {}), **how}
+    octsvm.fit(formulation, [[0.0], [0.1], [0.9], [1.0]], [0, 1, 0, 1], **small)  # imports
     watch = Watch()
     result = octsvm.fit(formulation, X, y, time_limit=asked.limit, on_mismatch="ignore", **params, **how)
     line = {

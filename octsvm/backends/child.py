@@ -18,41 +18,15 @@ from typing import IO, Any
 import numpy as np
 
 from ..errors import EngineFailed, LicenseTooSmall, OctsvmError, UnsupportedProblem
-from ..solvers import Option, SolverSpec
+from ..solvers import SolverSpec
 from .engine_log import EngineLog
 from .interpreter import require_interpreter
-from .matrix_program import SEEDS, Array, Limits, Outcome, QuadraticForm, Request, Watch
-from .own_options import not_taken
+from .matrix_program import Array, Outcome, QuadraticForm, Request, Watch
+from .own_options import not_taken, settings
 from .protocol import Answer, Job, read_message, write_message
 from .supervisor import Supervisor, death, environment
 
 LAST_SECONDS = 0.2  # for a worker to end by itself after its last message
-
-
-def settings(spec: SolverSpec, limits: Limits, own: dict[str, Any]) -> dict[str, Any]:
-    """The solver's own options for these limits, without the time limit."""
-    out = spec.fixed_with(own)
-    values: dict[str, Any] = {
-        "gap": float(limits.gap),
-        "gap_abs": 1e-9,
-        "threads": int(limits.threads),
-        "seed": int(limits.seed) % SEEDS,
-        "node_limit": limits.nodes,
-        "work_limit": limits.work,
-        "feasibility_tolerance": spec.tolerances.feasibility,
-        "integrality_tolerance": limits.integrality,
-    }
-    for neutral, value in values.items():
-        option = spec.options.get(neutral)
-        if option is None or value is None:
-            continue
-        if isinstance(option, Option):
-            if option.measure == "smaller":  # its gap is relative to the smaller of objective and bound
-                value = value / (1 - value)
-            option = option.name
-        # two of ours may be one of theirs: the stricter counts
-        out[option] = min(out[option], value) if option in out and option not in spec.fixed else value
-    return out | own
 
 
 def job_for(request: Request, start: Array | None) -> Job:

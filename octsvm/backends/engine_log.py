@@ -49,17 +49,7 @@ class EngineLog:
             self._file = Path(target).open("a", encoding="utf-8")  # noqa: SIM115
         self._logger = logging.getLogger(f"octsvm.engine.{spec.name.replace('.', '_')}")
         self._patterns = [
-            (kind, re.compile(pattern))
-            for kind, pattern in [
-                ("version", spec.log.version),
-                ("bound", spec.log.bound),
-                ("nodes", spec.log.nodes),
-                ("accepted", spec.log.accepted),
-                ("rejected", spec.log.rejected),
-                ("refused", spec.log.refused),
-                *spec.log.stop.items(),
-            ]
-            if pattern
+            (keys[-1], re.compile(pattern)) for keys, pattern in spec.log.patterns.items() if pattern
         ]
         self._lock = threading.Lock()
 

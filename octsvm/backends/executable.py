@@ -21,11 +21,10 @@ import numpy as np
 
 from ..errors import EngineFailed, InvalidSolutionFile
 from ..solvers import SolverSpec, expand
-from .child import settings
 from .engine_log import EngineLog
-from .matrix_program import SEEDS, Array, Limits, LinearProgram, Outcome, Request, Watch
+from .matrix_program import Array, Limits, LinearProgram, Outcome, Request, Watch
 from .mps import write_model
-from .own_options import not_taken
+from .own_options import neutral_values, not_taken, settings
 from .scratch import unwritable
 from .solution_formats import SolutionFile, read
 from .supervisor import Supervisor, bound_to_this_process, death, environment
@@ -184,7 +183,7 @@ def _values(
     spec: SolverSpec, limits: Limits, model: Path, start: Path | None, seconds: float
 ) -> dict[str, Any]:
     """What the placeholders of the arguments stand for; None where a thing is not there."""
-    folder = model.parent
+    folder, ours = model.parent, neutral_values(spec, limits)
     solution = model.with_suffix(".sol") if spec.answer == "asl" else folder / "solution.txt"
     return {
         "model": str(model),
@@ -195,17 +194,9 @@ def _values(
         "options": None if spec.option_file is None else str(folder / spec.option_file.name),
         "time_limit": f"{seconds:.3f}",
         "seconds": str(max(1, math.floor(seconds))),
-        "gap": repr(float(limits.gap)),
-        "gap_abs": "1e-09",
-        "threads": str(limits.threads),
-        "more_threads": str(limits.threads) if limits.threads > 1 else None,
-        "seed": str(limits.seed % SEEDS),
-        "seed_above_zero": str(limits.seed % SEEDS + 1),
-        "node_limit": None if limits.nodes is None else str(limits.nodes),
-        "work_limit": None if limits.work is None else repr(limits.work),
-        "feasibility_tolerance": repr(spec.tolerances.feasibility),
-        "integrality_tolerance": repr(limits.integrality),
-    }
+        "more_threads": str(ours["threads"]) if limits.threads > 1 else None,
+        "seed_above_zero": str(ours["seed"] + 1),
+    } | {name: None if value is None else repr(value) for name, value in ours.items()}
 
 
 def _arguments(spec: SolverSpec, values: dict[str, Any], own: dict[str, Any]) -> list[str]:

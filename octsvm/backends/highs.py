@@ -22,8 +22,9 @@ import numpy as np
 from ..errors import EngineFailed, InvalidParameter
 from ..solvers import SolverSpec
 from .engine_log import EngineLog
-from .matrix_program import SEEDS, Array, Limits, LinearProgram, Outcome, Request, Row, Watch
+from .matrix_program import Array, Limits, LinearProgram, Outcome, Request, Row, Watch
 from .mps import Silent, linear_part
+from .own_options import settings
 from .protocol import fitting
 from .supervisor import Supervisor
 
@@ -117,14 +118,10 @@ def _native(program: LinearProgram, spec: SolverSpec, limits: Limits, scale: flo
         program, program.cost * scale, program.offset * scale, (A.indptr, A.indices, A.data), relax
     )
     h = Silent()
-    options = {neutral: spec.native(neutral) or neutral for neutral in spec.options}
-    for name, value in spec.fixed.items():
+    own: Any = {spec.native("feasibility_tolerance"): 1e-9} if relax else limits.options
+    _set(h, spec.native("time_limit"), float(max(0.0, limits.seconds)))
+    for name, value in settings(spec, limits, own).items():
         _set(h, name, value)
-    _set(h, options["time_limit"], float(max(0.0, limits.seconds)))
-    _set(h, options["threads"], int(limits.threads))
-    _set(h, options["seed"], int(limits.seed) % SEEDS)
-    _set(h, options["feasibility_tolerance"], spec.tolerances.feasibility if not relax else 1e-9)
-    _set(h, options["integrality_tolerance"], limits.integrality)
     if h.passModel(lp) == highspy.HighsStatus.kError:
         raise EngineFailed(
             "HiGHS refused the model's matrix; please report this with the model's .mps file (octsvm.write)."
@@ -233,7 +230,6 @@ def solve(request: Request, start: Array | None = None, watch: Watch | None = No
     """
     spec, limits = request.spec, request.limits
     h = _native(request.program, spec, limits, request.scale, relax=False)
-    _set_limits(h, spec, limits)
     log = EngineLog(spec, limits.log)
     _set(h, "output_flag", True)
     h.cbLogging.subscribe(lambda event: log.text(event.message))
@@ -248,15 +244,6 @@ def solve(request: Request, start: Array | None = None, watch: Watch | None = No
         ended = _run(h, progress, supervisor)
     outcome = _answered(h, request, progress, supervisor) if ended else _left(request, progress, supervisor)
     return replace(outcome, start=log.start, version=version(), failure=outcome.failure or log.trouble)
-
-
-def _set_limits(h: Any, spec: SolverSpec, limits: Limits) -> None:
-    _set(h, spec.native("gap"), float(limits.gap))
-    _set(h, spec.native("gap_abs"), 1e-9)
-    if limits.nodes is not None:
-        _set(h, spec.native("node_limit"), int(limits.nodes))
-    for name, value in limits.options.items():
-        _set(h, name, value)
 
 
 def _left(request: Request, progress: _Progress, supervisor: Supervisor) -> Outcome:

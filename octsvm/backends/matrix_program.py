@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -138,13 +138,13 @@ class LinearProgram:
         rhs = np.asarray(info.rhs, dtype=float)
         kind = np.array([row.bound_type for row in info.rows])
         columns = list(info.columns)
-        bounds = [v.bounds for v in columns]
+        low, high = bounds_of(v.bounds for v in columns)
         return cls(
             columns=columns,
             cost=sign * np.asarray(info.c.todense()).ravel(),
             offset=sign * float(info.c_offset[0]),
-            low=np.array([-np.inf if lo is None else lo for lo, _ in bounds], dtype=float),
-            high=np.array([np.inf if hi is None else hi for _, hi in bounds], dtype=float),
+            low=low,
+            high=high,
             integer=np.array([v.is_integer() or v.is_binary() for v in columns], dtype=bool),
             A=sp.csr_array(info.A),
             row_low=np.where(kind <= 0, rhs, -np.inf),
@@ -208,14 +208,14 @@ class LinearProgram:
         """The program with further variables of the model appended, which stand in none of its linear rows."""
         if not extra:
             return self
-        bounds, k = [v.bounds for v in extra], len(extra)
-        columns = [*self.columns, *extra]
+        k, columns = len(extra), [*self.columns, *extra]
+        low, high = bounds_of(v.bounds for v in extra)
         return replace(
             self,
             columns=columns,
             cost=np.concatenate([self.cost, np.zeros(k)]),
-            low=np.concatenate([self.low, [-np.inf if lo is None else lo for lo, _ in bounds]]),
-            high=np.concatenate([self.high, [np.inf if hi is None else hi for _, hi in bounds]]),
+            low=np.concatenate([self.low, low]),
+            high=np.concatenate([self.high, high]),
             integer=np.concatenate([self.integer, [v.is_integer() or v.is_binary() for v in extra]]),
             A=sp.csr_array(sp.hstack([self.A, sp.csr_array((self.A.shape[0], k))])),
             position={id(v): j for j, v in enumerate(columns)},
@@ -345,6 +345,12 @@ class LinearProgram:
         if not np.isfinite(size) or size <= 0 or 1.0 <= size <= 1e4:
             return 1.0
         return float(2.0 ** np.round(np.log2(100.0 / size)))
+
+
+def bounds_of(given: Iterable[tuple[float | None, float | None]]) -> tuple[Array, Array]:
+    """Lower and upper bounds, as arrays; None stands for no bound."""
+    low, high = np.array(list(given), dtype=float).reshape(-1, 2).T
+    return np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high)
 
 
 def _largest(size: Any, axis: int) -> Array:

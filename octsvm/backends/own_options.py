@@ -1,4 +1,4 @@
-"""The caller's own options for a program, by its own names, checked against what its entry knows of them."""
+"""Options of a solver by its own names: ours for a solve, and the caller's, checked against what its entry knows of them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,41 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..errors import InvalidParameter
-from ..solvers import SolverSpec
+from ..solvers import Option, SolverSpec
+from .matrix_program import SEEDS, Limits
 from .protocol import fitting
 
 _KINDS = {"whole": int, "number": float, "text": str}
+
+
+def neutral_values(spec: SolverSpec, limits: Limits) -> dict[str, Any]:
+    """The options of a solve by our names, but for its time; None where there is no limit."""
+    return {
+        "gap": float(limits.gap),
+        "gap_abs": 1e-9,
+        "threads": int(limits.threads),
+        "seed": int(limits.seed) % SEEDS,
+        "node_limit": None if limits.nodes is None else int(limits.nodes),
+        "work_limit": limits.work,
+        "feasibility_tolerance": spec.tolerances.feasibility,
+        "integrality_tolerance": limits.integrality,
+    }
+
+
+def settings(spec: SolverSpec, limits: Limits, own: Mapping[str, Any]) -> dict[str, Any]:
+    """The solver's own options for these limits, without the time limit; the caller's ``own`` win."""
+    out = spec.fixed_with(own)
+    for neutral, value in neutral_values(spec, limits).items():
+        option = spec.options.get(neutral)
+        if option is None or value is None:
+            continue
+        if isinstance(option, Option):
+            if option.measure == "smaller":  # its gap is relative to the smaller of objective and bound
+                value = value / (1 - value)
+            option = option.name
+        # two of ours may be one of theirs: the stricter counts
+        out[option] = min(out[option], value) if option in out and option not in spec.fixed else value
+    return out | dict(own)
 
 
 def own_options(spec: SolverSpec, options: Mapping[str, Any]) -> dict[str, Any]:

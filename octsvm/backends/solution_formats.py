@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 import re
 import xml.etree.ElementTree as ET
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,12 +64,12 @@ class SolutionFile:
     """
 
     kind: str
-    values: dict[str, float] | None
-    ordered: NDArray[np.float64] | None
-    status: str
-    code: int | None
-    objective: float | None
-    has_point: bool
+    values: dict[str, float] | None = None
+    ordered: NDArray[np.float64] | None = None
+    status: str = ""
+    code: int | None = None
+    objective: float | None = None
+    has_point: bool = False
     why: str = ""
     sparse: bool = False
 
@@ -219,40 +221,24 @@ def _claim(text: str) -> float | None:
 
 
 def _made(
-    kind: str,
-    *,
-    values: dict[str, float] | None = None,
-    ordered: list[float] | None = None,
-    status: str = "",
-    code: int | None = None,
-    objective: float | None = None,
-    why: str = "",
-    sparse: bool = False,
+    kind: str, *, ordered: list[float] | None = None, why: str = "", sparse: bool = False, **said: Any
 ) -> SolutionFile:
     """Finish a reader's work: a point needs columns, and numbers at all of them."""
     if not why:
-        numbers = list((values or {}).items()) if ordered is None else list(enumerate(ordered))
+        numbers = list((said.get("values") or {}).items()) if ordered is None else list(enumerate(ordered))
         bad = next(((c, v) for c, v in numbers if not abs(v) < INFINITE), None)  # also true of nan
         if bad is not None:
             where = f"column {bad[0]}" if ordered is None else f"column number {bad[0]} (from 0)"
-            said = "nan" if math.isnan(bad[1]) else f"{bad[1]:g}, a solver's infinity"
-            why = f"{where} stands at {said}"
+            value = "nan" if math.isnan(bad[1]) else f"{bad[1]:g}, a solver's infinity"
+            why = f"{where} stands at {value}"
         elif not numbers and kind not in (
             "scip",
             "cbc",
         ):  # these two leave out what stands at 0, here everything
             why = "it holds no values of columns"
-    return SolutionFile(
-        kind=kind,
-        values=values,
-        ordered=None if ordered is None else np.array(ordered, dtype=np.float64),
-        status=status,
-        code=code,
-        objective=objective,
-        has_point=not why,
-        why=why,
-        sparse=sparse or kind in SPARSE,
-    )
+    given = None if ordered is None else np.array(ordered, dtype=np.float64)
+    sparse = sparse or kind in SPARSE
+    return SolutionFile(kind, ordered=given, has_point=not why, why=why, sparse=sparse, **said)
 
 
 def _put(values: dict[str, float], name: str, value: float, line: int) -> None:
@@ -261,7 +247,7 @@ def _put(values: dict[str, float], name: str, value: float, line: int) -> None:
     values[name] = value
 
 
-def _name_values(lines: Iterator[tuple[int, str]], comment: str = "#") -> dict[str, float]:
+def _name_values(lines: Iterable[tuple[int, str]], comment: str = "#") -> dict[str, float]:
     """Lines of a name and a number; what follows on the line is left aside."""
     values: dict[str, float] = {}
     for k, line in lines:
@@ -367,15 +353,8 @@ def _highs(text: str) -> SolutionFile:
             facts[name] = value
     if not start or "Objective" not in facts:
         raise _Broken("after 'Primal solution values' its objective and its columns are due: it was cut off")
-    values: dict[str, float] = {}
     rows = [(k, line) for k, line in enumerate(lines[start:], start + 1) if line.strip()][: abs(count)]
-    for k, line in rows:
-        if line.startswith("#"):
-            break
-        parts = line.split()
-        if len(parts) < 2:
-            raise _Broken(f"line {k} ends after {parts[0][:40]!r}, without a value")
-        _put(values, parts[0], _number(parts[1], f"line {k}"), k)
+    values = _name_values(takewhile(lambda row: not row[1].startswith("#"), rows))
     if len(values) != abs(count):
         raise _Broken(f"it announces {abs(count)} columns and has {len(values)}: it was cut off")
     why = "" if state == "Feasible" else f"it calls its own point {state.lower()!r}"
@@ -444,7 +423,7 @@ def _scip(text: str) -> SolutionFile:
         return _made("scip", status=status, why=why)
     if not claimed:
         raise _Broken("there is no line 'objective value:'")
-    return _made("scip", values=_name_values(iter(body)), status=status, objective=objective)
+    return _made("scip", values=_name_values(body), status=status, objective=objective)
 
 
 def _gurobi(text: str) -> SolutionFile:

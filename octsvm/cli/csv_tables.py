@@ -138,23 +138,16 @@ class CsvTable:
         return [refusal for refusal in found if refusal]
 
     def _refuse(self, found: Sequence[table_remarks.Refusal]) -> None:
-        def line(refusal: table_remarks.Refusal) -> str:
-            known = refusal.row is not None and self.lines is not None
-            return f"line {self.lines[refusal.row]}" if known else ""  # type: ignore[index]
-
+        if not found:
+            return
+        where = ["" if r.row is None or self.lines is None else f"line {self.lines[r.row]}" for r in found]
+        texts = [r.message + (r.as_label if self.by_default else "") for r in found]
         if len(found) == 1:
-            raise InvalidData(
-                f"{', '.join([self.name, *filter(None, [line(found[0])])])}: {found[0].message}"
-            )
-        if found:
-            every = [f"  {': '.join([*filter(None, [line(r)]), r.message])}" for r in found]
-            together = table_remarks.together(found)
-            raise InvalidData(
-                "\n".join(
-                    [f"{self.name}: {len(found)} things in the columns stand in the way:", *every]
-                    + ([f"All at once: {together}"] if together else [])
-                )
-            )
+            raise InvalidData(f"{self.name}{', ' if where[0] else ''}{where[0]}: {texts[0]}")
+        every = [f"  {line}{': ' if line else ''}{text}" for line, text in zip(where, texts, strict=True)]
+        together = table_remarks.together(found)
+        lines = [f"{self.name}: {len(found)} things in the columns stand in the way:", *every]
+        raise InvalidData("\n".join([*lines, *([f"All at once: {together}"] if together else [])]))
 
     def located(self, message: str) -> str:
         """``message`` with the table's name in front, and behind it the line of the first row it names."""
@@ -164,35 +157,8 @@ class CsvTable:
         return f"{self.name}, line {self.lines[int(found[1])]}: {message}"
 
 
-def load(
-    name: str,
-    *,
-    label: str | None = None,
-    form: CsvForm = PLAIN,
-    features: Sequence[str] = (),
-    drop: Sequence[str] = (),
-    as_text: Sequence[str] = (),
-    missing: Sequence[str] = (),
-    seed: int = 0,
-) -> CsvTable:
-    """The table called ``name``: one of :data:`BUILT_IN`, or a file (:func:`read_table`).
-
-    Parameters
-    ----------
-    label : str, optional
-        The column that holds the labels; the last one by default.
-    form : CsvForm
-        How a CSV file is written.
-    features : sequence of str
-        Columns that are used; all by default.
-    drop : sequence of str
-        Columns that are left out.
-    as_text : sequence of str
-        Columns that are left as they are written, also where they hold numbers.
-    missing : sequence of str
-        Texts that stand for a missing value.
-    seed : int
-        For "toy".
+def load(name: str, *, seed: int = 0, **how: Any) -> CsvTable:
+    """The table called ``name``: one of :data:`BUILT_IN` (``seed`` is for "toy"), or a file, as :func:`read_table` takes it.
 
     Raises
     ------
@@ -200,21 +166,14 @@ def load(
         Naming the file and, where there is one, the line.
     """
     if name not in BUILT_IN:
-        return read_table(
-            name,
-            label=label,
-            form=form,
-            features=features,
-            drop=drop,
-            as_text=as_text,
-            missing=missing,
-        )
+        return read_table(name, **how)
+    label = how.get("label")
     if label is not None and label != "class":
         raise InvalidData(
             f"{name}: there is no label column {label!r}: built-in data have their labels in 'class'. Leave it out."
         )
     X, y = built_in(name, seed)
-    kept = _kept(name, [*X.columns, "class"], features, drop, "class")
+    kept = _kept(name, [*X.columns, "class"], how.get("features", ()), how.get("drop", ()), "class")
     return CsvTable(name, X[[c for c in kept if c != "class"]], y, "class")
 
 
@@ -231,8 +190,23 @@ def read_table(
 ) -> CsvTable:
     """Read a table from a file: CSV with a header line, or a format that pandas reads.
 
-    ``labelled=False`` takes every column as a feature, but for ``label`` and those to ``drop``. The rest is as for
-    :func:`load`.
+    Parameters
+    ----------
+    path : str or Path
+    label : str, optional
+        The column that holds the labels; the last one by default.
+    form : CsvForm
+        How a CSV file is written.
+    labelled : bool
+        False takes every column as a feature, but for ``label`` and those to ``drop``.
+    features : sequence of str
+        Columns that are used; all by default.
+    drop : sequence of str
+        Columns that are left out.
+    as_text : sequence of str
+        Columns that are left as they are written, also where they hold numbers.
+    missing : sequence of str
+        Texts that stand for a missing value.
 
     Raises
     ------

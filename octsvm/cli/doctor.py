@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
 from . import options as shared
@@ -37,12 +35,10 @@ def doctor(as_json: bool) -> int:
     code = OK if good else UNEXPECTED
     if as_json:
         content = {
-            "schema": "octsvm.doctor",
-            "version": 1,
             "ok": good,
             "checks": [c.to_dict() for c in checks],
         }
-        click.echo(json.dumps(content, indent=1))
+        shared.echo_json(content, "doctor")
         return code
     from rich.table import Table
     from rich.text import Text

@@ -70,7 +70,7 @@ def suspects(tree: Tree, X: Any, y: Any, node_weights: Any, trained: Mapping[int
         if place is not None:
             cost[place] = cost.get(place, 0.0) + record.cost
     found = [
-        Suspect(i, given[i], _other(tree, given[i], predicted[i]), cost.get(i), float(support[i]))
+        Suspect(i, given[i], other_label(tree, given[i], predicted[i]), cost.get(i), float(support[i]))
         for i in range(len(given))
         if i in cost or predicted[i] != given[i]
     ]
@@ -96,7 +96,7 @@ def supports(tree: Tree, X: Any, y: Any, node_weights: Any = ()) -> Any:
     return np.where(index >= 0, shares[leaf - 1, index], 0.0)
 
 
-def _other(tree: Tree, given: Any, predicted: Any) -> Any:
+def other_label(tree: Tree, given: Any, predicted: Any) -> Any:
     """The label believed: a row that was given up at one node may be predicted as given in the end."""
     return predicted if predicted != given else next((c for c in tree.classes if c != given), predicted)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from ..formulations.trees import Tree
     from ..result import Progress, Result
     from .csv_tables import CsvTable
+    from .fitted_file import FoldAccuracy
 
 HELD_OUT = 0.25  # share of a built-in data set that is kept for testing
 UNHELD = "no rows are held out, so nothing says how the tree does on others"
@@ -91,6 +91,14 @@ class Partition:
     y: Any
     clean: Any
 
+    @classmethod
+    def of_all(cls, data: CsvTable) -> Partition:
+        """All rows to train on, with the labels that they have."""
+        import numpy as np
+
+        rows = np.arange(len(data.y))
+        return cls(rows, rows[:0], data.y, data.y)
+
     @property
     def flipped(self) -> Any:
         """Positions in the table of the training rows whose labels were flipped."""
@@ -132,8 +140,7 @@ def _fit(
     data: CsvTable, rows: Partition, options: Mapping[str, Any], asked: list[type[KeyboardInterrupt]]
 ) -> int:
     shown = SolveProgress(quiet=options["quiet"])
-    weights = row_weights(rows.y, options["class_weight"])
-    arguments = _arguments(options) | {"weights": weights}
+    arguments = _arguments(options) | {"weights": row_weights(rows.y, options["class_weight"])}
     shown.line(
         f"{options['formulation']} on {data.name}: {len(rows.train)} rows to train on, {len(rows.test)} to test on, "
         f"{data.X.shape[1]} features" + (f", {len(rows.flipped)} labels flipped" if options["flip"] else "")
@@ -146,17 +153,39 @@ def _fit(
     if asked:
         raise asked[-1]
     with shared.spoken_warnings(), shared.clean_stdout(), shown:
-        result = with_preparation(_solved(data, rows, arguments | {"callback": watch}), data)
+        result = _solved(data, rows, arguments | {"callback": watch})
+    return finish(result, data, rows, options, f"{UNHELD} (--test-size {HELD_OUT} holds some out)")
+
+
+def finish(
+    result: Result,
+    data: CsvTable,
+    rows: Partition,
+    options: Mapping[str, Any],
+    unheld: str = UNHELD,
+    folds: FoldAccuracy | None = None,
+    more: Mapping[str, Any] | None = None,
+) -> int:
+    """Save the tree and show it, as text or as JSON with ``more`` in it; the exit code.
+
+    ``unheld`` is said where no rows are held out; ``folds`` is kept in the file.
+    """
+    if (
+        result.tree is not None and data.preparation is not None
+    ):  # which takes the table's columns as they are in the file
+        result = replace(result, tree=result.tree.prepared_by(data.preparation))
     if result.tree is not None and options["out"] is not None:
         from . import fitted_file
 
-        shared.write_text(options["out"], fitted_file.as_json(result, data, rows, weights, options))
-    report = report_of(data, result, rows)
+        weights = row_weights(rows.y, options["class_weight"])
+        text = fitted_file.as_json(result, data, rows, weights, options, folds)
+        shared.write_text(options["out"], text)
+    report = _report_of(data, result, rows)
     if options["as_json"]:
-        click.echo(json.dumps(result.to_dict() | report, indent=1, allow_nan=False))
+        shared.echo_json(result.to_dict() | report | dict(more or {}))
     else:
-        click.echo(text_of(data, result, report, f"{UNHELD} (--test-size {HELD_OUT} holds some out)"))
-    return verdict(result)
+        click.echo(_text_of(result, report, unheld))
+    return _verdict(result)
 
 
 def _arguments(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -183,14 +212,7 @@ def _solved(data: CsvTable, rows: Partition, arguments: dict[str, Any]) -> Resul
         return found
 
 
-def with_preparation(result: Result, data: CsvTable) -> Result:
-    """The result whose tree takes the table's columns as they are in the file."""
-    if result.tree is None or data.preparation is None:
-        return result
-    return replace(result, tree=result.tree.prepared_by(data.preparation))
-
-
-def verdict(result: Result) -> int:
+def _verdict(result: Result) -> int:
     """The exit code; what is wrong with the tree is said on stderr."""
     if result.tree is None:
         say(
@@ -223,7 +245,7 @@ def _accuracy(tree: Tree, X: Any, y: Any) -> float | None:
     return float((tree.predict(X) == y).mean()) if len(y) else None
 
 
-def report_of(data: CsvTable, result: Result, rows: Partition) -> dict[str, Any]:
+def _report_of(data: CsvTable, result: Result, rows: Partition) -> dict[str, Any]:
     """What the summary says of the table: rows, accuracies, relabelled rows."""
     tree, train, test, flipped = result.tree, rows.train, rows.test, rows.flipped
     out: dict[str, Any] = {
@@ -262,7 +284,7 @@ def report_of(data: CsvTable, result: Result, rows: Partition) -> dict[str, Any]
     return out
 
 
-def text_of(data: CsvTable, result: Result, report: Mapping[str, Any], unheld: str = UNHELD) -> str:
+def _text_of(result: Result, report: Mapping[str, Any], unheld: str) -> str:
     """The summary; ``unheld`` is said where no rows are held out."""
     said = result.summary().splitlines()
     tree = result.tree
@@ -353,6 +375,6 @@ def _weights(tree: Tree, most: int = 10) -> list[str]:
     lines = []
     for node, features in weights_of(tree):
         shown = ", ".join(f"{printable(name)} {scaled:.4g}" for name, scaled, _ in features[:most])
-        rest = f", and {len(features) - most} smaller ones" if len(features) > most else ""
+        rest = f", and {len(features) - most} smaller" if len(features) > most else ""
         lines.append(f"  split {node}: {shown}{rest}")
     return ["", "weights by effect, each over the feature's own range in training:", *lines] if lines else []

@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import errno
 import io
+import json
 import os
 import re
 import signal
@@ -184,6 +185,12 @@ def say(text: str, nl: bool = True) -> None:
         shown = None
     with _shown(sys.stderr):
         click.echo(text, err=True, color=shown, nl=nl)
+
+
+def echo_json(content: Mapping[str, Any], schema: str = "") -> None:
+    """One JSON object on stdout; ``schema`` names what it is, where it does not say so itself."""
+    head = {"schema": f"octsvm.{schema}", "version": 1} if schema else {}
+    click.echo(json.dumps(head | dict(content), indent=1, allow_nan=False))
 
 
 def coloured(stream: Any) -> bool:
@@ -561,6 +568,21 @@ scale_option = click.option(
 seed_of_toy = click.option(
     "--seed", type=int, default=0, show_default=True, help="For the generated table toy."
 )
+model_options = all_of([table_options, formulation_options, scale_option, seed_of_toy])
+start_option = click.option(
+    "--start", metavar="TREE.json", help="A saved tree that the model admits; it lowers the big-M constants."
+)
+
+
+def weights_option(default: int, line: str) -> Callable[[Function], Function]:
+    """How many weights of a split are shown, in which units."""
+    count = click.IntRange(min=1)
+    weights = click.option(
+        "--weights", "most", type=count, default=default, show_default=True, metavar="COUNT", help=line
+    )
+    return all_of([units_option, weights])
+
+
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="One JSON object on stdout instead of text."
 )
@@ -645,7 +667,7 @@ def read_tree(path: str) -> Tree:
 def read_fitted(path: str) -> tuple[Tree, FitRecord | None]:
     """A saved tree, and what its file says of the fit; what is wrong with the file is said with its name."""
     from ..errors import InvalidData
-    from ..formulations.saved_trees import parse
+    from ..formulations.read_file import read_json
     from ..formulations.trees import Tree
     from .fitted_file import record_of
 
@@ -653,7 +675,7 @@ def read_fitted(path: str) -> tuple[Tree, FitRecord | None]:
     if not os.path.exists(path):
         raise InvalidData(f"{path}: there is no such file. {hint}")
     try:
-        content = parse(Path(path))
+        content = read_json(Path(path), "saved tree")
         return Tree.from_dict(content), record_of(content)
     except InvalidData as error:
         raise InvalidData(f"{path}: {error} {hint}") from None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import click
@@ -19,13 +18,8 @@ from .options import OK
     help="A name of the solver table, auto, or neos:NAME.",
 )  # fmt: skip
 @shared.solve_options(PLAN, "solver")
-@shared.table_options
-@shared.formulation_options
-@shared.scale_option
-@shared.seed_of_toy
-@click.option(
-    "--start", metavar="TREE.json", help="A saved tree that the model admits; it lowers the big-M constants."
-)
+@shared.model_options
+@shared.start_option
 @shared.json_option
 def plan(table: str, **options: Any) -> int:
     """Say how the model of TABLE would be solved, and why: which solver, what is rewritten, which limits bind.
@@ -45,7 +39,7 @@ def plan(table: str, **options: Any) -> int:
     start = None if options["start"] is None else shared.read_tree(options["start"])
     found = octsvm.plan(shared.build(data, options, start), **shared.given_options(PLAN, options))
     if options["as_json"]:
-        click.echo(json.dumps(found.to_dict(), indent=1, allow_nan=False))
+        shared.echo_json(found.to_dict())
     else:
         click.echo(str(found))
     return OK

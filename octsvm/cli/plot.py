@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,16 +24,7 @@ FORMATS = ("svg", "png", "pdf")
 @click.option(
     "--out", metavar="TREE.svg|.png|.pdf", required=True, help="The picture; its ending is the format."
 )
-@shared.units_option
-@click.option(
-    "--weights",
-    "most",
-    type=click.IntRange(min=1),
-    default=3,
-    show_default=True,
-    metavar="COUNT",
-    help="How many of an oblique split's weights to show, those with most effect first.",
-)
+@shared.weights_option(3, "How many of an oblique split's weights to show, those with most effect first.")
 @click.option("--dark", is_flag=True, help="Colours for a dark background.")
 @shared.json_option
 def plot(tree: str, out: str, units: Any, most: int, dark: bool, as_json: bool) -> int:
@@ -60,7 +50,7 @@ def plot(tree: str, out: str, units: Any, most: int, dark: bool, as_json: bool) 
 
     replace_bytes(out, drawn(fitted, record, ending, units=units, most=most, dark=dark))
     if as_json:
-        click.echo(json.dumps({"schema": "octsvm.picture", "version": 1, "file": out}, indent=1))
+        shared.echo_json({"file": out}, "picture")
     else:
         click.echo(f"written    {out}")
     return OK

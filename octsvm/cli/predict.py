@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -81,15 +80,13 @@ def predict(tree: str, table: str, **options: Any) -> int:
             click.echo(text, nl=False)
     if as_json:
         content = {
-            "schema": "octsvm.predictions",
-            "version": 1,
             "rows": len(predictions),
             "accuracy": accuracy,
             "predictions": predictions,
         }
         if shares is not None:
             content |= {"classes": list(fitted.classes), "probabilities": shares.tolist()}
-        click.echo(json.dumps(content, indent=1, allow_nan=False))
+        shared.echo_json(content, "predictions")
     elif accuracy is not None:
         # Beside the predictions, stdout has no room for anything else.
         click.echo(f"accuracy {accuracy:.4f} on {len(predictions)} rows", err=out is None)

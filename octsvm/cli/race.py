@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -72,8 +71,6 @@ def race(table: str, **options: Any) -> int:
     against = frame.attrs["disagreements"]
     if options["as_json"]:
         content = {
-            "schema": "octsvm.race",
-            "version": 1,
             "table": data.name,
             "formulation": options["formulation"],
             "params": model.info.params.model_dump(),
@@ -81,7 +78,7 @@ def race(table: str, **options: Any) -> int:
             "disagreements": list(against),
             "results": [_plain(row) for row in frame.to_dict("records")],
         }
-        click.echo(json.dumps(content, indent=1, allow_nan=False))
+        shared.echo_json(content, "race")
     else:
         _print(frame)
     for sentence in against:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import click
 
 from . import options as shared
-from .fit import Partition, report_of, text_of, verdict, with_preparation
-from .table_preparation import row_weights
+from .fit import Partition, finish
 
 KINDS = ("asl", "cbc", "cplex", "glpk", "gurobi", "highs", "scip", "xpress")
 
@@ -17,10 +15,7 @@ KINDS = ("asl", "cbc", "cplex", "glpk", "gurobi", "highs", "scip", "xpress")
 @click.command(epilog=shared.FIT_EXIT_CODES)
 @click.argument("table", type=shared.TABLE)
 @click.argument("solution")
-@shared.table_options
-@shared.formulation_options
-@shared.scale_option
-@shared.seed_of_toy
+@shared.model_options
 @click.option("--start", metavar="TREE.json", help="The --start that the model was written with.")
 @click.option(
     "--kind",
@@ -48,8 +43,6 @@ def read(table: str, solution: str, **options: Any) -> int:
       highs iris.mps --solution_file iris.sol
       octsvm read iris iris.sol --formulation oct --depth 1
     """
-    import numpy as np
-
     import octsvm
 
     if options["out"] is not None:
@@ -67,17 +60,4 @@ def read(table: str, solution: str, **options: Any) -> int:
             bound=options["bound"],
             bound_source=options["bound_source"],
         )
-    result = with_preparation(result, data)
-    places = np.arange(len(data.y))
-    rows = Partition(places, places[:0], data.y, data.y)
-    if options["out"] is not None and result.tree is not None:
-        weights = row_weights(data.y, options["class_weight"])
-        from . import fitted_file
-
-        shared.write_text(options["out"], fitted_file.as_json(result, data, rows, weights, options))
-    report = report_of(data, result, rows)
-    if options["as_json"]:
-        click.echo(json.dumps(result.to_dict() | report, indent=1, allow_nan=False))
-    else:
-        click.echo(text_of(data, result, report))
-    return verdict(result)
+    return finish(result, data, Partition.of_all(data), options)

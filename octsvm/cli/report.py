@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -58,8 +57,7 @@ def report(tree: str, table: str | None, **options: Any) -> int:
     shared.write_text(options["out"], page)
     listed = listed_suspects(rows)
     if options["as_json"]:
-        content = {"schema": "octsvm.report", "version": 1, "file": options["out"], "suspects": listed}
-        click.echo(json.dumps(content, indent=1, allow_nan=False))
+        shared.echo_json({"file": options["out"], "suspects": listed}, "report")
     else:
         click.echo(f"written    {options['out']}\nsuspects   {len(listed)}")
     return OK
@@ -227,13 +225,11 @@ def _recomputed(rows: Rows, objective: Any) -> str:
     """The objective once more, from the saved tree and the table alone."""
     from .. import OctsvmError, evaluate
 
-    totals = rows.record.node_weights[0]
     y = [rows.y[i] for i in rows.trained]
-    weight = {c: w / max(1, y.count(c)) for c, w in zip(rows.tree.classes, totals, strict=False)}
     params = {k: v for k, v in dict(rows.result.get("params") or {}).items() if k not in ("depth", "big_m")}
     try:
         found = evaluate(str(rows.result.get("formulation")), rows.tree, rows.X[rows.trained], y,
-                         weights=[weight[v] for v in y], **params).objective  # fmt: skip
+                         weights=[rows.class_weight[v] for v in y], **params).objective  # fmt: skip
     except (OctsvmError, TypeError) as error:
         return f"For this page the cost was not recomputed: {error}"
     same = isinstance(objective, (int, float)) and abs(found - objective) <= 1e-6 * max(1.0, abs(objective))

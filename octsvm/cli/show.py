@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,15 +17,8 @@ if TYPE_CHECKING:
 
 @click.command(epilog=shared.EXIT_CODES)
 @click.argument("tree", metavar="TREE.json", type=click.Path())
-@shared.units_option
-@click.option(
-    "--weights",
-    "most",
-    type=click.IntRange(min=1),
-    default=6,
-    show_default=True,
-    metavar="COUNT",
-    help="How many of an oblique split's weights to print, the largest first; --json has all of them.",
+@shared.weights_option(
+    6, "How many of an oblique split's weights to print, the largest first; --json has all of them."
 )
 @click.option("--text", "as_text", is_flag=True, help="Indented plain text, one line a branch.")
 @shared.json_option
@@ -47,7 +39,7 @@ def show(tree: str, units: Any, most: int, as_text: bool, as_json: bool) -> int:
         raise click.UsageError("--text and --json exclude each other: leave one of them out.")
     fitted = shared.read_tree(tree)
     if as_json:
-        click.echo(json.dumps(_content(fitted, units), indent=1, allow_nan=False))
+        shared.echo_json(_content(fitted, units))
         return OK
     click.echo(_header(fitted, units) + "\n")
     if as_text:

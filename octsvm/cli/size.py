@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,10 +18,7 @@ if TYPE_CHECKING:
 @click.option("--n", type=int, metavar="ROWS", help="Rows, in place of a table.")
 @click.option("--p", type=int, metavar="FEATURES", help="Features, in place of a table.")
 @click.option("--k", type=int, metavar="CLASSES", help="Classes, in place of a table.  [default: 2]")
-@shared.table_options
-@shared.formulation_options
-@shared.scale_option
-@shared.seed_of_toy
+@shared.model_options
 @shared.json_option
 def size(table: str | None, **options: Any) -> int:
     """Tell how large a model gets, without building it, and whether to expect a proof.
@@ -57,8 +53,7 @@ def size(table: str | None, **options: Any) -> int:
         found = _of_table(table, options)
     expect = sizes.expectation(found, params)
     if options["as_json"]:
-        content = {"schema": "octsvm.size", "version": 1} | found.to_dict() | {"params": params} | expect
-        click.echo(json.dumps(content, indent=1, allow_nan=False))
+        shared.echo_json(found.to_dict() | {"params": params} | expect, "size")
         return OK
     _print(found, params, expect["advice"])
     return OK

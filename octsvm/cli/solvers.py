@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 import click
@@ -84,8 +83,7 @@ def solvers(names: tuple[str, ...], no_trial: bool, time_limit: float | None, as
     with shared.clean_stdout():
         found = installed.look(not no_trial, names or None, time_limit or installed.SECONDS)
     if as_json:
-        content = {"schema": "octsvm.solvers", "version": 1, "solvers": [one.to_dict() for one in found]}
-        click.echo(json.dumps(content, indent=1, allow_nan=False))
+        shared.echo_json({"solvers": [one.to_dict() for one in found]}, "solvers")
         return OK
     from rich.table import Table
     from rich.text import Text

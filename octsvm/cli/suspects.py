@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
+import math
+import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -20,6 +21,23 @@ if TYPE_CHECKING:
     from .csv_tables import CsvTable
     from .findings import Suspect
     from .fitted_file import FitRecord
+
+
+class Values(click.ParamType):
+    """``c1=1,3,10``: the name of a parameter and values of it."""
+
+    name = "name=values"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, list[Any]]:
+        """The name and the values, each an int, a float or a text."""
+        if isinstance(value, tuple):
+            return value
+        one = shared.NameValue("the name of a parameter")
+        name, _, texts = str(value).partition("=")
+        return name.strip(), [one.convert(f"{name}={text}", param, ctx)[1] for text in texts.split(",")]
+
 
 COST = "cost of giving up"
 rows_options = shared.all_of(
@@ -39,6 +57,25 @@ rows_options = shared.all_of(
 @click.argument("table", required=False, metavar="[DATA.csv]")
 @click.option("--out", metavar="SUSPECTS.csv", help="Write them there instead of to stdout.")
 @rows_options
+@click.option(
+    "--over",
+    multiple=True,
+    type=Values(),
+    metavar="NAME=A,B,...",
+    help="Fit a tree for each of these values of a parameter, in all combinations, and list the training rows that any of them "
+    "predicts otherwise, those that most are against first.",
+)
+@click.option(
+    "--time-limit",
+    type=click.FloatRange(0, min_open=True),
+    default=10.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="With --over: of each of the trees.",
+)
+@click.option(
+    "--jobs", type=int, default=1, show_default=True, help="With --over: processes; -1 for all processors."
+)
 @shared.json_option
 def suspects(tree: str, table: str | None, **options: Any) -> int:
     """List the rows whose labels a tree that "octsvm fit --out" saved gave up or predicts otherwise, as CSV.
@@ -48,25 +85,31 @@ def suspects(tree: str, table: str | None, **options: Any) -> int:
     the training rows of its leaf. DATA.csv is the table that the tree was fitted to; it is read from where it was then if it is
     left out.
 
+    One tree at one price may err; --over asks trees at several, whose other parameters are those of the saved tree. Then "against"
+    counts the trees that predict another label than the given one, and "trees" all of them.
+
     \b
     Examples:
       octsvm suspects tree.json
+      octsvm suspects tree.json --over c1=1,3,10 --over c2=2,6,20 --out suspects.csv
       octsvm suspects tree.json measurements.csv --keep plant --out suspects.csv
     """
     out = options["out"]
     if out is not None:
         shared.require_writable(out)
     rows = rows_of(tree, table, options)
+    against = _against(rows, options) if options["over"] else None
+    if against is not None:
+        rows = replace(rows, suspects=_of_many(rows, against["against"]))
     text = (
-        suspects_frame(rows)
+        suspects_frame(rows, against)
         .round(6)
         .to_csv(index=False, lineterminator="\n", sep=form_given(options, rows.record).separator)
     )
     if out is not None:
         shared.write_text(out, text)
     if options["as_json"]:
-        content = {"schema": "octsvm.suspects", "version": 1, "suspects": listed_suspects(rows)}
-        click.echo(json.dumps(content, indent=1, allow_nan=False))
+        shared.echo_json({"suspects": listed_suspects(rows, against)}, "suspects")
     elif out is None:
         click.echo(text, nl=False)
     else:
@@ -91,6 +134,13 @@ class Rows:
     def result(self) -> Mapping[str, Any]:
         """What is known of the fit."""
         return self.record.result
+
+    @property
+    def class_weight(self) -> dict[Any, float]:
+        """Weight of each training row's errors, by its label."""
+        y = [self.y[i] for i in self.trained]
+        totals = self.record.node_weights[0]
+        return {c: w / max(1, y.count(c)) for c, w in zip(self.tree.classes, totals, strict=False)}
 
     def line(self, row: int) -> int:
         """Where a row is found: the line of its file, or its number from 0."""
@@ -149,8 +199,64 @@ def rows_of(path: str, table: str | None, options: Mapping[str, Any]) -> Rows:
     return Rows(tree, record, data, X, y, kept, trained, found)
 
 
-def suspects_frame(rows: Rows) -> pd.DataFrame:
-    """The suspects, one a row: where each stands, the columns kept, labels given and believed, support, and its part."""
+def _against(rows: Rows, options: Mapping[str, Any]) -> pd.DataFrame:
+    """For each training row, how many ``trees`` over the grid there are, and how many are ``against`` its given label.
+
+    Raises
+    ------
+    InvalidParameter
+        A parameter that the model does not have, or a model that is no classifier.
+    """
+    from sklearn.exceptions import ConvergenceWarning
+
+    from ..errors import InvalidParameter
+    from ..relabelling import suspect_rows
+    from .fitted_file import estimator_of
+
+    model, names = estimator_of(rows.tree, rows.record)
+    model.set_params(
+        time_limit=options["time_limit"], random_state=rows.record.seed, class_weight=rows.class_weight
+    )
+    known = list(rows.result.get("params") or {})
+    strange = next((name for name, _ in options["over"] if name not in known), None)
+    if strange is not None:
+        raise InvalidParameter(
+            f"--over {strange}: {rows.result.get('formulation')} has no such parameter; it has {', '.join(known)}."
+        )
+    grid = {names.get(name, name): values for name, values in options["over"]}
+    trees = math.prod(map(len, grid.values()))
+    shared.say(f"{trees} trees, up to {options['time_limit']:g} s each")
+    with shared.spoken_warnings(), shared.clean_stdout():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # proofs are not what is asked for
+        found = suspect_rows(
+            model, grid, rows.X[rows.trained], [rows.y[i] for i in rows.trained], n_jobs=options["jobs"]
+        )
+    found.index = rows.trained
+    return found
+
+
+def _of_many(rows: Rows, against: pd.Series) -> list[Suspect]:
+    """The training rows that a tree is against, most of them first, then the least supported by the saved tree."""
+    from .findings import Suspect, other_label, supports
+
+    support = supports(rows.tree, rows.X, rows.y, rows.record.node_weights)
+    predicted = rows.tree.predict(rows.X).tolist()
+    costs = {s.row: s.cost for s in rows.suspects}
+    places = [i for i in rows.trained if against[i] > 0]
+    places.sort(key=lambda i: (-against[i], support[i]))
+    return [
+        Suspect(
+            i, rows.y[i], other_label(rows.tree, rows.y[i], predicted[i]), costs.get(i), float(support[i])
+        )
+        for i in places
+    ]
+
+
+def suspects_frame(rows: Rows, against: pd.DataFrame | None = None) -> pd.DataFrame:
+    """The suspects, one a row: where each stands, the columns kept, labels given and believed, support, and its part.
+
+    ``against`` has columns to show besides, by row.
+    """
     import pandas as pd
 
     held = set(rows.record.test_rows)
@@ -164,6 +270,8 @@ def suspects_frame(rows: Rows) -> pd.DataFrame:
     }
     if all(cost is None for cost in columns[COST]):
         del columns[COST]
+    if against is not None:
+        columns |= {name: against.loc[places, name].tolist() for name in ("against", "trees")}
     where = "row" if rows.data.lines is None else "line"
     kept = rows.kept.iloc[places].reset_index(drop=True)
     return pd.concat(
@@ -171,7 +279,10 @@ def suspects_frame(rows: Rows) -> pd.DataFrame:
     )
 
 
-def listed_suspects(rows: Rows) -> list[dict[str, Any]]:
+def listed_suspects(rows: Rows, against: pd.DataFrame | None = None) -> list[dict[str, Any]]:
     """The suspects for JSON: ``row`` counts the table's rows from 0, ``line`` is that of its file."""
-    lines = rows.data.lines
-    return [s._asdict() | {"line": None if lines is None else lines[s.row]} for s in rows.suspects]
+    lines, out = rows.data.lines, []
+    for s in rows.suspects:
+        more = {} if against is None else {name: int(against[name][s.row]) for name in ("against", "trees")}
+        out.append(s._asdict() | {"line": None if lines is None else lines[s.row]} | more)
+    return out

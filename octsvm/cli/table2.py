@@ -100,7 +100,7 @@ def table2(ctx: click.Context, **options: Any) -> int:
         return code
     files = _report(store, out)
     if options["as_json"]:
-        click.echo(json.dumps(content | {"report": files}, indent=1, allow_nan=False))
+        shared.echo_json(content | {"report": files})
     else:
         click.echo("\n".join(files))
     return code
@@ -118,7 +118,7 @@ def run(**options: Any) -> int:
     """
     code, _, _, content = _run(options)
     if options["as_json"] and code != INTERRUPTED:
-        click.echo(json.dumps(content, indent=1, allow_nan=False))
+        shared.echo_json(content)
     return code
 
 
@@ -142,14 +142,12 @@ def status(store: str, as_json: bool) -> int:
         digest = opened.hash
     if as_json:
         content = {
-            "schema": "octsvm.experiment",
-            "version": 1,
             "protocol": protocol.name,
             "hash": digest,
             "methods": json.loads(counts.to_json(orient="index")),
             "failures": failures.to_dict("records"),
         }
-        click.echo(json.dumps(content, indent=1, allow_nan=False))
+        shared.echo_json(content, "experiment")
         return OK
     from rich.table import Table
     from rich.text import Text

@@ -21,12 +21,16 @@ FEW = 20  # at least so many rows say that a running number is one; at most so m
 
 
 class Refusal(NamedTuple):
-    """What is wrong with a column, the row (from 0) that shows it, and what mends it: options, or the form of its numbers."""
+    """What is wrong with a column, the row (from 0) that shows it, and what mends it: options, or the form of its numbers.
+
+    ``as_label`` is said where no label was named.
+    """
 
     message: str
     row: int | None = None
     options: tuple[str, ...] = ()
     form: Form | None = None
+    as_label: str = ""
 
 
 def together(found: Sequence[Refusal]) -> str:
@@ -183,16 +187,16 @@ def _text(name: str, texts: list[str], needed: bool, leave_out: str, row: int) -
         return named
     known = list(dict.fromkeys(texts))
     some = ", ".join(map(_shown, known[:3])) + (", ..." if len(known) > 3 else "")
-    label = f" If it is the label: --label {quoted(name)}." if len(known) <= FEW and not needed else ""
     encode = (
         "write a number for each"
         if needed
         else f"as a feature of 0 and 1 for each of them: --encode {quoted(name)}"
     )
     return Refusal(
-        f"column {name!r} holds text ({some}), and features must be numbers.{label} {encode[0].upper()}{encode[1:]}{leave_out}.",
+        f"column {name!r} holds text ({some}), and features must be numbers. {encode[0].upper()}{encode[1:]}{leave_out}.",
         row,
         () if needed else (f"--encode {quoted(name)}",),
+        as_label=f" If it is the label: --label {quoted(name)}." if len(known) <= FEW and not needed else "",
     )
 
 

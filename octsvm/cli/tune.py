@@ -10,7 +10,7 @@ import click
 
 from ..options import FIT
 from . import options as shared
-from .fit import Partition, report_of, text_of, verdict, with_preparation
+from .fit import UNHELD, Partition, finish
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -82,40 +82,30 @@ def tune(table: str, **options: Any) -> int:
             **shared.params_of(options),
             **shared.given_options(FIT, options),
         )
-    return _tell(data, found, weights, options)
+    return _tell(data, found, options)
 
 
-def _tell(data: CsvTable, found: Tuning, weights: Any, options: Mapping[str, Any]) -> int:
+def _tell(data: CsvTable, found: Tuning, options: Mapping[str, Any]) -> int:
     import numpy as np
 
     from .fitted_file import FoldAccuracy
 
-    everyone = np.arange(len(data.y))
-    rows = Partition(everyone, everyone[:0], data.y, data.y)
     assert found.result is not None
     judged = None
     if not np.isnan(found.accuracy):
         judged = FoldAccuracy(accuracy=found.accuracy, standard_error=found.accuracy_error, rule=found.rule)
-    result = with_preparation(found.result, data)
-    if result.tree is not None and options["out"] is not None:
-        from . import fitted_file
-
-        shared.write_text(options["out"], fitted_file.as_json(result, data, rows, weights, options, judged))
-    report = report_of(data, result, rows)
     settings = found.frame()
-    if options["as_json"]:
-        tuning = {
-            "choice": found.choice,
-            "rule": found.rule,
-            "accuracy": None if judged is None else found.accuracy,
-            "accuracy_error": None if judged is None else found.accuracy_error,
-            "settings": json.loads(settings.to_json(orient="records")),
-        }
-        click.echo(json.dumps(result.to_dict() | report | {"tuning": tuning}, indent=1, allow_nan=False))
-    else:
+    if not options["as_json"]:
         click.echo(f"{found}\n\n{_table(settings)}\n")
-        click.echo(text_of(data, result, report, **({} if judged is None else {"unheld": str(judged)})))
-    return verdict(result)
+    tuning = {
+        "choice": found.choice,
+        "rule": found.rule,
+        "accuracy": None if judged is None else found.accuracy,
+        "accuracy_error": None if judged is None else found.accuracy_error,
+        "settings": json.loads(settings.to_json(orient="records")),
+    }
+    unheld = UNHELD if judged is None else str(judged)
+    return finish(found.result, data, Partition.of_all(data), options, unheld, judged, {"tuning": tuning})
 
 
 def _table(settings: pd.DataFrame) -> str:

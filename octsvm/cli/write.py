@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,15 +14,8 @@ from .options import OK
 @click.command(epilog=shared.EXIT_CODES)
 @click.argument("table", type=shared.TABLE)
 @click.option("--out", metavar="MODEL.lp|.nl|.mps", required=True, help="The file; its ending is the format.")
-@shared.table_options
-@shared.formulation_options
-@shared.scale_option
-@shared.seed_of_toy
-@click.option(
-    "--start",
-    metavar="TREE.json",
-    help="A saved tree that the model admits; it lowers the big-M constants, and MODEL.mst (of .nl the model) hands it to the solver.",
-)
+@shared.model_options
+@shared.start_option
 @click.option(
     "--compact", is_flag=True, help="Generic names (x1, c1, ...): smaller files, written in less time."
 )
@@ -41,6 +33,8 @@ def write(table: str, **options: Any) -> int:
     Classes and features appear as numbers from 0; the list of both is printed. An .nl file holds no names: they go
     to MODEL.row and MODEL.col beside it, unless --compact is given. MODEL.lp.json, beside MODEL.lp, says which variable
     each column is and where the model came from: "octsvm read" takes a solver's answer back with it.
+
+    MODEL.mst hands the tree of --start to the solver (an .nl file holds it itself).
 
     \b
     Examples:
@@ -73,8 +67,6 @@ def write(table: str, **options: Any) -> int:
     classes, features = list(model.info.data.classes), list(model.info.data.feature_names)
     if options["as_json"]:
         content = {
-            "schema": "octsvm.written",
-            "version": 1,
             "files": files,
             "formulation": options["formulation"],
             "params": model.info.params.model_dump(),
@@ -86,7 +78,7 @@ def write(table: str, **options: Any) -> int:
             "features": features,
             "names": "generic" if options["compact"] else "readable",
         }
-        click.echo(json.dumps(content, indent=1, allow_nan=False))
+        shared.echo_json(content, "written")
         return OK
     click.echo(f"written    {', '.join(files)}")
     click.echo(f"model      {options['formulation']}: {problem}")

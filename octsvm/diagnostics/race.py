@@ -99,6 +99,8 @@ def race(
     """
     import pandas as pd
 
+    from ..solving import certificate as checks
+
     options = {name: params.pop(name) for name in declarations(RACE) if name in params}
     gap = SolveOptions(**options).gap  # each solver has a clock of its own, and all are refused now
     asked: dict[str, Any] = {name: options[name] for name in ("start", "time_limit") if name in options}
@@ -107,15 +109,14 @@ def race(
     names = contestants() if solvers is None else list(solvers)
     for name in names:
         _known(name)
-    before = [(v, v.value) for v in _variables(built)]
+    before = checks.kept_values(built)
     rows: list[dict[str, Any]] = []
     interrupted = False
     try:
         for name in names:
             if on_begin is not None:
                 on_begin(name)
-            for var, value in before:
-                var.set_value(value, skip_validation=True)
+            checks.restore(before)
             row, ended = _run(built, name, **options)
             rows.append(row)
             if on_end is not None:
@@ -126,8 +127,7 @@ def race(
     except KeyboardInterrupt:  # between two solves
         interrupted = True
     finally:
-        for var, value in before:
-            var.set_value(value, skip_validation=True)
+        checks.restore(before)
     frame = pd.DataFrame(rows, columns=list(COLUMNS))
     frame.attrs["disagreements"] = disagreements(rows, gap)
     frame.attrs["interrupted"] = interrupted
@@ -168,12 +168,6 @@ def _known(name: str) -> None:
             "are installed."
         )
     table.get(name)
-
-
-def _variables(model: Any) -> Iterable[Any]:
-    import pyomo.environ as pyo
-
-    return model.component_data_objects(pyo.Var)
 
 
 def _run(model: Any, name: str, callback: Any = None, **options: Any) -> tuple[dict[str, Any], bool]:

@@ -482,7 +482,7 @@ def _parameters_of_the_model(params: type[Params]) -> str:
     for name in OPTIONAL:
         if name in said and params.model_fields[name].default is not None:
             said[name] = said[name].replace("\n", ", optional\n", 1)
-    return "\n".join(f"{ours.get(name, name)} : {said[name]}" for name in params.model_fields)
+    return "\n".join(f"{ours.get(name, name)} : {said[name]}" for name in params.model_fields if name in said)
 
 
 def _initialiser(cls: type[TreeClassifier]) -> Callable[..., None]:

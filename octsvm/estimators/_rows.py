@@ -60,22 +60,15 @@ def condense(X: FloatArray, y: IntArray, weights: FloatArray, merge: bool) -> Ro
     repeated = merge and len(distinct) < len(kept)
     if len(kept) == n and not repeated and (weights == 1).all():
         return Rows(X, y, weights, np.arange(n), weights, True)
-    origin = np.full(n, -1, dtype=np.int64)
     if merge:
-        origin[kept] = inverse
-        rows = kept[first]
-        return Rows(
-            X[rows],
-            y[rows],
-            np.bincount(inverse, weights=weights[kept]).astype(np.float64),
-            origin,
-            weights,
-            False,
-        )
-    order = np.argsort(inverse, kind="stable")
-    origin[kept[order]] = np.arange(len(kept))
-    rows = kept[order]
-    return Rows(X[rows], y[rows], weights[rows], origin, weights, False)
+        rows, total = kept[first], np.bincount(inverse, weights=weights[kept]).astype(np.float64)
+    else:
+        order = np.argsort(inverse, kind="stable")
+        rows, inverse = kept[order], np.argsort(order)
+        total = weights[rows]
+    origin = np.full(n, -1, dtype=np.int64)
+    origin[kept] = inverse
+    return Rows(X[rows], y[rows], total, origin, weights, False)
 
 
 def for_given_rows(result: Result, rows: Rows) -> Result:

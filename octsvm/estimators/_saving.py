@@ -13,7 +13,7 @@ import numpy as np
 from ..errors import InvalidData
 from ..exports._decision_paths import levels
 from ..formulations.kernels import kernel_name
-from ..formulations.read_file import read_text_bytes
+from ..formulations.read_file import read_json, require_version
 from ..formulations.replace_file import replace_text
 from ..formulations.trees import Tree, label_array
 from ..relabelling import COLUMNS
@@ -70,29 +70,12 @@ def read(cls: Any, source: str | Path) -> Any:
     ------
     InvalidData
     """
-    text = source
-    if isinstance(source, Path) or not source.lstrip().startswith("{"):
-        try:
-            text = read_text_bytes(source).decode()
-        except (OSError, UnicodeDecodeError, ValueError) as error:
-            raise InvalidData(f"The saved classifier {str(source)!r} cannot be read: {error}.") from None
-    try:
-        data = json.loads(str(text), parse_constant=_no_number)
-    except (ValueError, RecursionError) as error:
-        raise InvalidData(f"The saved classifier is not JSON: {error}.") from None
+    data = read_json(source, "saved classifier")
     if not isinstance(data, Mapping) or data.get("schema") != SCHEMA:
         raise InvalidData(
             f'This is not a saved classifier: it lacks "schema": "{SCHEMA}". Trees are read by octsvm.Tree.from_json.'
         )
-    version = data.get("version")
-    if type(version) is not int or version < 1:
-        raise InvalidData(
-            f"The saved classifier has version {version!r}, which is no version of this format."
-        )
-    if version > VERSION:
-        raise InvalidData(
-            f"The saved classifier has format version {version}, and this octsvm reads up to {VERSION}. Upgrade octsvm."
-        )
+    require_version(data.get("version"), "saved classifier", VERSION)
     if data.get("class") != cls.__name__:
         raise InvalidData(
             f"The file holds a {str(data.get('class'))[:40]!r}; read it with that class, not with {cls.__name__}."
@@ -131,10 +114,6 @@ def _restored(cls: Any, data: Mapping[str, Any]) -> Any:
     estimator.gap_ = math.inf if data["gap"] is None else float(data["gap"])
     estimator.relabelled_ = pd.DataFrame(data["relabelled"], columns=COLUMNS)
     return estimator
-
-
-def _no_number(text: str) -> Any:
-    raise ValueError(f"{text} stands where a number is due")
 
 
 def _finite(value: float) -> float | None:

@@ -16,7 +16,15 @@ from ..errors import InvalidData
 from ..formulations.base import FloatArray, IntArray
 from ..formulations.read_matrix import MadeUpNames, frame_of, read_matrix
 from ..formulations.trees import label_array
-from ._compat import validate_data
+
+try:
+    from sklearn.utils.validation import validate_data
+except ImportError:  # before 1.6 it was a method
+
+    def validate_data(estimator: Any, X: Any, y: Any = "no_validation", **options: Any) -> Any:
+        """Check ``X (m, p)`` and ``y (m,)``, and keep or compare the features' number and names."""
+        return estimator._validate_data(X, y, **options)
+
 
 MOST_CELLS = 2**27  # of a sparse table whose zeros are written out: numbers that take a GiB
 

@@ -331,9 +331,7 @@ class Store:
 
     def _check_format(self) -> None:
         if not self._read("SELECT 1 FROM sqlite_master WHERE name = 'meta'"):
-            raise InvalidStore(
-                f"{str(self.path)!r} is an SQLite file, but no store of cells. Give another file."
-            )
+            raise _no_store(self.path, "is an SQLite file, but no store of cells")
         self._check_tables()
         found = self._read("SELECT value FROM meta WHERE key = 'format'")
         if not found or found[0][0] != str(FORMAT):
@@ -351,9 +349,7 @@ class Store:
         active = {kind for kind, _ in found} & {"view", "trigger"}
         if active or wanted - there - {""}:
             why = f"it holds a {sorted(active)[0]}" if active else "its tables are others"
-            raise InvalidStore(
-                f"{str(self.path)!r} is no store of cells that this octsvm made: {why}. Give another file."
-            )
+            raise _no_store(self.path, f"is no store of cells that this octsvm made: {why}")
 
     def _prepare(self, protocol: Protocol) -> None:
         with self._change() as db:
@@ -388,13 +384,12 @@ class Store:
         """All that the store has been asked for: the union of the protocols of its runs."""
         found = self._read("SELECT value FROM meta WHERE key = 'protocol'")
         if not found:
-            raise InvalidStore(f"{str(self.path)!r} holds no protocol. Give another file.")
+            raise _no_store(self.path, "holds no protocol")
         try:
             return Protocol.model_validate_json(found[0][0])
         except (ValueError, TypeError) as error:
-            raise InvalidStore(
-                f"The protocol in {str(self.path)!r} is damaged: {' '.join(str(error).split())[:200]}. Give another file."
-            ) from None
+            why = " ".join(str(error).split())[:200]
+            raise _no_store(self.path, f"has a protocol that is damaged: {why}") from None
 
     @property
     def hash(self) -> str:
@@ -698,14 +693,17 @@ def _typed(frame: pd.DataFrame) -> pd.DataFrame:
     return frame
 
 
+def _no_store(path: str | Path, why: str) -> InvalidStore:
+    return InvalidStore(f"{str(path)!r} {why}. Give another file.")
+
+
 def _head(path: str | Path) -> bytes:
     """The first bytes of a file."""
     try:
         with open_bytes(path) as file:
             return file.read(16)
     except OSError as error:
-        why = error.strerror or error
-        raise InvalidStore(f"{str(path)!r} cannot be read: {why}. Give another file.") from None
+        raise _no_store(path, f"cannot be read: {error.strerror or error}") from None
 
 
 def _require_sqlite(path: str | Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import warnings
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,14 +15,14 @@ from pyomo.core.expr.visitor import identify_variables
 from ..backends import solution_formats
 from ..backends.scratch import Scratch
 from ..backends.solution_formats import SolutionFile
-from ..errors import CertificateMismatch, InvalidParameter, InvalidSolutionFile, OctsvmError, TimeLimitReached
+from ..errors import InvalidParameter, InvalidSolutionFile, OctsvmError, TimeLimitReached
 from ..formulations.base import FEASIBILITY, Formulation, ModelInfo
 from ..formulations.registry import formulation as find_formulation
-from ..options import READ, Clock, OnMismatch, default_of, limited, require_known, takes_options
+from ..options import READ, Clock, OnMismatch, declarations, default_of, limited, require_known, takes_options
 from ..result import Result
 from ..solving import certificate as checks
 from ..solving.certificate import Certificate
-from ..solving.outcome import Contest, Outcome, rebuild_note
+from ..solving.outcome import Contest, Outcome, delivered, rebuild_note
 from ..solving.own_terms import least_terms
 from ..solving.polish import polish_tree
 from ..solving.steps_ahead import MANY_VARIABLES
@@ -100,8 +99,7 @@ def read_solution(
     """
     clock = limited(options)
     require_known(READ, options, ("kind", "sidecar", "on_mismatch", "bound", "bound_source"))
-    if on_mismatch not in ("raise", "warn", "ignore"):
-        raise InvalidParameter(f"on_mismatch={on_mismatch!r} should be 'raise', 'warn' or 'ignore'.")
+    declarations()["on_mismatch"].check("on_mismatch", on_mismatch)  # type: ignore[misc]
     trusted = _trusted(bound, bound_source)
     info = getattr(model, "info", None)
     if not isinstance(info, ModelInfo):
@@ -118,27 +116,13 @@ def read_solution(
             "look at the rows that you added and at big_m; octsvm.solve(model) tells whether there is a tree."
         )
     point, notes = _columns(model, info, found, Path(path), sidecar)
-    before = [(v, v.value) for v in model.component_data_objects(pyo.Var)]
-    try:
+    with checks.as_before_on_error(model) as before:
         _load(model, point, name)
         notes.insert(0, _claim(model, found, name, trusted))
         _require_time(clock, len(before))
         with checks.with_its_blocks(model):
             result = _checked(model, form, info, found, notes, clock, trusted)
-    except BaseException:
-        for var, value in before:
-            var.set_value(value, skip_validation=True)
-        raise
-    if result.status == "unverified" and on_mismatch != "ignore":
-        message = (
-            f"The answer in {name!r} does not hold outside its solver: {result.notes[-1]}. The best tree found costs "
-            f"{result.objective:.8g}; it is in the `result` of this error, with status 'unverified'. Pass "
-            "on_mismatch='ignore' to get it returned instead."
-        )
-        if on_mismatch == "raise":
-            raise CertificateMismatch(message, result)
-        warnings.warn(message, stacklevel=2)
-    return result
+    return delivered(result, on_mismatch, f"The answer in {name!r} does not hold outside its solver")
 
 
 # -- which column is which variable -----------------------------------------------------------------------------------

@@ -31,6 +31,11 @@ def margin_tree_of(tree: Any, data: Data, params: Any, budget: Budget, seed: int
     TreeNotAdmitted
         It has other features or classes, too many levels, or no such tree costs less than the best one without a split.
     """
+    if params.kernel is not None:
+        raise TreeNotAdmitted(
+            f"The start splits by the features themselves, and the model by kernel={params.kernel!r}. Give the tree of a fit with that "
+            "kernel, or leave start= out."
+        )
     if not isinstance(tree, (AxisTree, ObliqueTree)) or data.p != len(tree.feature_names):
         raise TreeNotAdmitted(
             f"The start is an {type(tree).__name__} on {len(tree.feature_names)} features, and the model's data has {data.p}. Give "

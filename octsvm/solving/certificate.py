@@ -274,6 +274,31 @@ def rows_of(component: Any) -> list[Any]:
     return []
 
 
+Kept = list[tuple[Any, float | None]]  # variables, and the values that they had
+
+
+def kept_values(model: pyo.ConcreteModel) -> Kept:
+    """The values of all variables, to be given back by :func:`restore`."""
+    return [(v, v.value) for v in model.component_data_objects(pyo.Var)]
+
+
+def restore(kept: Iterable[tuple[Any, float | None]]) -> None:
+    """Give variables the values that they had."""
+    for var, value in kept:
+        var.set_value(value, skip_validation=True)
+
+
+@contextmanager
+def as_before_on_error(model: pyo.ConcreteModel) -> Iterator[Kept]:
+    """Give the model back the values that it has, where what is done inside fails."""
+    kept = kept_values(model)
+    try:
+        yield kept
+    except BaseException:
+        restore(kept)
+        raise
+
+
 Refusal = Callable[[pyo.ConcreteModel], "str | None"]  # why the present values are no point of the model
 
 
@@ -320,17 +345,17 @@ def _embed(
         if reason is not None:
             raise TreeNotAdmitted(f"The tree is not a point of this model: {reason}.")
         return embedded
-    best = None if reason is not None else (_price(model), embedded, _values(model))
+    best = None if reason is not None else (_price(model), embedded, kept_values(model))
     for way, choice in _other_ways(formulation, tree, embedded, model.info.data.n):
         try:
             other = way(model, tree, choice)
         except TreeNotAdmitted:
             continue
         if moved(fixed) is None and refusal(model) is None and (best is None or _price(model) < best[0]):
-            best = _price(model), other, _values(model)
+            best = _price(model), other, kept_values(model)
     if best is None:
         raise TreeNotAdmitted(f"The tree is not a point of this model: {reason}.")
-    _restore(model, best[2])
+    restore(best[2])
     return best[1]
 
 
@@ -411,7 +436,7 @@ def _embed_best(model: pyo.ConcreteModel, formulation: Formulation, tree: Tree) 
     cheaper: the labels that the answer gives up, none, and the answer's values as they stand.
     """
     info: ModelInfo = model.info
-    before, priced = _values(model), not has_own_objective(model)
+    before, priced = kept_values(model), not has_own_objective(model)
     marks = relabelling(tree, info.data.n) if isinstance(tree, MarginTree) else None
     attempts: list[tuple[Tree, BoolArray | None]] = [
         (formulation.improve(tree, info.data, info.params), None),
@@ -420,7 +445,7 @@ def _embed_best(model: pyo.ConcreteModel, formulation: Formulation, tree: Tree) 
     if marks is not None and marks.any():
         attempts.append((tree, np.zeros_like(marks)))
     reason = ""
-    best: tuple[float, Tree, list[float | None]] | None = None
+    best: tuple[float, Tree, Kept] | None = None
     for candidate, choice in attempts:
         try:
             embedded = embed(model, formulation, candidate, choice, retry=False)
@@ -429,8 +454,8 @@ def _embed_best(model: pyo.ConcreteModel, formulation: Formulation, tree: Tree) 
         else:
             cost = _price(model)
             if best is None or cost < best[0] - TIE * max(1.0, abs(best[0])):
-                best = cost, embedded, _values(model)
-        _restore(model, before)
+                best = cost, embedded, kept_values(model)
+        restore(before)
         if best is not None and not priced and choice is None:
             break  # nothing of this routing is cheaper
     else:
@@ -439,7 +464,7 @@ def _embed_best(model: pyo.ConcreteModel, formulation: Formulation, tree: Tree) 
             return held[1], None
     if best is None:
         return tree, reason
-    _restore(model, best[2])
+    restore(best[2])
     return best[1], None
 
 
@@ -456,15 +481,6 @@ def _held(model: pyo.ConcreteModel, formulation: Formulation) -> tuple[float, Tr
         tree, info.data.X_original, info.data.y, info.params, info.data.weights, marks
     )
     return total(model, found), tree
-
-
-def _values(model: pyo.ConcreteModel) -> list[float | None]:
-    return [v.value for v in model.component_data_objects(pyo.Var)]
-
-
-def _restore(model: pyo.ConcreteModel, values: list[float | None]) -> None:
-    for var, value in zip(model.component_data_objects(pyo.Var), values, strict=True):
-        var.set_value(value, skip_validation=True)
 
 
 def _note_on_own_parts(model: pyo.ConcreteModel, extra: float) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -15,7 +14,6 @@ from .. import solvers
 from ..backends.matrix_program import Array, LinearProgram
 from ..bridges import LINEAR, Bridge, leading_to
 from ..errors import (
-    CertificateMismatch,
     EngineFailed,
     InvalidParameter,
     LicenseTooSmall,
@@ -39,10 +37,10 @@ from .conflicts import SECONDS as CONFLICT_SECONDS
 from .conflicts import find_conflict, infeasible_at_any_cost
 from .cutting_planes import CuttingPlaneLoop, Known
 from .engine import Engine, embedded, require_options
-from .outcome import BENT, NOT_CALLED, Candidate, Contest, Outcome, rebuild_note, unmodelled
+from .outcome import BENT, NOT_CALLED, Candidate, Contest, Outcome, delivered, rebuild_note, unmodelled
 from .own_search import OwnSearch
 from .own_terms import NOTHING, holds_in_all_rows, least_terms, runs_away, without_optimum
-from .plan import Plan, candidates
+from .plan import Plan, candidates, largest_big_m
 from .polish import polish_tree
 from .steps_ahead import (
     CHECKING,
@@ -130,7 +128,7 @@ def solve_with(
             )
         result = call.outcome(attempt)
         call.unset_what_was_not_used(attempt)
-    return _delivered(result, options)
+    return delivered(result, options.on_mismatch, "The answer does not hold outside the solver")
 
 
 @dataclass(frozen=True)
@@ -184,8 +182,7 @@ class _Call:
 
     def restore_values(self) -> None:
         """Give the variables the values that they had before the call."""
-        for var, value in self.before.values():
-            var.set_value(value, skip_validation=True)
+        checks.restore(self.before.values())
 
     # -- the plan, the start, and what is returned where there is no time for more --------------------------
 
@@ -344,7 +341,7 @@ class _Call:
         while True:
             spec = large_neighbourhood.spec_of(plan) if self.neighbourhoods else plan.spec
             _check_limits(plan, self.options, spec)
-            values = [(v, v.value) for v in self.model.component_data_objects(pyo.Var)]
+            values = checks.kept_values(self.model)
             failure, attempt = "", None
             try:
                 attempt = self._run(plan)
@@ -359,8 +356,7 @@ class _Call:
             if following is None:
                 break
             passed_over.append(f"{plan.solver} was tried first: {failure}")
-            for var, value in values:
-                var.set_value(value, skip_validation=True)
+            checks.restore(values)
             plan = following
         if attempt is None:
             raise EngineFailed(
@@ -654,18 +650,18 @@ def _what_was_rewritten(attempt: _Attempt, info: ModelInfo | None, options: Solv
         )
     if info is not None and info.big_m:
         largest = largest_big_m(info)
-        slack = largest * rounds.integrality
         asked = plan.spec.tolerances.integrality
-        if largest * asked >= BENT:
+        bent = largest * asked >= BENT
+        tolerance = asked if bent else rounds.integrality
+        if bent or largest * tolerance > SLACK_WARNING:
             notes.append(
-                f"big-M {largest:.3g} times the integrality tolerance {asked:g} is {largest * asked:.2g} in units of the "
-                "margin: the engine's bound may be lower than the true one, or too high as well, and nothing is proved; "
-                "a good start= or a smaller upper_bound= lowers M"
-            )
-        elif slack > SLACK_WARNING:
-            notes.append(
-                f"big-M {largest:.3g} times the integrality tolerance {rounds.integrality:g} is {slack:.2g} in units "
-                "of the margin: the engine's bound may be lower than the true one; a good start= lowers M"
+                f"big-M {largest:.3g} times the integrality tolerance {tolerance:g} is {largest * tolerance:.2g} in units of "
+                "the margin: the engine's bound may be lower than the true one"
+                + (
+                    ", or too high as well, and nothing is proved; a good start= or a smaller upper_bound= lowers M"
+                    if bent
+                    else "; a good start= lowers M"
+                )
             )
     return notes
 
@@ -673,11 +669,6 @@ def _what_was_rewritten(attempt: _Attempt, info: ModelInfo | None, options: Solv
 def _bent(plan: Plan, info: ModelInfo) -> float:
     """How far integrality can be bent, in units of the margin."""
     return largest_big_m(info) * plan.spec.tolerances.integrality
-
-
-def largest_big_m(info: ModelInfo) -> float:
-    """The largest constant that a binary switches a row off by; 0 where there is none."""
-    return max(info.big_m["scores"], info.big_m["hinge"]) if info.big_m else 0.0
 
 
 def _check_limits(plan: Plan, options: SolveOptions, spec: solvers.SolverSpec) -> None:
@@ -700,32 +691,3 @@ def _check_limits(plan: Plan, options: SolveOptions, spec: solvers.SolverSpec) -
             f"gap={options.gap:g} was asked for, and {plan.solver} stops at its own, which is {least:g} with most solvers. "
             "Pass its own option for it in options=, or a larger gap."
         )
-
-
-def _delivered(result: Result, options: SolveOptions) -> Result:
-    """The result, unless its answer does not hold: then as ``on_mismatch`` says.
-
-    Raises
-    ------
-    CertificateMismatch
-    """
-    if result.status != "unverified" or result.tree is None or options.on_mismatch == "ignore":
-        return result
-    message = _mismatch_text(result)
-    if options.on_mismatch == "raise":
-        raise CertificateMismatch(message, result)
-    warnings.warn(message, stacklevel=3)
-    return result
-
-
-def _mismatch_text(result: Result) -> str:
-    return (
-        f"The answer does not hold outside the solver: {result.notes[-1]}. The best tree found costs "
-        f"{result.objective:.8g} (bound {result.bound:.8g}); it is in the `result` of this error, with status 'unverified'. "
-        "Pass on_mismatch='ignore' to get it returned instead."
-        + (
-            " variant='paper' without mu_svm lets rows on a hyperplane choose their side; the default variant does not."
-            if result.params.get("variant") == "paper"
-            else ""
-        )
-    )

@@ -192,8 +192,6 @@ class Search:
 
     def _wrong(self) -> Array:
         info = self._model.info
-        from ..formulations.registry import formulation
-
         tree = formulation(info.formulation).extract(self._model)
         index = {c: k for k, c in enumerate(tree.classes)}
         said = np.array([index[c] for c in tree.predict(info.data.X_original)])

@@ -6,6 +6,7 @@ Every Result is made here: of a solve, of heuristics without a model, of a solut
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -13,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyomo.environ as pyo
 
-from ..errors import OctsvmError
+from ..errors import CertificateMismatch, OctsvmError
 from ..formulations.base import Data, Evaluation, Formulation, ModelInfo
 from ..formulations.margin_trees import records
 from ..formulations.trees import MarginTree, Tree
@@ -57,12 +58,12 @@ class Contest:
         self.loaded = True
         self._model, self._form, self._info = model, form, info
         self._own, self._unpriced = checks.is_own(model), checks.has_own_objective(model)
-        self._values = self._present()
+        self._values = checks.kept_values(self._model)
         self.best: Candidate | None = None
 
     def certified(self, certificate: Certificate) -> None:
         """Enter the answer that was certified; the model holds it now, and its tree where it admits that."""
-        self._values, self.loaded = self._present(), certificate.admitted
+        self._values, self.loaded = checks.kept_values(self._model), certificate.admitted
         self.best = Candidate(certificate.tree, certificate.evaluation, certificate.objective, "answer")
 
     def enter(self, tree: Tree, source: str) -> None:
@@ -91,7 +92,7 @@ class Contest:
         cost = evaluation.objective if self._own else checks.total(self._model, evaluation)
         if self._wins(cost):
             self.best, self.loaded = Candidate(tree, evaluation, cost, source), True
-            self._values = self._present()
+            self._values = checks.kept_values(self._model)
 
     def enter_unembedded(self, tree: Tree, source: str) -> None:
         """Enter a tree by its cost alone: the model as it stands need not admit it.
@@ -105,18 +106,14 @@ class Contest:
         self.best = Candidate(tree, evaluation, evaluation.objective, source)
         try:
             checks.embed(self._model, self._form, tree)
-            self._values = self._present()
+            self._values = checks.kept_values(self._model)
         except OctsvmError:
             self.loaded = False
             self.load()
 
     def load(self) -> None:
         """Give the model's variables the values of the best tree, or those from before."""
-        for var, value in self._values:
-            var.set_value(value, skip_validation=True)
-
-    def _present(self) -> list[tuple[Any, float | None]]:
-        return [(v, v.value) for v in self._model.component_data_objects(pyo.Var)]
+        checks.restore(self._values)
 
     def _wins(self, cost: float) -> bool:
         return self.best is None or cost < self.best.objective - TIE * max(1.0, abs(self.best.objective))
@@ -328,6 +325,27 @@ def unmodelled(
         notes=[note],
         how={"solver": solver, "solver_version": NOT_CALLED, "trace": tuple(trace)},
     ).result(seconds)
+
+
+def delivered(result: Result, on_mismatch: str, said: str) -> Result:
+    """The result, unless its answer does not hold, as is ``said``: then as ``on_mismatch`` wants.
+
+    Raises
+    ------
+    CertificateMismatch
+    """
+    if result.status != "unverified" or result.tree is None or on_mismatch == "ignore":
+        return result
+    message = (
+        f"{said}: {result.notes[-1]}. The best tree found costs {result.objective:.8g} (bound {result.bound:.8g}); it is in "
+        "the `result` of this error, with status 'unverified'. Pass on_mismatch='ignore' to get it returned instead."
+    )
+    if result.params.get("variant") == "paper":
+        message += " variant='paper' without mu_svm lets rows on a hyperplane choose their side; the default variant does not."
+    if on_mismatch == "raise":
+        raise CertificateMismatch(message, result)
+    warnings.warn(message, stacklevel=3)
+    return result
 
 
 def one_class_note(data: Data) -> str:

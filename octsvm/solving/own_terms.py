@@ -20,7 +20,7 @@ from pyomo.contrib.fbbt.fbbt import compute_bounds_on_expr
 from pyomo.core.expr.visitor import identify_variables
 from pyomo.repn import generate_standard_repn
 
-from ..backends.matrix_program import LinearProgram
+from ..backends.matrix_program import LinearProgram, bounds_of
 from ..formulations.base import FEASIBILITY, ModelInfo
 from ..formulations.blocks.big_m import SLACK
 from ..formulations.blocks.roles import role_of
@@ -320,25 +320,27 @@ def rows_as_program(
 ) -> LinearProgram | None:
     """The rows as a program without costs in ``columns``, all others fixed; None where they are not linear."""
     position = {id(v): k for k, v in enumerate(columns)}
-    A, low, high = sp.lil_array((len(rows), len(columns))), np.empty(len(rows)), np.empty(len(rows))
+    A = sp.lil_array((len(rows), len(columns)))
+    sides: list[Any] = []
     for i, row in enumerate(rows):
         repn = generate_standard_repn(row.body, quadratic=False, compute_values=True)
         if repn.nonlinear_expr is not None:
             return None
         for coef, var in zip(repn.linear_coefs, repn.linear_vars, strict=True):
             A[i, position[id(var)]] = coef
-        low[i] = -np.inf if row.lb is None else row.lb - repn.constant
-        high[i] = np.inf if row.ub is None else row.ub - repn.constant
+        sides.append(tuple(None if side is None else side - repn.constant for side in (row.lb, row.ub)))
+    row_low, row_high = bounds_of(sides)
+    low, high = bounds_of(bounds)
     return LinearProgram(
         columns=columns,
         cost=np.zeros(len(columns)),
         offset=0.0,
-        low=np.array([-np.inf if lo is None else lo for lo, _ in bounds], dtype=float),
-        high=np.array([np.inf if hi is None else hi for _, hi in bounds], dtype=float),
+        low=low,
+        high=high,
         integer=np.array([not v.is_continuous() for v in columns], dtype=bool),
         A=sp.csr_array(A),
-        row_low=low,
-        row_high=high,
+        row_low=row_low,
+        row_high=row_high,
         position=position,
     )
 

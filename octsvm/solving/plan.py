@@ -11,6 +11,7 @@ import pyomo.environ as pyo
 from .. import bridges, solvers
 from ..bridges import LINEAR, leading_to
 from ..errors import LicenseTooSmall, SolverUnavailable, UnsupportedProblem
+from ..formulations.base import ModelInfo
 from ..formulations.registry import formulation
 from ..options import PLAN, SolveOptions, require_known, takes_options
 from ..problem_class import CLASSES, ProblemClass, classify, require_plain
@@ -358,20 +359,12 @@ def _make(
 ) -> Plan:
     spec, native = way.spec, way.native
     info = getattr(model, "info", None)
-    largest = max(info.big_m["scores"], info.big_m["hinge"]) if info is not None and info.big_m else 0.0
+    largest = 0.0 if info is None else largest_big_m(info)
     variables, rows, quadratic = licences.sizes(problem, native)
     most = licences.ceiling(spec, quadratic)
     ceilings: tuple[str, ...] = ()
     if most is not None:
-        limits = [
-            f"{have} of {limit} {what}"
-            for have, limit, what in (
-                (variables, most.variables, "variables"),
-                (rows, most.rows, "rows"),
-                (variables + rows, most.total, "rows and variables together"),
-            )
-            if limit is not None
-        ]
+        limits = [f"{have} of {limit} {what}" for have, limit, what in most.beside(variables, rows)]
         kind = "quadratic" if quadratic else "linear"
         ceilings = (f"of the free licence for {kind} models: {', '.join(limits)}",)
     if spec.name != name:
@@ -400,6 +393,11 @@ def _make(
         start=spec.start.passes,
         bridge=way.bridge,
     )
+
+
+def largest_big_m(info: ModelInfo) -> float:
+    """The largest constant that a binary switches a row off by; 0 where there is none."""
+    return max(info.big_m["scores"], info.big_m["hinge"]) if info.big_m else 0.0
 
 
 def others(problem: ProblemClass, but: str) -> list[str]:

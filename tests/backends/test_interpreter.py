@@ -38,7 +38,7 @@ ENDS = """
 import threading, time
 import engines, octsvm
 from octsvm.backends import highs
-model = engines.tree_model(0, 36, 4, c1=1.0, c2=1.0, c3=0.1)
+model = engines.hard()
 threading.Thread(target=lambda: octsvm.solve(model, solver="highs", time_limit=60), daemon=True).start()
 while not highs._runs:
     time.sleep(0.01)

@@ -32,7 +32,7 @@ from octsvm.backends import neos
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("pyscipopt") is None, reason="the server on loopback solves with pyscipopt"
 )
-FAKE = FAKE_SOLVERS / "ampl_solver.py"
+FAKE = FAKE_SOLVERS / "asl.py"
 
 
 class Server:
@@ -215,23 +215,11 @@ def test_a_callback_ends_the_job(server: Server, model: Any) -> None:
 @pytest.mark.slow
 def test_ctrl_c_ends_the_job(server: Server, tmp_path: Path) -> None:
     server.waits = None
-    command = [
-        sys.executable,
-        "-m",
-        "octsvm.cli",
-        "fit",
-        "toy",
-        "-f",
-        "oct",
-        "--depth",
-        "1",
-        "--variant",
-        "rank",
-        "--solver",
-        "neos:bonmin",
-    ]
+    line = (
+        "-m octsvm.cli fit toy -f oct --depth 1 --variant rank --solver neos:bonmin --strategy exact --json"
+    )
     child = subprocess.Popen(
-        [*command, "--strategy", "exact", "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, *line.split()], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     assert wait_until(lambda: any(job["asked"] for job in server.jobs))
     child.send_signal(signal.SIGINT)

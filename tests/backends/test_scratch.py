@@ -13,7 +13,6 @@ import pytest
 from places import ROOT
 from waiting import PATIENCE, wait_until
 
-import octsvm
 from octsvm import solvers
 from octsvm.backends.scratch import Scratch
 
@@ -21,7 +20,7 @@ SOLVES = """
 import sys
 sys.path[:0] = ["tests"]
 import engines, octsvm
-model = engines.tree_model(0, 36, 4, c1=1.0, c2=1.0, c3=0.1)
+model = engines.hard()
 print("ready", flush=True)
 octsvm.solve(model, solver=sys.argv[1], time_limit=60)
 """
@@ -110,26 +109,3 @@ def test_without_a_shell_the_folder_goes_too(tmp_path: Path, monkeypatch: pytest
     scratch = Scratch()
     scratch.remove()
     assert empty(tmp_path)
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["../../x", "/x", "..", ".", "", "below/x", "a\\b", "a b", "model.nl", "MODEL.SOL", "solution.txt", "-", "a\n"],
-)  # fmt: skip
-def test_an_option_file_stays_in_its_folder(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    table = tmp_path / "mine.yaml"
-    table.write_text(f"solvers:\n  bonmin:\n    option_file:\n      name: {name!r}\n".replace("'", '"'))
-    monkeypatch.setenv("OCTSVM_SOLVERS", str(table))
-    with pytest.raises(octsvm.InvalidSolverTable, match=r"mine.yaml, line \d: "):
-        solvers.get("bonmin")
-
-
-@pytest.mark.parametrize("name", ["../launcher", "..cli", "os.path", "a b"])
-def test_an_adapter_is_one_of_ours(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    table = tmp_path / "mine.yaml"
-    table.write_text(f"solvers:\n  scip:\n    adapter: '{name}'\n")
-    monkeypatch.setenv("OCTSVM_SOLVERS", str(table))
-    with pytest.raises(octsvm.InvalidSolverTable, match=r"line 3: .*is no name of a module"):
-        solvers.get("scip")

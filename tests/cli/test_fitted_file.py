@@ -141,7 +141,7 @@ def test_a_picture_of_the_tree(saved: tuple[str, str], tmp_path: Path) -> None:
     root = ET.fromstring(out.read_text())
     assert root.tag.endswith("svg")
     comments = out.read_text()
-    assert "region is not 'north'" in comments  # in a comment beside the glyphs
+    assert "is not 'north'" in comments  # in a comment beside the glyphs
     again = out.read_bytes()
     run("plot", saved[1], "--out", str(out))
     assert out.read_bytes() == again

@@ -81,6 +81,16 @@ def test_the_suspects_are_the_labels_that_were_planted(tmp_path: Path) -> None:
     assert shown["code"].tolist() == [s["row"] + 100 for s in found]
     assert shown["believed"].tolist() == [s["believed"] for s in found]
     assert shown["support"].tolist() == pytest.approx([s["support"] for s in found], abs=1e-6)
+    many = run("suspects", tree, "--over", "c1=1,10", "--over", "c2=5,10", "--time-limit", "5", "--json")
+    counted = json.loads(many.stdout)["suspects"]
+    assert [s["row"] for s in counted if s["against"] == s["trees"] == 4] == [s["row"] for s in found]
+    by_hand = octsvm.suspect_rows(
+        octsvm.RESVMClassifier(time_limit=5), {"c1": [1, 10], "c2": [5, 10]}, frame[["a", "b"]], frame["kind"]
+    )
+    assert {s["row"]: s["against"] for s in counted} == dict(by_hand["against"][by_hand["against"] > 0])
+    refused = run("suspects", tree, "--over", "c9=1")
+    assert refused.exit_code == cli.WRONG_INPUT
+    assert "re_svm has no such parameter; it has c1, c2, " in refused.output
     page = report(tree, "--keep", "code", out=tmp_path / "r.html")
     for row in wrong:
         assert f"{row + 2}{100 + row}" in page.text

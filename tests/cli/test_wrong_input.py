@@ -153,9 +153,68 @@ CASES = [
     csv("question mark", "a,b,c\n1,2,x\n3,?,y\n4,5,y\n", "line 3", "'b'", "'?'", "Correct the cell"),
     csv("empty cell", "a,b,c\n1,2,x\n3,,y\n", "line 3", "'b'", "Fill it"),
     csv("empty label", "a,b,c\n1,2,x\n3,4,\n", "line 3", "label", "--skip-unlabelled"),
+    csv("blank file", "\n\n  \n", "the file is empty"),
+    csv("long line", "a,b,c\n1,2,x\n\n3,4,5,y\n", "line 4", "4 values", "3 columns"),
+    csv("one column", "a\n1\n2\n", "line 1", "single column, 'a'"),
+    csv("words", "a,b,c\n1,red,x\n3,blue,y\n", "line 2", "'b'", "'red'", "--encode b"),
+    csv("infinite cell", "a,b,c\n1,2,x\n3,inf,y\n", "line 3", "'b'", "infinite"),
     csv("measured label", "a,c\n" + "".join(f"1,{i}.5\n" for i in range(12)), "measurement", "Cut it"),
     # the command line
     command("no such file", "fit tabel.csv", "tabel.csv", "Did you mean 'table.csv'?"),
+    *(
+        command(f"fit {words}", f"fit {words}", *says)
+        for words, *says in [
+            ("nowhere.csv", "nowhere.csv", "no such file", "iris"),
+            ("irs", "irs", "Did you mean 'iris'?"),
+            (".", "directory", "table.csv"),
+            ("table.csv/x.csv", "cannot be read"),
+            ("iris --label species", "'species'", "built-in"),
+            ("iris -f re_svm", "separates two classes", "--against-rest"),
+            ("table.csv another.csv", "another.csv"),
+            ("table.csv --separator ::", "'::'", "one character"),
+            ("table.csv -f octt", "'octt'", "Did you mean 'oct'?"),
+            ("table.csv -f oct --c1 1", "'c1'", "alpha"),
+            ("table.csv --depth -1", "depth=-1"),
+            ("table.csv --depth two", "--depth", "two"),
+            ("table.csv --norm l3", "norm='l3'", "'l2' or 'l1'"),
+            ("table.csv --variant bd", "variant='bd'", "paper"),
+            ("table.csv -f oct --n-min 99", "n_min=99", "10 rows"),
+            ("table.csv -f oct --n-min 1.5", "n_min=1.5", "share"),
+            ("table.csv --c1 nan", "c1=nan"),
+            ("table.csv --test-size 1", "--test-size"),
+            ("table.csv --flip 2", "--flip"),
+            ("table.csv --time-limit -5", "time_limit"),
+            ("table.csv --gap 1", "gap=1.0"),
+            ("table.csv --threads 0", "threads=0"),
+            ("table.csv --seed -1", "--seed", "-1"),
+            ("table.csv --work-limit many", "'many'", "rounds=3"),
+            ("table.csv --work-limit cuts=3", "'cuts=3'", "rounds=3"),
+            ("table.csv --start nowhere.json", "nowhere.json"),
+            ("table.csv --start table.csv", "not JSON"),
+            ("table.csv --log nowhere/solver.log", "nowhere/solver.log", "no directory"),
+            ("table.csv --no-scale", "width", "[0, 1]"),
+        ]
+    ),
+    *(
+        command(f"predict {k}", f"predict tree.json less.csv {more}", *says, less_csv=text)
+        for k, (text, more, *says) in enumerate([
+            ("width,height\n1,2\n3,\n", "", "line 3", "'height'", "missing"),
+            ("width,height\n1,2\n3,tall\n", "", "line 3", "'tall'"),
+            ("width,height\n", "", "no rows"),
+            ("width,height\n1,2,3\n", "", "line 2", "3 values"),
+            ("width,height,kind\n1,2,low\n", "--label kid", "Did you mean 'kind'?"),
+            ("width,height\n1,2\n", "--out nowhere/p.csv", "no directory"),
+        ])
+    ),
+    *(
+        command(f"show {text}", "show bad.json", says, bad_json=text)
+        for text, says in [
+            ("", "not JSON"),
+            ("[1, 2]", "not a saved tree"),
+            ('{"schema": "octsvm.tree", "version": 1, "kind": "axis"}', "damaged"),
+            (b"\xff", "cannot be read"),
+        ]
+    ),
     command("no label column", "fit table.csv --label kin", "line 1", "'kin'", "Did you mean 'kind'?"),
     command("no such class", "fit table.csv --against-rest lo", "'lo'", "Did you mean 'low'?"),
     command("two classes wanted", "fit iris", "iris", "--against-rest versicolor"),

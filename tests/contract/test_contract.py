@@ -27,21 +27,17 @@ import engines
 import oracles
 import pyomo.environ as pyo
 import pytest
-from engines import ENTRIES, Entry, every_entry, solve
+from engines import ENTRIES, Entry, every_entry, hard, solve
 from places import ROOT
 from waiting import PATIENCE, at_most
 
 import octsvm
 from octsvm import solvers
-from octsvm.backends.child import settings
 from octsvm.backends.matrix_program import Limits
-from octsvm.bridges import leading_to
-from octsvm.options import Clock
+from octsvm.backends.own_options import settings
 from octsvm.problem_class import classify
 from octsvm.solving import licences
 from octsvm.solving.certificate import broken_row
-from octsvm.solving.compile import compile_program, start_point
-from octsvm.solving.engine import Engine
 
 POINTS: dict[int, list[Entry]] = {}
 LIMITED = 2.0
@@ -101,11 +97,6 @@ def small(formulation: str, seed: int) -> tuple[pyo.ConcreteModel, float]:
     X, y = engines.data(seed, n, p)
     params = {k: v for k, v in engines.costs(seed).items() if k != "c3"}
     return octsvm.build("re_svm", X, y, scale=False, **params), reference(formulation, seed, n, p)
-
-
-def hard(seed: int = 0) -> pyo.ConcreteModel:
-    """A model that takes minutes, below the ceilings of the free licences."""
-    return engines.tree_model(seed, 36, 4, c1=1.0, c2=1.0, c3=0.1)
 
 
 def plain() -> pyo.ConcreteModel:
@@ -247,25 +238,11 @@ def test_a_fixed_variable_that_makes_it_infeasible(entry: Entry) -> None:
     assert solve(entry, tree).status == "infeasible"
 
 
-def engine_says(entry: Entry, spoil: bool, **more: Any) -> str:
+def engine_says(entry: Entry, spoil: bool, norm: str) -> str:
     """What the engine itself makes of a start, a good one or one that breaks rows."""
-    model = engines.tree_model(1, 5, 1, **more)
-    problem = classify(model)
-    octsvm.embed(model, small_tree(more["norm"]))
-    bridge = leading_to(problem, ("LP", "MILP"))
-    program = compile_program(model, problem, bridge)
-    start = start_point(program, bridge)
-    if bridge is not None:
-        start = bridge.repair(start)
-        bridge.undo()
-    if spoil:
-        start[program.integer] = 1 - start[program.integer]
-    engine = Engine(entry.spec, program, bridge, octsvm.plan(model, entry.name).native)
-    engine.write_file(model, problem, 1.0, Clock())
-    try:
-        return engine.solve(Limits(20, 1e-4, None, 1, 0, 1e-6, 1.0), start).start
-    finally:
-        engine.close()
+    model, tree = engines.tree_model(1, 5, 1, norm=norm), small_tree(norm)
+    said: str = engines.raw(entry.spec, model, tree=tree, spoil=spoil).start
+    return said
 
 
 @lru_cache(maxsize=2)
@@ -346,9 +323,9 @@ def test_an_unknown_option_is_refused_by_name(entry: Entry) -> None:
 INTERRUPTED = textwrap.dedent("""
     import json, sys
     sys.path[:0] = ["tests", "tests/contract"]
-    import engines, octsvm, test_contract
+    import engines, octsvm
     from waiting import PATIENCE
-    model = test_contract.hard()
+    model = engines.hard()
     octsvm.plan(model, sys.argv[1])  # asks the engine for its licence, once
     said = []
     def tell(progress):
@@ -522,8 +499,8 @@ def test_auto_goes_on_to_the_next_engine(
     assert octsvm.plan(small("octsvm", 0)[0], "auto").solver == entry.name
     if entry.spec.licence is None or not licences.limited(entry.spec.name):
         return
-    # The engine's own word, where the table's ceilings do not hold: typed, and no end for "auto".
-    monkeypatch.setattr(licences, "too_large", lambda *sizes: "")
+    # The engine's own word, where the table knows no ceilings: typed, and no end for "auto".
+    table.write_text(f"prefer: [{entry.name}, highs]\nsolvers: {{{entry.name}: {{licence: null}}}}\n")
     X, y = engines.data(0, 250, 4)
     large = octsvm.build("octsvm", X, y, depth=1, norm="l1")
     with pytest.raises(octsvm.LicenseTooSmall, match="refuses this model for its licence"):
@@ -604,9 +581,8 @@ def test_what_bonmins_linear_algorithms_call_optimal_is_not_taken_for_it(algorit
         model, optimum = small("octsvm", seed)
         for name in names:
             options = {"bonmin.algorithm": algorithm}
-            wrong += engines.raw(solvers.require(name), model, optimum, options).objective > optimum * (
-                1 + 1e-3
-            )
+            found = engines.raw(solvers.require(name), model, optimum, **options).objective
+            wrong += found > optimum * (1 + 1e-3)
             result = octsvm.solve(model, solver=name, time_limit=30, options=options)
             assert result.bound <= optimum * (1 + 1e-6)
             assert result.status != "optimal" or result.objective == pytest.approx(optimum, rel=1e-4)

@@ -34,10 +34,7 @@ TEXTS = ("gurobi", "cplex", "xpress")  # whose third option is a file or a name
 
 def refused(entry: Entry, name: str, value: Any) -> None:
     with at_most(8.0), pytest.raises(octsvm.InvalidParameter) as caught:
-        # it would take minutes to solve it
-        solve(
-            entry, engines.tree_model(0, 36, 4, c1=1.0, c2=1.0, c3=0.1), options={name: value}, time_limit=60
-        )
+        solve(entry, engines.hard(), options={name: value}, time_limit=60)
     assert name.lower().removeprefix("bonmin.") in str(caught.value).lower()
 
 
@@ -132,7 +129,7 @@ def test_what_an_engine_says_of_a_value_is_no_breakdown(engine: str, options: di
 def test_a_limit_by_a_name_in_another_case_counts(engine: str, name: str) -> None:
     if solvers.installed(engine) is None:
         pytest.skip(f"{engine} is not installed")
-    model = engines.tree_model(0, 36, 4, c1=1.0, c2=1.0, c3=0.1)
+    model = engines.hard()
     with at_most(8.0):
         result = solve(engine, model, options={name: "1"}, time_limit=20)
     assert result.stop == "time_limit"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import sys
 import textwrap
@@ -11,36 +12,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from places import FAKE_SOLVERS
+from places import FAKE_SOLVERS, ROOT
 
 import octsvm
 from octsvm import solvers
 
-FAKE = FAKE_SOLVERS / "ampl_solver.py"
-PROGRAM = """\
-solvers:
-  highs_program:
-    title: HiGHS (program)
-    backend: executable
-    executable: ["python:highsbox.highs_bin_path"]
-    env: {LD_LIBRARY_PATH: "python:highsbox.highs_lib_dir"}
-    format: mps
-    answer: highs
-    argv: ["{model}", "--options_file", "{options}", "--solution_file", "{solution}"]
-    option_file: {name: highs.opt, line: "{key} = {value}"}
-    classes: [LP, MILP]
-    options:
-      time_limit: time_limit
-      gap: mip_rel_gap
-      gap_abs: mip_abs_gap
-      threads: threads
-      seed: random_seed
-      node_limit: mip_max_nodes
-      feasibility_tolerance: primal_feasibility_tolerance
-      integrality_tolerance: mip_feasibility_tolerance
-    log: {version: 'Running HiGHS (\\S+)'}
-    install: pip install highsbox
-"""
+FAKE = FAKE_SOLVERS / "asl.py"
+# The table that the page on adding a part shows, as its Python reads it.
+PAGE = (ROOT / "docs" / "adding.md").read_text(encoding="utf-8")
+PROGRAM = PAGE.split('Path("my-solvers.yaml").write_text("""')[1].split('"""')[0].replace("\\\\", "\\")
 
 
 def own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, text: str) -> Path:
@@ -224,6 +204,7 @@ def test_an_entry_inherits_what_it_does_not_say(tmp_path: Path, monkeypatch: pyt
 
 # -- mistakes -----------------------------------------------------------------------------------------------------
 
+NO_FILES = ["../../x", "/x", "..", ".", "", "below/x", "a\\b", "a b", "model.nl", "MODEL.SOL", "solution.txt", "-", "a\n"]  # fmt: skip
 ENTRY = """\
 solvers:
   mine:
@@ -260,6 +241,9 @@ solvers:
         ("solvers:\n  highs: fast\n", 2, ["'highs': an entry is a mapping of keys"]),
         ("solvers:\n  mine: {title: [}\n", None, ["line 2"]),
         ("solver:\n  mine: {}\n", None, ["a table `solvers:` of entries by name is missing"]),
+        # an option file stays in its folder, and an adapter is one of ours
+        *((f"solvers:\n  bonmin:\n    option_file:\n      name: {json.dumps(n)}\n", 4, ["name"]) for n in NO_FILES),
+        *((f"solvers:\n  scip:\n    adapter: '{n}'\n", 3, ["is no name of a module"]) for n in ("../launcher", "..cli", "os.path", "a b")),
     ],
 )  # fmt: skip
 def test_a_mistake_is_found_by_file_and_line(

@@ -15,22 +15,18 @@ import subprocess
 import sys
 import threading
 import warnings
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import engines
 import numpy as np
 import pytest
-from engines import Entry, every_entry, solve
+from engines import Entry, every_entry, hard, solve
 from places import ROOT
 from waiting import PATIENCE
 
 import octsvm
-
-
-def hard() -> Any:
-    """A model that takes minutes, below the ceilings of the free licences."""
-    return engines.tree_model(0, 36, 4, c1=1.0, c2=1.0, c3=0.1)
 
 
 @every_entry
@@ -129,25 +125,46 @@ def answer(entry: Entry) -> tuple[Any, float]:
     return model, solve(entry, model).objective
 
 
-@every_entry
-def test_numpy_that_raises(entry: Entry, answer: tuple[Any, float]) -> None:
-    model, objective = answer
+@contextlib.contextmanager
+def numpy_that_raises() -> Iterator[Callable[[], Any]]:
     with np.errstate(all="raise"):
-        before = np.geterr()
-        result = solve(entry, model)
-        assert np.geterr() == before
-    assert (result.status, result.objective) == ("optimal", pytest.approx(objective, rel=1e-9))
+        yield np.geterr
 
 
-@every_entry
-def test_warnings_as_errors(entry: Entry, answer: tuple[Any, float], monkeypatch: pytest.MonkeyPatch) -> None:
-    model, objective = answer
-    monkeypatch.setenv("PYTHONWARNINGS", "error")  # what a process of the engine's own would inherit
+@contextlib.contextmanager
+def warnings_as_errors() -> Iterator[Callable[[], Any]]:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        before = list(warnings.filters)
+        yield lambda: list(warnings.filters)
+
+
+@contextlib.contextmanager
+def logging_that_fails() -> Iterator[Callable[[], Any]]:
+    class Fails(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            raise RuntimeError(record.getMessage())
+
+    root, logger, handler = logging.getLogger(), logging.getLogger("octsvm"), Fails()
+    root.addHandler(handler)
+    logger.setLevel(logging.DEBUG)
+    try:
+        yield lambda: (list(root.handlers), root.level, logger.level, logging.root.manager.disable)
+    finally:
+        root.removeHandler(handler)
+        logger.setLevel(logging.NOTSET)
+
+
+@every_entry
+@pytest.mark.parametrize("set_up", [numpy_that_raises, warnings_as_errors, logging_that_fails])
+def test_a_set_up_neither_counts_nor_is_touched(
+    entry: Entry, set_up: Any, answer: tuple[Any, float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, objective = answer
+    monkeypatch.setenv("PYTHONWARNINGS", "error")  # what a process of the engine's own would inherit
+    with set_up() as state:
+        before = state()
         result = solve(entry, model)
-        assert warnings.filters == before
+        assert state() == before
     assert (result.status, result.objective) == ("optimal", pytest.approx(objective, rel=1e-9))
 
 
@@ -163,30 +180,6 @@ def test_global_seeds_neither_count_nor_move(entry: Entry) -> None:
     one, two = found
     assert one.tree.to_json() == two.tree.to_json()
     assert (one.objective, one.nodes) == (two.objective, two.nodes)
-
-
-@every_entry
-def test_logging_is_left_as_it_was(
-    entry: Entry, answer: tuple[Any, float], caplog: pytest.LogCaptureFixture
-) -> None:
-    class Fails(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            raise RuntimeError(record.getMessage())
-
-    model, objective = answer
-    root, handler = logging.getLogger(), Fails()
-    root.addHandler(handler)
-    logger = logging.getLogger("octsvm")
-    logger.setLevel(logging.DEBUG)
-    try:
-        before = list(root.handlers), root.level, logger.level, logging.root.manager.disable
-        result = solve(entry, model)
-        assert (list(root.handlers), root.level, logger.level, logging.root.manager.disable) == before
-        assert len(caplog.records) >= 3
-    finally:
-        root.removeHandler(handler)
-        logger.setLevel(logging.NOTSET)
-    assert (result.status, result.objective) == ("optimal", pytest.approx(objective, rel=1e-9))
 
 
 LOCALE = """

@@ -15,120 +15,44 @@ from engines import Entry, every_entry, solve
 import octsvm
 from octsvm.problem_class import classify
 
-Maker = Callable[[pyo.ConcreteModel], float]
-MODELS: dict[str, Maker] = {}
-
-
-def model(make: Maker) -> Maker:
-    """A model by what it adds to one with x (integer) and y (continuous); it returns the optimum."""
-    MODELS[make.__name__] = make
-    return make
-
-
-@model
-def no_rows(m: pyo.ConcreteModel) -> float:
-    m.cost = pyo.Objective(expr=m.x + 2)
-    return 3
-
-
-@model
-def no_rows_and_no_integers(m: pyo.ConcreteModel) -> float:
-    m.cost = pyo.Objective(expr=m.y + 2)
-    return 2.25
-
-
-@model
-def a_constant(m: pyo.ConcreteModel) -> float:
-    m.cost = pyo.Objective(expr=7.0)
-    return 7
-
-
-@model
-def a_constant_with_rows(m: pyo.ConcreteModel) -> float:
-    m.row = pyo.Constraint(expr=m.x + m.y >= 5)
-    m.cost = pyo.Objective(expr=7.0)
-    return 7
-
-
-@model
-def no_variables(m: pyo.ConcreteModel) -> float:
-    m.del_component(m.x)
-    m.del_component(m.y)
-    m.cost = pyo.Objective(expr=3.0)
-    return 3
-
-
-@model
-def all_fixed(m: pyo.ConcreteModel) -> float:
-    m.row = pyo.Constraint(expr=m.x + m.y >= 2)
-    m.cost = pyo.Objective(expr=m.x + m.y)
-    m.x.fix(2)
-    m.y.fix(0.5)
-    return 2.5
-
-
-@model
-def all_fixed_by_bounds(m: pyo.ConcreteModel) -> float:
-    m.row = pyo.Constraint(expr=m.x + m.y >= 2)
-    m.cost = pyo.Objective(expr=m.x + m.y)
-    m.x.setlb(2)
-    m.x.setub(2)
-    m.y.setlb(0.5)
-    m.y.setub(0.5)
-    return 2.5
-
-
-@model
-def a_column_in_no_row(m: pyo.ConcreteModel) -> float:
-    m.row = pyo.Constraint(expr=m.x >= 2)
-    m.cost = pyo.Objective(expr=m.x + m.y)
-    return 2.25
-
-
-@model
-def a_coefficient_0(m: pyo.ConcreteModel) -> float:
-    m.row = pyo.Constraint(expr=m.x + 0.0 * m.y >= 2)
-    m.cost = pyo.Objective(expr=m.x + 0.0 * m.y)
-    return 2
-
-
-@model
-def coefficients_0_alone(m: pyo.ConcreteModel) -> float:
-    m.row = pyo.Constraint(expr=0.0 * m.x <= 2)
-    m.cost = pyo.Objective(expr=0.0 * m.x)
-    return 0
-
-
-@model
-def nonlinear_terms_times_0(m: pyo.ConcreteModel) -> float:
-    m.row = pyo.Constraint(expr=0.0 * pyo.exp(m.x) + m.y >= 0.5)
-    m.other = pyo.Constraint(expr=0.0 * m.x * m.y <= 1)
-    m.cost = pyo.Objective(expr=0.0 * m.x**2 + m.y)
-    return 0.5
-
-
-@model
-def a_square_without_rows(m: pyo.ConcreteModel) -> float:
-    m.cost = pyo.Objective(expr=(m.x - 3) ** 2 + 1)
-    return 1
-
-
-@model
-def a_square_that_is_fixed(m: pyo.ConcreteModel) -> float:
-    m.x.setub(1)
-    m.cost = pyo.Objective(expr=m.x**2)
-    return 1
+Of = Callable[[pyo.ConcreteModel], Any]
+# Models with x (integer, 1 to 5) and y (continuous, 1/4 to 5): the optimum, the objective, the rows, and what is done before.
+MODELS: dict[str, tuple[float, Of] | tuple[float, Of, Of] | tuple[float, Of, Of, Of]] = {
+    "no rows": (3, lambda m: m.x + 2),
+    "no rows and no integers": (2.25, lambda m: m.y + 2),
+    "a constant": (7, lambda m: 7.0),
+    "a constant with rows": (7, lambda m: 7.0, lambda m: [m.x + m.y >= 5]),
+    "no variables": (3, lambda m: 3.0, lambda m: [], lambda m: (m.del_component(m.x), m.del_component(m.y))),
+    "all fixed": (2.5, lambda m: m.x + m.y, lambda m: [m.x + m.y >= 2], lambda m: (m.x.fix(2), m.y.fix(0.5))),
+    "all fixed by bounds": (
+        2.5, lambda m: m.x + m.y, lambda m: [m.x + m.y >= 2],
+        lambda m: (m.x.setlb(2), m.x.setub(2), m.y.setlb(0.5), m.y.setub(0.5)),
+    ),
+    "a column in no row": (2.25, lambda m: m.x + m.y, lambda m: [m.x >= 2]),
+    "a coefficient 0": (2, lambda m: m.x + 0.0 * m.y, lambda m: [m.x + 0.0 * m.y >= 2]),
+    "coefficients 0 alone": (0, lambda m: 0.0 * m.x, lambda m: [0.0 * m.x <= 2]),
+    "nonlinear terms times 0": (
+        0.5, lambda m: 0.0 * m.x**2 + m.y, lambda m: [0.0 * pyo.exp(m.x) + m.y >= 0.5, 0.0 * m.x * m.y <= 1],
+    ),
+    "a square without rows": (1, lambda m: (m.x - 3) ** 2 + 1),
+    "a square that is fixed": (1, lambda m: m.x**2, lambda m: [], lambda m: m.x.setub(1)),
+}  # fmt: skip
 
 
 @every_entry
 @pytest.mark.quick_cases("highs")
 def test_next_to_nothing_has_its_optimum(entry: Entry) -> None:
     solved = 0
-    for name, make in MODELS.items():
+    for name, (optimum, cost, *more) in MODELS.items():
         m = pyo.ConcreteModel(name=name)
         m.x = pyo.Var(domain=pyo.Integers, bounds=(1, 5), initialize=4)
         m.y = pyo.Var(bounds=(0.25, 5), initialize=3)
-        optimum = make(m)
+        for prepare in more[1:]:
+            prepare(m)
+        m.rows = pyo.ConstraintList()
+        for row in more[0](m) if more else ():
+            m.rows.add(row)
+        m.cost = pyo.Objective(expr=cost(m))
         if classify(m).name not in entry.spec.classes:
             with pytest.raises(octsvm.UnsupportedProblem):
                 solve(entry, m)

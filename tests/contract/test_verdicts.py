@@ -160,6 +160,7 @@ def test_nothing_is_optimal_or_infeasible_where_integrality_bends_by_a_margin(
             assert result.status in ("feasible", "fallback")
             assert result.stop != "optimal"
             assert result.bound <= best * (1 + 1e-6)
+            assert any("too high as well" in note for note in result.notes)
 
 
 @every_entry

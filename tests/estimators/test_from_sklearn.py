@@ -213,6 +213,7 @@ def test_what_cannot_become_a_tree_with_margins_is_refused() -> None:
             "the classes",
         ),
         (deep, {"depth": 3, "c1": 1e-9}, "what the best tree without a split costs"),
+        (deep, {"depth": 3, "kernel": "rbf"}, "the model by kernel='rbf'"),
     ):
         with pytest.raises(octsvm.TreeNotAdmitted, match=says):
             octsvm.fit("octsvm", table, y, start=start, **kept, **SHORT)

@@ -21,7 +21,6 @@ from sklearn.tree import DecisionTreeClassifier
 import octsvm
 from octsvm import MOCTSVMClassifier, OCTClassifier, OCTHClassifier, OCTSVMClassifier, RESVMClassifier
 from octsvm.exports._decision_paths import weights_at_nodes
-from octsvm.formulations.base import Scaling
 
 ALL = [OCTClassifier, OCTHClassifier, RESVMClassifier, OCTSVMClassifier, MOCTSVMClassifier]
 # Most fits here end at a limit, and what they say of it is not what is looked at.
@@ -31,26 +30,8 @@ SHORT: dict[str, Any] = {"work_limit": {"nodes": 1, "rounds": 1}}
 
 def around(theirs: DecisionTreeClassifier, X: Any, y: Any) -> OCTClassifier:
     """A classifier of ours that holds the tree of scikit-learn's, node by node."""
-    depth, tree = theirs.get_depth(), theirs.tree_
-    feature, threshold = np.full(2**depth - 1, -1), np.zeros(2**depth - 1)
-    label = np.zeros(2**depth, dtype=int)
-
-    def place(node: int, t: int) -> None:
-        if tree.children_left[node] >= 0:
-            feature[t - 1], threshold[t - 1] = tree.feature[node], tree.threshold[node]
-            place(tree.children_left[node], 2 * t)
-            place(tree.children_right[node], 2 * t + 1)
-            return
-        while t < 2**depth:
-            t = 2 * t + 1
-        label[t - 2**depth] = tree.value[node].argmax()
-
-    place(0, 1)
-    names = tuple(f"x{j + 1}" for j in range(X.shape[1]))
     model = OCTClassifier(max_depth=1, **SHORT).fit(X, y)
-    model.tree_ = octsvm.AxisTree(
-        depth, (0, 1, 2), names, Scaling.identity(X.shape[1]), feature, threshold, label
-    )
+    model.tree_ = octsvm.from_sklearn(theirs)
     model.node_weights_ = weights_at_nodes(model.tree_, X, y, np.ones(len(y)), 3)
     return model
 

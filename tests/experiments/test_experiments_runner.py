@@ -23,7 +23,7 @@ from small_runs import comparable, gone, load, protocol, until, whole
 from waiting import wait_until
 
 import octsvm
-from octsvm.experiments import Fit, Protocol, Store, Summary, batch_queue, part_data, read_cells, run, work
+from octsvm.experiments import Fit, Protocol, Store, Summary, batch_queue, part_data, read_cells, run
 from octsvm.experiments.cells import Part
 from octsvm.experiments.progress import Lines, RunProgress, Snapshot, duration, remaining
 
@@ -150,34 +150,27 @@ def test_one_complete_repetition_comes_first(tmp_path: Path) -> None:
 # -- resume ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def fits(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
-    """The fits of this process, as (batch, position)."""
-    made = []
-    real = work._scored
-
-    def scored(task: Any, index: int, fit: Fit) -> Any:
-        made.append((task.batch, index))
-        return real(task, index, fit)
-
-    monkeypatch.setattr(work, "_scored", scored)
-    return made
-
-
 def test_nothing_is_done_twice_and_a_store_may_grow(
-    tmp_path: Path, fits: list[tuple[int, int]], undisturbed: pd.DataFrame
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, undisturbed: pd.DataFrame
 ) -> None:
-    store = tmp_path / "cells.sqlite"
-    assert small(store, methods=["svm"], sets=["two"]).fitted == len(fits) == 96
+    store, log = tmp_path / "cells.sqlite", tmp_path / "log"
+    monkeypatch.setenv(small_runs.LOG, str(log))
+
+    def fits() -> int:
+        lines = log.read_text().splitlines()
+        assert len(lines) == len(set(lines))
+        return len(lines)
+
+    assert small(store, methods=["svm"], sets=["two"]).fitted == fits() == 96
     assert small(store, methods=["svm"]).fitted == 96
     found = small(store)
     assert (found.total, found.done, found.fitted) == (384, 384, 192)
     assert small(store).fitted == 0
-    assert len(fits) == len(set(fits)) == 384
+    assert fits() == 384
     pd.testing.assert_frame_equal(comparable(read_cells(store)), undisturbed)
     assert small(store, repetitions=2).fitted == 384
     assert small(store, protocol(sets=["one", "two", "three"])).fitted == 192
-    assert len(fits) == len(set(fits)) == 384 * 2 + 192
+    assert fits() == 384 * 2 + 192
     assert small(store, repetitions=1).fitted == 0  # a smaller protocol does not shrink the store
     with Store.open(store) as opened:
         assert (opened.protocol.repetitions, opened.protocol.sets) == (2, ("one", "two", "three"))

@@ -1,5 +1,7 @@
 """A stand-in for the Couenne and Bonmin executables: the AMPL protocol as they speak it, with SCIP as the solver.
 
+As a program it is an AMPL solver that nobody knows: ``asl.py model.nl -AMPL``.
+
 ``couenne model.nl -AMPL`` reads the model and, in its working folder, couenne.opt; it writes model.sol next to the model.
 What the real programs do at the edges is kept: an unknown option ends Couenne by SIGABRT, and Bonmin with exit code 0 and no
 solution file; an interrupt makes both write their incumbent with code 422.
@@ -55,7 +57,7 @@ def options(name: str) -> dict[str, str]:
     path = Path(f"{name}.opt")
     for line in path.read_text().splitlines() if path.is_file() else []:
         key, _, value = line.strip().partition(" ")
-        if key not in OPTIONS[name]:
+        if key not in OPTIONS.get(name, ()):
             say(
                 f'Read Option: "{key}". It is not a valid option. Please check the list of available options.'
             )
@@ -145,3 +147,7 @@ def main(name: str) -> int:
         say("Cbc0019I Exiting on maximum nodes")
     write(model_path.with_suffix(".sol"), name, text, code, x, rows, columns)
     return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main("stand-in 1.2.3"))

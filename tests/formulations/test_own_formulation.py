@@ -27,10 +27,7 @@ MISS, SPLIT = 3.0, 0.5
 
 
 @pytest.fixture(autouse=True)
-def _stump(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        registry, "_registered", {name: registry.formulation(name) for name in registry.NAMES}
-    )
+def _stump(only_built_in: None) -> None:
     assert registry.register_from(f"{FILE}:Stump").name == "stump"
 
 

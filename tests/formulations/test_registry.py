@@ -21,12 +21,7 @@ from octsvm.formulations import registry
 from octsvm.formulations.base import Evaluation, Formulation
 from octsvm.formulations.params import Params
 
-
-@pytest.fixture(autouse=True)
-def _registered_here_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        registry, "_registered", {name: registry.formulation(name) for name in registry.NAMES}
-    )
+pytestmark = pytest.mark.usefixtures("only_built_in")
 
 
 def made(**changes: Any) -> type[Formulation]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pandas as pd
 import pytest
 
 import octsvm
-from octsvm.formulations.written_numbers import form_of
+from octsvm.formulations.written_numbers import Writing, form_of
 
 READ = [
     (["1,234", "5"], "thousands separators", [1234, 5]),
@@ -51,6 +52,32 @@ def test_the_advised_line_reads_what_is_written(texts: list[str], what: str, num
 )
 def test_other_texts_are_of_no_form(texts: list[str]) -> None:
     assert form_of(texts) is None
+
+
+@pytest.mark.parametrize("decimal", ".,")
+@pytest.mark.parametrize("thousands", ["", ".", ",", " ", "'"])
+@pytest.mark.parametrize("sign", ["", "€", "%", "kg"])
+def test_numbers_are_read_back_however_they_are_written(decimal: str, thousands: str, sign: str) -> None:
+    if decimal == thousands:
+        return
+    rng = np.random.default_rng(len(sign) + ord(decimal))
+    numbers = [
+        1234567.25,
+        0.5,
+        *(rng.normal(size=30) * 10.0 ** rng.integers(0, 7, size=30)).round(2).tolist(),
+    ]
+    swap = str.maketrans({",": thousands, ".": decimal})
+    texts = [
+        f"{x:,.2f}".translate(swap) + (f" {sign}" if k % 3 and sign else "") for k, x in enumerate(numbers)
+    ]
+    form = form_of(texts)
+    if (decimal, thousands, sign) == (".", "", ""):
+        assert form is None  # plain numbers
+        return
+    assert form is not None
+    assert form.writing == Writing(decimal, thousands, (sign,) if sign else ())
+    assert form.writing.numbers(texts) == numbers
+    assert eval(form.code("column"), {"column": pd.Series(texts)}).tolist() == numbers
 
 
 def test_a_column_of_identifiers_is_to_be_left_out() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -351,19 +352,6 @@ def test_at_a_limit_integers_of_ones_own_get_a_value_and_impossible_ones_none(en
 
 
 @ON_ENGINES
-@pytest.mark.parametrize("formulation", ["oct", "oct_h", "re_svm"])
-def test_a_term_without_end_is_called_unbounded(engine: str, formulation: str) -> None:
-    model = octsvm.build(formulation, TABLE, LABELS)
-    model.k = pyo.Var(bounds=(0, None))
-    model.objective.set_value(model.cost - model.k)
-    result = octsvm.solve(model, solver=engine, time_limit=10)
-    assert result.stop == "unbounded"
-    assert result.status in ("feasible", "fallback")
-    assert result.bound == -math.inf
-    assert any("'objective'" in note for note in result.notes)
-
-
-@ON_ENGINES
 @pytest.mark.parametrize(
     ("splits", "status", "stop"), [(2, "no_tree", "unbounded"), (4, "infeasible", "infeasible")]
 )
@@ -380,34 +368,7 @@ def test_without_a_known_tree_unbounded_and_infeasible_are_told_apart(
     assert ("'objective'" in " ".join(result.notes)) is (stop == "unbounded")
 
 
-@ON_ENGINES
-@pytest.mark.parametrize("formulation", ["oct", "oct_h", "octsvm"])
-def test_a_limit_before_the_first_tree_proves_nothing(engine: str, formulation: str) -> None:
-    rng = np.random.default_rng(0)
-    more = {"variant": "rank"} if formulation == "oct" else {}
-    model = octsvm.build(formulation, rng.random((30, 3)), rng.integers(0, 2, 30), depth=1, **more)
-    split = model.find_component("pruning.d") or model.split.d
-    model.must_split = pyo.Constraint(expr=split[1] >= 1)
-    result = octsvm.solve(model, time_limit=1e-3, solver=engine)
-    assert (result.status, result.stop, result.tree) == ("no_tree", "time_limit", None)
-    assert 0 <= result.bound < math.inf
-
-
 # -- big-M and integrality ----------------------------------------------------------------------------------------------
-
-
-@ON_ENGINES
-@pytest.mark.parametrize("norm", ["l1", "l2"])
-def test_nothing_is_proved_where_integrality_bends_by_a_margin(engine: str, norm: str) -> None:
-    rng = np.random.default_rng(0)
-    X, y = rng.random((6, 2)), [-1, 1] * 3
-    best = octsvm.fit("octsvm", X, y, depth=1, norm=norm).objective
-    model = octsvm.build("octsvm", X, y, depth=1, norm=norm, upper_bound=1e10)
-    result = octsvm.solve(model, solver=engine, time_limit=20)
-    assert result.status != "optimal"
-    assert result.stop in ("numeric", "time_limit")
-    assert result.bound <= best
-    assert any("too high as well" in note for note in result.notes)
 
 
 @ON_ENGINES
@@ -454,74 +415,61 @@ def other_model() -> pyo.ConcreteModel:
     return other
 
 
-def spoilt(kind: str) -> tuple[pyo.ConcreteModel, type[Exception], list[str]]:
-    """A model with something that no engine can be given; the error, and what its message has to name."""
-    m = octsvm.build("oct_h", TABLE, LABELS, depth=1)
-    a = m.split.a
-    m.p = pyo.Param(initialize=math.nan, mutable=True, within=pyo.Any)
-    m.lone = pyo.Var(bounds=(0, 1))
-    bad, other = InvalidParameter, UnsupportedProblem
-    if kind == "nan coefficient":
-        m.mine = pyo.Constraint(expr=math.nan * a[1, 0] + a[1, 1] <= 0)
-        return m, bad, ["mine", "split.a[1,0]", "nan"]
-    if kind == "infinite coefficient":
-        m.mine = pyo.Constraint(expr=a[1, 0] + math.inf * a[1, 1] <= 0)
-        return m, bad, ["mine", "split.a[1,1]", "inf"]
-    if kind == "nan parameter":
-        m.mine = pyo.Constraint(expr=a[1, 0] + m.p * a[1, 1] <= 0)
-        return m, bad, ["mine", "'p'"]
-    if kind == "nan side":
-        m.mine = pyo.Constraint(expr=(None, a[1, 0], m.p))
-        return m, bad, ["mine", "side"]
-    if kind == "nan in the objective":
-        m.objective.set_value(m.cost + math.nan * m.lone)
-        return m, bad, ["objective", "lone"]
-    if kind == "nan inside a block":
-        m.split.abs_above[1, 0].set_value(math.nan * a[1, 0] <= m.split.abs_a[1, 0])
-        return m, bad, ["split.abs_above[1,0]", "split.a[1,0]"]
-    if kind == "nan bound":
-        m.lone.setub(math.nan)
-        return m, bad, ["lone"]
-    if kind == "fixed without a value":
-        m.lone.fixed = True
-        m.mine = pyo.Constraint(expr=m.lone + a[1, 0] <= 1)
-        return m, bad, ["lone", "mine", "unfix"]
-    if kind == "foreign variable":
-        m.mine = pyo.Constraint(expr=other_model().x + a[1, 0] <= 1)
-        return m, bad, ["mine", "'x'", "does not belong"]
-    if kind == "external function":
-        m.f = pyo.ExternalFunction(lambda x: x)
-        m.mine = pyo.Constraint(expr=m.f(a[1, 0]) <= 1)
-        return m, other, ["mine", "external function"]
-    if kind == "disjunction":
-        m.mine = gdp.Disjunction(expr=[[a[1, 0] >= 0.5], [a[1, 1] >= 0.5]])
-        return m, other, ["mine", "gdp.bigm"]
-    if kind == "logical constraint":
-        m.yes = pyo.BooleanVar()
-        m.mine = pyo.LogicalConstraint(expr=m.yes)
-        return m, other, ["mine", "core.logical_to_linear"]
-    if kind == "sos":
-        m.mine = pyo.SOSConstraint(var=a, sos=1)
-        return m, other, ["mine", "binary variables"]
-    if kind == "piecewise":
-        m.mine = pyo.Piecewise(
+def row(expression: Any) -> Callable[[Any, Any], None]:
+    """Add a row ``mine``, made of the model and its variables a."""
+    return lambda m, a: m.add_component("mine", pyo.Constraint(expr=expression(m, a)))
+
+
+# What no engine can be given: how it gets into a model, the error, and what its message has to name.
+SPOILT: dict[str, tuple[Callable[[Any, Any], Any], type[Exception], list[str]]] = {
+    "nan coefficient": (row(lambda m, a: math.nan * a[1, 0] + a[1, 1] <= 0), InvalidParameter, ["mine", "split.a[1,0]", "nan"]),
+    "infinite coefficient": (row(lambda m, a: a[1, 0] + math.inf * a[1, 1] <= 0), InvalidParameter, ["mine", "split.a[1,1]", "inf"]),
+    "nan parameter": (row(lambda m, a: a[1, 0] + m.p * a[1, 1] <= 0), InvalidParameter, ["mine", "'p'"]),
+    "nan side": (row(lambda m, a: (None, a[1, 0], m.p)), InvalidParameter, ["mine", "side"]),
+    "nan in the objective": (
+        lambda m, a: m.objective.set_value(m.cost + math.nan * m.lone), InvalidParameter, ["objective", "lone"],
+    ),
+    "nan inside a block": (
+        lambda m, a: m.split.abs_above[1, 0].set_value(math.nan * a[1, 0] <= m.split.abs_a[1, 0]),
+        InvalidParameter, ["split.abs_above[1,0]", "split.a[1,0]"],
+    ),
+    "nan bound": (lambda m, a: m.lone.setub(math.nan), InvalidParameter, ["lone"]),
+    "fixed without a value": (row(lambda m, a: m.lost + a[1, 0] <= 1), InvalidParameter, ["lost", "mine", "unfix"]),
+    "foreign variable": (
+        row(lambda m, a: other_model().x + a[1, 0] <= 1), InvalidParameter, ["mine", "'x'", "does not belong"],
+    ),
+    "external function": (row(lambda m, a: m.f(a[1, 0]) <= 1), UnsupportedProblem, ["mine", "external function"]),
+    "disjunction": (
+        lambda m, a: m.add_component("mine", gdp.Disjunction(expr=[[a[1, 0] >= 0.5], [a[1, 1] >= 0.5]])),
+        UnsupportedProblem, ["mine", "gdp.bigm"],
+    ),
+    "logical constraint": (
+        lambda m, a: m.add_component("mine", pyo.LogicalConstraint(expr=m.yes)), UnsupportedProblem, ["mine", "core.logical_to_linear"],
+    ),
+    "sos": (lambda m, a: m.add_component("mine", pyo.SOSConstraint(var=a, sos=1)), UnsupportedProblem, ["mine", "binary variables"]),
+    "piecewise": (
+        lambda m, a: m.add_component("mine", pyo.Piecewise(
             m.lone, a[1, 0], pw_pts=[-1, 0, 1], f_rule=[1, 0, 1], pw_repn="SOS2", pw_constr_type="EQ"
-        )
-        return m, other, ["mine", "pw_repn"]
-    m.mine = mpec.Complementarity(expr=mpec.complements(a[1, 0] >= 0, m.lone >= 0))
-    return m, other, ["mine", "mpec"]
+        )),
+        UnsupportedProblem, ["mine", "pw_repn"],
+    ),
+    "complementarity": (
+        lambda m, a: m.add_component("mine", mpec.Complementarity(expr=mpec.complements(a[1, 0] >= 0, m.lone >= 0))),
+        UnsupportedProblem, ["mine", "mpec"],
+    ),
+}  # fmt: skip
 
 
-KINDS = [
-    *("nan coefficient", "infinite coefficient", "nan parameter", "nan side", "nan in the objective"),
-    *("nan inside a block", "nan bound", "fixed without a value", "foreign variable", "external function"),
-    *("disjunction", "logical constraint", "sos", "piecewise", "complementarity"),
-]
-
-
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", SPOILT)
 def test_what_no_solver_can_be_given_is_refused_before(kind: str, tmp_path: Path) -> None:
-    model, error, named = spoilt(kind)
+    spoil, error, named = SPOILT[kind]
+    model = octsvm.build("oct_h", TABLE, LABELS, depth=1)
+    model.p = pyo.Param(initialize=math.nan, mutable=True, within=pyo.Any)
+    model.lone, model.yes = pyo.Var(bounds=(0, 1)), pyo.BooleanVar()
+    model.f = pyo.ExternalFunction(lambda x: x)
+    model.lost = pyo.Var()
+    model.lost.fixed = True
+    spoil(model, model.split.a)
     ways: list[Any] = [
         lambda: octsvm.solve(model),
         lambda: octsvm.plan(model),

@@ -43,10 +43,6 @@ _EMPHASES = {
 
 def version() -> str:
     """Version of SCIP itself, not of its Python interface."""
-    return f"{Model().version():.1f}" if not hasattr(Model, "getMajorVersion") else _whole_version()
-
-
-def _whole_version() -> str:
     m = Model()
     return f"{m.getMajorVersion()}.{m.getMinorVersion()}.{m.getTechVersion()}"
 

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Mapping
 
 import numpy as np
+from cleanlab.classification import CleanLearning
 
 from ..cells import Fit, PartData
 from ..protocol import MethodSpec
@@ -23,8 +24,6 @@ def fit_grid(data: PartData, setting: Mapping[str, float], spec: MethodSpec, see
     smaller class has rows, five at most. Where it has one row only, nothing can be cross-validated: plain CART, no
     label given up, status "plain". What is believed of a row that cleanlab drops is the other label.
     """
-    from cleanlab.classification import CleanLearning
-
     classes, counts = np.unique(data.y, return_counts=True)
     inner = classifier(data, setting["alpha"], spec, seed)
     if len(classes) < 2 or counts.min() < 2:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import MinMaxScaler
+from stree import Stree
 
 from ..cells import Fit, PartData
 from ..protocol import MethodSpec
@@ -22,8 +23,6 @@ def fit_grid(data: PartData, setting: Mapping[str, float], spec: MethodSpec, see
     ``fixed.depth`` counts levels of splits, as everywhere in the experiments; STree counts levels of nodes, hence one
     more there. ``spec.work`` limits libsvm's iterations in each node (100,000 by default, as in STree).
     """
-    from stree import Stree
-
     scaler = MinMaxScaler().fit(data.X)
     depth = spec.fixed.get("depth")
     tree = Stree(

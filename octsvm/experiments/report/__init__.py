@@ -38,9 +38,8 @@ def require_packages() -> None:
         )
 
 
-@np.errstate(
-    all="ignore"
-)  # what scipy and matplotlib come across on their way is no error, whatever the caller made of those
+# What scipy and matplotlib come across on their way is no error, whatever the caller made of those.
+@np.errstate(all="ignore")
 def write_report(
     source: str | Path | pd.DataFrame | tuple[Protocol, pd.DataFrame, Mapping[str, Any]],
     out_dir: str | Path,
@@ -89,19 +88,13 @@ def write_report(
     run = Run(protocol, cells, meta, selection)
     drawn = pictures.draw_all(run)
     content: dict[str, bytes] = {}
-    names = {
-        "title": f"octsvm: {protocol.name}",
-        "run": run,
-        "pictures": drawn,
-        "tables": tables,
-        "source": SOURCE,
-    }
-    if "html" in formats:
-        content["report.html"] = render("html", names, *TEMPLATE).encode()
-    if "md" in formats:
-        content["report.md"] = render("markdown", names, *TEMPLATE).encode()
-    content["selected.csv"] = selection.chosen.to_csv(index=False, lineterminator="\n").encode()
-    content["accuracies.csv"] = accuracies(run).to_csv(index=False, lineterminator="\n").encode()
+    names = {"title": f"octsvm: {protocol.name}", "run": run, "pictures": drawn}
+    names |= {"tables": tables, "source": SOURCE}
+    for kind, layout in (("html", "html"), ("md", "markdown")):
+        if kind in formats:
+            content[f"report.{kind}"] = render(layout, names, *TEMPLATE).encode()
+    for file, frame in (("selected", selection.chosen), ("accuracies", accuracies(run))):
+        content[f"{file}.csv"] = frame.to_csv(index=False, lineterminator="\n").encode()
     if "md" in formats:
         for picture in (drawn or {}).values():
             content[f"{picture.name}.svg"], content[f"{picture.name}-dark.svg"] = picture.light, picture.dark

@@ -72,17 +72,21 @@ def overview(run: Run) -> Table:
     if run.common.isin(run.paper.dropna().index).all():
         shown = {"paper": run.paper} | shown
     rows: list[list[Any]] = []
+    strong = []
     for m, title in run.titles.items():
         label = title
         for what, table in shown.items():
             if m in table:
                 used = table.loc[run.common, m]
-                by_noise = used.groupby(level="noise").mean().reindex(run.protocol.noise)
+                by_noise = [
+                    used[used.index.get_level_values("noise") == v].mean() for v in run.protocol.noise
+                ]
+                strong += [len(rows)] if what == "paper" else []
                 rows.append([label, what, *by_noise, used.mean()])
                 label = ""
-    strong = [k for k, row in enumerate(rows) if row[1] == "paper"]
-    noises = [f"{percent(v)} %" for v in run.protocol.noise]
-    return Table(["method", "figures", *noises, "all"], rows, strong=strong)
+    return Table(
+        ["method", "figures", *(f"{percent(v)} %" for v in run.protocol.noise), "all"], rows, strong=strong
+    )
 
 
 def _lines(run: Run, used: pd.Index) -> Iterator[tuple[list[str], tuple[str, float] | None, pd.Index, str]]:
