@@ -243,7 +243,12 @@ def mean_table(lines: list[Line], names: Iterable[str], by: str) -> str:
     others = whole.columns.intersection(OTHERS)
     for m in whole.columns.intersection(("OCTSVM tuned", "OCTSVM usual")):
         less = [part[m] - part[part[others].mean().idxmax()] for part in columns if len(others)]
-        body.append([f"{m} less the best other", *(f"{d.mean():+.1f} ± {d.sem():.1f}" for d in less)])
+        body.append(
+            [
+                f"{m} less the best other",
+                *(f"{d.mean():+.1f} ± {d.sem():.1f}".removesuffix(" ± nan") for d in less),
+            ]
+        )
     return table(["method", *heads, f"all {len(whole)} parts"], body if len(whole) else [])
 
 

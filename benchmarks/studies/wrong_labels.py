@@ -144,7 +144,9 @@ def measure(cell: Line, asked: Any) -> Line:
 def means(lines: list[Line]) -> str:
     """Mean accuracy in per cent of each method on tables of 200 rows."""
     frame = pd.DataFrame(lines)
-    frame = frame[frame["n"] == SHOWN]
+    if not (shown := frame["n"] == SHOWN).any():
+        return ""
+    frame = frame[shown]
     of = 100 * frame.pivot_table("accuracy", ["truth", "wrong"], "method", sort=False)
     return by_wrong(of.map("{:.1f}".format))
 
@@ -174,6 +176,8 @@ def gains(lines: list[Line]) -> str:
 def finds(lines: list[Line]) -> str:
     """Precision / recall in per cent of the suspects of each method, on tables of 200 rows."""
     frame = pd.DataFrame([line for line in lines if line["wrong"] != "none" and line["n"] == SHOWN])
+    if frame.empty:
+        return ""
     sums = frame.groupby(["truth", "wrong", "method"], sort=False)[["found", "suspects", "flipped"]].sum()
     precision, recall = (
         (100 * sums["found"] / sums[k]).map("{:.0f}".format).replace("nan", "–")
