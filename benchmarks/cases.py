@@ -147,16 +147,22 @@ FURTHER_PROOFS = [Proof(index) for index in range(N_PROOFS, 2 * N_PROOFS)]
 SETS = ("australian", "breastcancer", "heart", "ionosphere", "monks", "parkinson", "sonar", "wholesale")
 
 
-def quarter(folder: Path | None, name: str, seed: int = 0) -> tuple[Any, Any, Any, Any]:
-    """A quarter of the rows of ``folder/name.csv`` (stratified, the label last) to train, and the rest to test: X, y, X_test, y_test."""
+def whole(folder: Path | None, name: str) -> tuple[Any, Any]:
+    """All rows of ``folder/name.csv``, the label last: X, y."""
     import pandas as pd
-    from sklearn.model_selection import train_test_split
 
     if folder is None:
         raise SkippedError("it needs --data DIR, the folder of the data sets")
     if not (folder / f"{name}.csv").is_file():
         raise SkippedError(f"{name} is not in {folder}")
     frame = pd.read_csv(folder / f"{name}.csv")
-    X, y = frame.drop(columns="label"), frame["label"]
+    return frame.drop(columns="label"), frame["label"]
+
+
+def quarter(folder: Path | None, name: str, seed: int = 0) -> tuple[Any, Any, Any, Any]:
+    """A quarter of the rows of a set (stratified) to train, and the rest to test: X, y, X_test, y_test."""
+    from sklearn.model_selection import train_test_split
+
+    X, y = whole(folder, name)
     train, test, y_train, y_test = train_test_split(X, y, train_size=0.25, stratify=y, random_state=seed)
     return train, y_train, test, y_test

@@ -112,6 +112,10 @@ def cell_from_stdin(name: str) -> None:
 
         if not Path(octsvm.__file__ or "").resolve().is_relative_to(package):
             raise SystemExit(f"octsvm was imported from {octsvm.__file__}, and not from {package}")
+    if options.get("clock") == "processor":
+        from .processor_clock import start
+
+        start()
     try:
         answer: Line = {"line": study.measure(cell, study.asked(**options))}
     except SkippedError as missing:

@@ -34,6 +34,7 @@ OPTIONS: dict[str, tuple[type, str]] = {
     "who": (str, "who answers, with commas between them"),
     "package": (Path, "the checkout whose octsvm is measured (this one)"),
     "peers": (str, "a Python that has the other packages, or 'install', which makes one"),
+    "clock": (str, "of limits and times: wall, or processor"),
     "every": (bool, "all combinations, and not the study's own choice of them"),
 }
 

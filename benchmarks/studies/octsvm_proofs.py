@@ -17,7 +17,7 @@ from typing import Any
 from .. import tables
 from ..cases import SETS
 from ..study import Line, Study
-from .re_svm_proofs import agreement, by_who, fitted, values
+from .re_svm_proofs import agreement, by_who, fitted, times, values
 
 COSTS = ((1.0, 1.0, 1.0), (10.0, 5.0, 0.5))
 DEPTHS = (1, 2)
@@ -43,14 +43,14 @@ def report(lines: list[Line]) -> str:
     rows = []
     for c in sorted(lines, key=lambda line: (line["depth"], line["c1"])):
         name, costs = f"{c['table']} ({c['n']} × {c['p']})", f"({c['c1']:g}, {c['c2']:g}, {c['c3']:g})"
-        rows.append([name, c["depth"], costs, c["who"], *values(c), c["source"], f"{c['seconds']:.1f}"])
-    head = "table | D | (c1, c2, c3) | by | objective | bound | gap | bound of | seconds"
+        rows.append([name, c["depth"], costs, c["who"], *values(c), c["source"], *times(c)])
+    head = "table | D | (c1, c2, c3) | by | objective | bound | gap | bound of | processor, s | limit, s"
     return tables.table(head, rows) + "\n" + agreement(lines, STUDY.key)
 
 
 STUDY = Study(
     key=("who", "depth", "table", "c1", "c2", "c3"),
-    options={"data": None, "who": "ours", "package": None, "limit": 120.0},
+    options={"data": None, "who": "ours", "package": None, "limit": 120.0, "clock": "wall"},
     quick={"limit": 1.0},
     apart=True,
     parts={"octsvm_proofs_by": by_who},

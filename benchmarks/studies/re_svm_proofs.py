@@ -41,10 +41,16 @@ def sample(name: str, data: Any) -> tuple[Any, Any]:
 def fitted(
     formulation: str, cell: Line, asked: Any, params: Mapping[str, Any], **how: Any
 ) -> tuple[Any, Line]:
+    """:func:`fitted_to` the table of a cell."""
+    return fitted_to(formulation, *sample(cell["table"], asked.data), asked, params, **how)
+
+
+def fitted_to(
+    formulation: str, X: Any, y: Any, asked: Any, params: Mapping[str, Any], **how: Any
+) -> tuple[Any, Line]:
     """A plain octsvm.fit by the package that is imported, and what is kept of it."""
     import octsvm
 
-    X, y = sample(cell["table"], asked.data)
     small = {"time_limit": 5, **({"depth": 1} if "depth" in params else {}), **how}
     octsvm.fit(formulation, [[0.0], [0.1], [0.9], [1.0]], [0, 1, 0, 1], **small)  # imports
     watch = Watch()
@@ -52,6 +58,7 @@ def fitted(
     line = {
         "solver": result.solver,
         "limit": asked.limit,
+        "clock": asked.clock,
         "version": result.solver_version,
         **watch.seconds(),
     }
@@ -80,6 +87,11 @@ def values(line: Line) -> list[str]:
     return [f"{line['objective']:.6g}", f"{line['bound']:.6g}", gap]
 
 
+def times(line: Line) -> list[str]:
+    """Seconds of a processor, and the limit, as text."""
+    return [f"{line['cpu']:.1f}", f"{line['limit']:g}"]
+
+
 def agreement(lines: list[Line], key: tuple[str, ...]) -> str:
     """What was proved by whom, and whether all answers agree."""
     found = tables.disagreements(lines, key[1:], key[:1], AGREE) or ["No bound lies above an objective."]
@@ -95,14 +107,14 @@ def report(lines: list[Line]) -> str:
         lines, key=lambda c: (places.index((c["table"], c["c1"], c["c2"])), whos.index(c["who"]))
     ):
         name, costs = f"{c['table']} ({c['n']} × {c['p']})", f"({c['c1']:g}, {c['c2']:g})"
-        rows.append([name, costs, c["who"], *values(c), f"{c['seconds']:.1f}", f"{c['cpu']:.1f}", c["nodes"]])
-    head = "table | (c1, c2) | by | objective | bound | gap | seconds | of a processor | nodes"
+        rows.append([name, costs, c["who"], *values(c), *times(c), c["nodes"]])
+    head = "table | (c1, c2) | by | objective | bound | gap | processor, s | limit, s | nodes"
     return tables.table(head, rows) + "\n" + agreement(lines, STUDY.key)
 
 
 STUDY = Study(
     key=("who", "table", "c1", "c2"),
-    options={"data": None, "who": "ours", "solver": "", "package": None, "limit": 120.0},
+    options={"data": None, "who": "ours", "solver": "", "package": None, "limit": 120.0, "clock": "wall"},
     quick={"limit": 1.0},
     apart=True,
     parts={"re_svm_proofs_by": by_who},

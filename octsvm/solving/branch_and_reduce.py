@@ -5,8 +5,10 @@ A node is an interval for every score. Its bound is that of the relaxation on th
 all that is kept (reduction): by the multipliers of every relaxation that is solved, by trying both sides of a place where
 a label is given up, and by moving an end of an interval inwards for as long as no tree of that cost has its score there.
 Where a sample's label is not settled, the node is branched at that place; with all of them settled its relaxation is exact.
+Which places are tried for that, pseudo-costs say: by how much their two sides raised the bound where they were tried before.
 
-Source: reduction as in Ryoo and Sahinidis (Journal of Global Optimization, 1996); bounds on scores for the ramp loss in
+Source: reduction as in Ryoo and Sahinidis (Journal of Global Optimization, 1996); pseudo-costs with trials as in Achterberg,
+Koch and Martin (Operations Research Letters, 2005); bounds on scores for the ramp loss in
 Baldomero-Naranjo, Martínez-Merino and Rodríguez-Chía (European Journal of Operational Research, 2020). **differs:** no
 binaries; the envelopes follow the intervals.
 """
@@ -20,6 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..formulations.base import FloatArray, IntArray
 from ..formulations.bounds.scores import DualBound, Envelope, Intervals, ScoreCosts
 from ..heuristics.score_relaxation import Plane, Relaxed, ScoreRelaxation
 
@@ -29,7 +32,15 @@ CLOSE = 0.9  # of the cutoff: from there on a relaxation is solved more precisel
 ROOT_SHARE = 0.15  # of the seconds, for reduction before the first branching
 STEPS = 4  # of moving one end of an interval
 STEP_WORTH = 0.02  # of an interval's width
-LOOKAHEAD = 8  # places in a row that a node tries without a better one to branch at, and without settling one
+# Places in a row that a node tries without a better one to branch at, and without settling one: trials narrow the intervals
+# little as long as bounds are far below the incumbent, and then more of them are not worth their time.
+LOOKAHEAD, FARTHER = 1, 8
+TAKEN = (
+    0.01  # of the widths of unsettled intervals: what the last trials have to take for a node to look farther
+)
+MEMORY = 0.003  # weight of the last trial in that, so that the first nodes look farther in any case
+RELIABLE = 4  # trials after which a place is branched at without trying others for comparison
+LEAST_GAIN = 1e-6  # of a bound, in products
 DESCENTS = 20  # of labels and hyperplane in turn
 
 
@@ -99,22 +110,27 @@ class Reduction:
         self.improve = improve
         self.relaxation = ScoreRelaxation(costs, seconds_left, incumbent.cost)
         self._group, self._at = costs.places
+        self._places = [Place(g, at) for g, at in zip(self._group.tolist(), self._at.tolist(), strict=True)]
+        # At every place, from its trials: sums of the product of what both sides raised the bound by, and of its depth; one more
+        # place for all of them; and how often each was tried.
+        self._raised, self._trials = np.zeros((len(self._at) + 1, 2)), np.zeros(len(self._at))
+        self._taken = 1.0  # share of the widths that a trial takes
 
     @property
     def cutoff(self) -> float:
         """Trees that cost this or more are of no interest."""
         return self.incumbent.cost * (1 - self.gap)
 
-    def unsettled(self, box: Intervals) -> list[Place]:
-        """Where labels are given up, or not, within the intervals; those first where the envelope lies deepest."""
+    def unsettled(self, box: Intervals) -> IntArray:
+        """Which of the places where labels are given up lie within the intervals."""
         g, at = self._group, self._at
         hair = 1e-9 * (1 + np.abs(at))
-        inside = (box.low[g] < at - hair) & (box.high[g] > at + hair)
-        return [Place(int(k), float(a)) for k, a in zip(g[inside], at[inside], strict=True)]
+        return np.flatnonzero((box.low[g] < at - hair) & (box.high[g] > at + hair))
 
     def width(self, box: Intervals) -> float:
         """Sum of the widths of the intervals that are not settled."""
-        return float(sum(box.high[g] - box.low[g] for g, _ in self.unsettled(box)))
+        g = self._group[self.unsettled(box)]
+        return float((box.high[g] - box.low[g]).sum())
 
     def relax(self, box: Intervals, envelope: Envelope | None = None) -> tuple[Relaxed, Intervals]:
         """Solve the relaxation, try its hyperplane, and keep what its multipliers admit of the intervals."""
@@ -177,15 +193,36 @@ class Reduction:
             if box.empty or late() or self.width(box) >= (1 - WORTH) * before:
                 return
 
-    def _by_depth(self, box: Intervals, found: Relaxed) -> list[Place]:
-        """Unsettled places, those first whose group pays more than its envelope says."""
+    def _by_promise(self, box: Intervals, found: Relaxed) -> tuple[IntArray, FloatArray]:
+        """Unsettled places, those first that promise to raise the bound most, and the depth of all (their number,).
+
+        The depth is the square of what a group pays more than its envelope says; what is promised by it, earlier trials of the
+        place say, with the average trial as one more.
+        """
         scores = self.costs.X @ found.omega + found.omega0
         paid = self.costs.of_score(scores) - found.theta * scores - found.bound.parts
-        return sorted(self.unsettled(box), key=lambda place: -paid[place.g])
+        depth = np.maximum(paid, LEAST_GAIN)[self._group] ** 2
+        known = self._raised[:-1] + self._raised[-1] / max(1.0, self._trials.sum())
+        promise = (
+            depth * known[:, 0] / np.maximum(known[:, 1], LEAST_GAIN**2) if self._trials.any() else depth
+        )
+        k = self.unsettled(box)
+        return k[np.argsort(-promise[k], kind="stable")], depth
 
-    def parts(self, box: Intervals, place: Place) -> tuple[Intervals, Intervals]:
-        """What is on both sides of a place."""
-        return box.under(place.g, self.costs.before(place.at)), box.over(place.g, place.at)
+    def _learn(self, k: int, gain: float, depth: float) -> None:
+        """From a trial of place ``k``."""
+        self._raised[[k, -1]] += gain, depth
+        self._trials[k] += 1
+
+    @property
+    def lookahead(self) -> int:
+        """How many places in a row a node is to try in vain."""
+        return FARTHER if self._taken > TAKEN else LOOKAHEAD
+
+    def sides_of(self, box: Intervals, k: int) -> tuple[Intervals, Intervals]:
+        """What is on both sides of place ``k``."""
+        g, at = self._places[k]
+        return box.under(g, self.costs.before(at)), box.over(g, at)
 
     def probe(
         self,
@@ -193,40 +230,51 @@ class Reduction:
         found: Relaxed,
         lookahead: float = np.inf,
         late: Callable[[], bool] | None = None,
-    ) -> tuple[Intervals, dict[Place, tuple[float, float]]]:
+    ) -> tuple[Intervals, dict[int, tuple[float, float]]]:
         """Try both sides of unsettled places: what neither admits is out.
 
-        Returns the intervals, and the bounds of both sides of each place that was tried. Ends after ``lookahead`` places
-        in a row that neither settle anything nor raise the bounds more than one before.
+        Returns the intervals, and the bounds of both sides of each place that was tried, by its number. Ends after
+        ``lookahead`` places in a row that neither settle anything nor raise the bounds more than one before; where that is 1,
+        after one that is known well enough.
         """
-        tried: dict[Place, tuple[float, float]] = {}
+        tried: dict[int, tuple[float, float]] = {}
         best, idle, sides = -np.inf, 0, None
-        for place in self._by_depth(box, found):
-            g, at = place
+        order, depth = self._by_promise(box, found)
+        for k in order.tolist():
+            place = g, at = self._places[k]
             if idle >= lookahead or (late or self.stop)():
                 break
             if not box.low[g] < at < box.high[g]:
                 continue
             sides = sides if sides is not None and sides.box is box else _Sides.of(self.costs, box)
-            below, above = self.parts(box, place)
+            below, above = self.sides_of(box, k)
             one, under = self.relax(below, sides.envelope(place, below=True))
             two, over = self.relax(above, sides.envelope(place, below=False))
-            tried[place] = one.bound.value, two.bound.value
-            gain = branching_gain(found.bound.value, tried[place])
+            tried[k] = one.bound.value, two.bound.value
+            gain = gain_of(found.bound.value, tried[k], self.cutoff)
+            self._learn(k, gain, depth[k])
             settled = under.empty or over.empty
             idle = 0 if settled or gain > best else idle + 1
             best = max(best, gain)
+            if lookahead == 1 and self._trials[k] >= RELIABLE and not settled:
+                idle = 1
+            before = box
             rest = over if under.empty else under if over.empty else under.hull(over)
             narrower = rest.shortest > box.shortest or rest.longest < box.longest
             if narrower or (rest.low > box.low).any() or (rest.high < box.high).any():
                 box = box.meeting(rest)
+            if lookahead < np.inf:
+                taken = (
+                    0.0 if box is before else 1.0 if box.empty else 1 - self.width(box) / self.width(before)
+                )
+                self._taken += MEMORY * (taken - self._taken)
             if box.empty:
                 break
         return box, tried
 
     def squeeze(self, box: Intervals, late: Callable[[], bool]) -> Intervals:
         """Move the ends of unsettled intervals inwards."""
-        for g in dict.fromkeys(place.g for place in self.unsettled(box)):
+        for g in dict.fromkeys(self._group[self.unsettled(box)].tolist()):
             for at_low in (True, False):
                 if late() or box.empty:
                     return box
@@ -249,9 +297,9 @@ class Reduction:
         return box
 
 
-def branching_gain(bound: float, children: tuple[float, float]) -> float:
-    """How much the bounds of two children exceed their node's, as a product."""
-    return max(children[0] - bound, 1e-6) * max(children[1] - bound, 1e-6)
+def gain_of(bound: float, children: tuple[float, float], cutoff: float) -> float:
+    """How much the bounds of two children exceed their node's, as far as that is of interest, as a product."""
+    return float(np.maximum(np.minimum(children, cutoff) - bound, LEAST_GAIN).prod())
 
 
 class Node(NamedTuple):
@@ -326,19 +374,19 @@ class BranchAndReduce:
         norms = reduction.costs.parts_by_norm(box)
         if norms:
             return [Node(bound, next(self._numbers), part, reduction) for part in norms]
-        box, tried = reduction.probe(box, found, LOOKAHEAD)
+        box, tried = reduction.probe(box, found, reduction.lookahead)
         if box.empty or bound >= reduction.cutoff:
             return []
-        places = reduction.unsettled(box)
+        places = reduction.unsettled(box).tolist()
         if not places:
             # The relaxation is exact there, and its hyperplane was tried.
             found = reduction.relaxation.solve(box, precise=True)
             self._settled = min(self._settled, max(bound, found.bound.value))
             return []
-        place = max(places, key=lambda place: branching_gain(bound, tried.get(place, (bound, bound))))
-        one, two = tried.get(place, (bound, bound))
+        cutoff = reduction.cutoff
+        k = max(places, key=lambda k: gain_of(bound, tried.get(k, (bound, bound)), cutoff))
         return [
             Node(max(bound, value), next(self._numbers), part, reduction)
-            for value, part in zip((one, two), reduction.parts(box, place), strict=True)
+            for value, part in zip(tried.get(k, (bound, bound)), reduction.sides_of(box, k), strict=True)
             if value < reduction.cutoff and not part.empty
         ]

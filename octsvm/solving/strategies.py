@@ -40,7 +40,9 @@ LEAST_BUILDING_SECONDS = 4e-7  # of building alone, for each nonzero: no machine
 START_SHARE = 0.1  # of the limit, at most, for the start heuristic
 # Where the top level of trees is known to pay by itself, on tables of more rows than engines prove in a moment:
 LEVEL_ROWS, MOST_LEVEL_ROWS = 40, 1_000
-LEVEL_SHARE = 0.35  # of the limit, for a bound from it
+# Shares of the limit for a bound from it, between which the share is what the bound leaves open of the best tree's cost: where
+# many rows are wrong, and much is open, the engine proves even less.
+LEVEL_SHARES = 0.3, 0.8
 LEVEL_START_SECONDS = 10.0  # for trees before that, which every bound feeds on; within START_SHARE
 SEARCHING, BOUNDING, BUILDING = "start heuristics", "bounding", "building"  # phases of a callback
 CALLED_OFF = "the callback asked for the end while the model was built; the tree is the best one known before"
@@ -228,7 +230,7 @@ class Fit:
         return bool(self.form.top_level(self.data, self.params, 1.0))
 
     def _bound_by_levels(self) -> None:
-        """Search the top level of all trees for a share of the limit, where that is known and the table is of a fit size."""
+        """Search the top level of all trees, where that is known and the table is of a fit size, for as long as that pays."""
         form, options, nodes = self.form, self.options, self.options.limits.nodes
         if not self._has_top_level() or options.time_limit < SHORTEST_FOR_START:
             return
@@ -240,13 +242,15 @@ class Fit:
             cost = min(cost, self._cost(self.best))
         self.telling.incumbent = cost
         ahead = 0.0 if self._size is None else MODEL_SECONDS * self._size.nonzeros
-        seconds = min(options.time_limit * LEVEL_SHARE, options.clock.left() - 2 * ahead)
+        least, most = LEVEL_SHARES
+        seconds = min(options.time_limit * most, options.clock.left() - 2 * ahead)
         if cost <= 0 or seconds <= 0:
             return
 
         def stop(bound: float) -> bool:
             self.telling.bound = bound
-            return self.telling.tell(BOUNDING)
+            enough = nodes is None and options.clock.late(max(least, 1 - bound / cost))
+            return self.telling.tell(BOUNDING) or enough
 
         problems = form.top_level(self.data, self.params, cost)
         self.level = level_bound(problems, cost, options.gap, stop, options.clock.part(seconds), nodes)

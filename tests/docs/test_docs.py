@@ -24,7 +24,7 @@ from places import ROOT
 from waiting import PATIENCE
 
 from benchmarks.cases import SETS
-from benchmarks.studies import real_data, relabelling
+from benchmarks.studies import relabelling
 
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.glob("*.md"))
@@ -326,18 +326,6 @@ def test_papers_and_data_are_cited_as_elsewhere() -> None:
     assert re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE) == list(SETS)
     entries = re.findall(r"^@misc\{uci_(\w+),$", text, re.MULTILINE)
     assert entries == list(SETS)
-
-
-def test_the_page_on_real_data_states_the_setting_of_the_benchmark() -> None:
-    text = (DOCS / "real-data.md").read_text(encoding="utf-8")
-    assert real_data.MODELS == {
-        "octsvm": {"depth": 1},
-        "oct": {"depth": 2, "n_min": 0.05},
-        "oct_h": {"depth": 2, "n_min": 0.05},
-        "re_svm": {},
-    }, "the page states these"
-    assert "--limit 30" in text
-    assert "30 seconds for each model" in text
 
 
 def test_the_page_on_wrong_labels_states_the_setting_of_the_benchmark() -> None:

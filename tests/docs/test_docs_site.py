@@ -69,7 +69,7 @@ def test_docstrings_are_shown_as_text(site: Path) -> None:
 
 def test_marks_of_blocks_are_not_shown(site: Path) -> None:
     text = pages(site)["real-data.html"]
-    assert "real_data" in text
+    assert "octsvm_proofs" in text
     assert "```" not in text
 
 

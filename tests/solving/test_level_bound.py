@@ -81,7 +81,7 @@ def test_a_fit_is_proved_without_a_model_where_no_child_splits(strategy: str) ->
     X, y = made(44, 2, 0, 0.0)
     params = {"depth": 1, "c1": 1, "c2": 1, "c3": 1}
     start = octsvm.fit("octsvm", X, y, strategy="heuristic", time_limit=3, **params).tree
-    result = octsvm.fit("octsvm", X, y, strategy=strategy, start=start, time_limit=120, **params)
+    result = octsvm.fit("octsvm", X, y, strategy=strategy, start=start, time_limit=240, **params)
     assert result.status == "optimal"
     assert "top level" in result.notes[0]
     assert result.gap <= 1e-4
