@@ -22,6 +22,7 @@ from ..tables import table
 from .tuning import other, trees
 
 SIZES, COLUMNS, TEST_ROWS = (50, 200, 1_000, 5_000), 5, 2_000
+SHOWN = 200  # rows, of the tables by method
 SHARE = 0.2  # of the labels that are wrong
 NEAR, FAR = (
     0.4,
@@ -140,54 +141,57 @@ def measure(cell: Line, asked: Any) -> Line:
     }
 
 
-def means(lines: list[Line], *by: str) -> str:
-    """Mean accuracy in per cent of each method, by fields of the cells."""
+def means(lines: list[Line]) -> str:
+    """Mean accuracy in per cent of each method on tables of 200 rows."""
     frame = pd.DataFrame(lines)
-    of = (
-        100
-        * frame.pivot_table("accuracy", list(by), "method", sort=False)[
-            [m for m in METHODS if m in set(frame["method"])]
-        ]
-    )
-    body = [
-        [*(key if isinstance(key, tuple) else (key,)), *(f"{v:.1f}" for v in row)]
-        for key, row in zip(of.index, of.to_numpy(), strict=True)
-    ]
-    return table([*by, *of.columns], body)
+    if not (shown := frame["n"] == SHOWN).any():
+        return ""
+    frame = frame[shown]
+    of = 100 * frame.pivot_table("accuracy", ["truth", "wrong"], "method", sort=False)
+    return by_wrong(of.map("{:.1f}".format))
+
+
+def by_wrong(texts: pd.DataFrame) -> str:
+    """A table of texts by truth, kind of wrong labels, and method."""
+    of = texts[[m for m in METHODS if m in texts]]
+    body = [[*key, *row] for key, row in zip(of.index, of.to_numpy(), strict=True)]
+    return table(["truth", "wrong", *of.columns], body)
 
 
 def gains(lines: list[Line]) -> str:
     """Points of accuracy that giving up labels adds to the same model with all labels kept, by size."""
     frame = pd.DataFrame(lines)
     of = 100 * frame.pivot(index=["truth", "wrong", "n", "seed"], columns="method", values="accuracy")
-    gain = of["OCTSVM gives up"] - of["OCTSVM keeps"]
-    cells = gain.groupby(level=["truth", "wrong", "n"], sort=False).mean().unstack("n")
+    gain = (of["OCTSVM gives up"] - of["OCTSVM keeps"]).dropna()
+    cells = gain.groupby(level=["truth", "wrong", "n"]).mean().unstack("n")
     body = [
-        [*key, *("" if v != v else f"{v:+.1f}" for v in row)]
-        for key, row in zip(cells.index, cells.to_numpy(), strict=True)
+        [truth, wrong, *("" if v != v else f"{v:+.1f}" for v in cells.loc[(truth, wrong)])]
+        for truth in TRUTHS
+        for wrong in WRONG
+        if (truth, wrong) in cells.index
     ]
     return table(["truth", "wrong", *(f"n = {n:,}" for n in cells.columns)], body)
 
 
 def finds(lines: list[Line]) -> str:
-    """Precision / recall in per cent of the suspects of each method, all rows of all tables together."""
-    frame = pd.DataFrame([line for line in lines if line["wrong"] != "none"])
+    """Precision / recall in per cent of the suspects of each method, on tables of 200 rows."""
+    frame = pd.DataFrame([line for line in lines if line["wrong"] != "none" and line["n"] == SHOWN])
+    if frame.empty:
+        return ""
     sums = frame.groupby(["truth", "wrong", "method"], sort=False)[["found", "suspects", "flipped"]].sum()
-    text = (
-        (100 * sums["found"] / sums["suspects"]).map("{:.0f}".format)
-        + " / "
-        + (100 * sums["found"] / sums["flipped"]).map("{:.0f}".format)
+    precision, recall = (
+        (100 * sums["found"] / sums[k]).map("{:.0f}".format).replace("nan", "–")
+        for k in ("suspects", "flipped")
     )
-    of = text.unstack("method")[[m for m in METHODS if m in set(frame["method"])]]
-    return table(
-        ["truth", "wrong", *of.columns],
-        [[*key, *row] for key, row in zip(of.index, of.to_numpy(), strict=True)],
+    return by_wrong(
+        (precision + " / " + recall)
+        .unstack("method")
+        .reindex(list(dict.fromkeys(sums.index.droplevel("method"))))
     )
 
 
 PARTS: dict[str, Callable[[list[Line]], str]] = {
-    "wrong_labels": lambda lines: means(lines, "truth", "wrong"),
-    "wrong_labels_sizes": lambda lines: means(lines, "truth", "n"),
+    "wrong_labels": means,
     "wrong_labels_gains": gains,
     "wrong_labels_found": finds,
 }
