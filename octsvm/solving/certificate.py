@@ -407,7 +407,7 @@ def certify(model: pyo.ConcreteModel, formulation: Formulation) -> Certificate:
     chooses = getattr(info.params, "boundary", 0.0) is None
     found = [] if chooses or not differing else [_otherwise_routed(differing, data.n)]
     # Below a feasibility tolerance nothing is told apart: a row of δ or of an error may be off by that much, at its price.
-    least = FEASIBILITY * max(1.0, getattr(info.params, "c1", 0.0) * float(data.weights.max(initial=0.0)))
+    least = FEASIBILITY * max(1.0, getattr(info.params, "c1", 1.0) * float(data.weights.max(initial=0.0)))
     if objective > claimed + max(least, AGREE * max(1.0, abs(claimed)) * _looseness(claimed)):
         found.append(f"the tree costs {objective:.8g} and the answer claims {claimed:.8g}")
     elif objective < claimed - 1e-6 * max(1e-3, abs(claimed)):

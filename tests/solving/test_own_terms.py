@@ -402,6 +402,17 @@ def test_tiny_weights_are_no_mismatch(engine: str, limit: float, formulation: st
     assert 0 <= result.bound <= result.objective <= 3e-7 * 2.001
 
 
+@ON_ENGINES
+@pytest.mark.parametrize("formulation", ["oct", "oct_h"])
+def test_nor_are_weights_so_far_apart_that_a_tolerance_hides_the_small_ones(
+    engine: str, formulation: str
+) -> None:
+    model = octsvm.build(formulation, TABLE, LABELS, weights=[1e12, *[1.0] * 5], depth=1, alpha=0.1)
+    result = octsvm.solve(model, solver=engine, time_limit=10)
+    assert result.status != "unverified"
+    assert result.bound <= octsvm.fit(formulation, TABLE, LABELS, depth=1, alpha=0.1).objective + 1e-6
+
+
 def test_an_answer_within_a_feasibility_tolerance_of_its_claim_is_no_mismatch() -> None:
     model = octsvm.build(
         "octsvm", TABLE, LABELS, weights=np.full(6, 1e-6), depth=0, c1=0.1, c2=0.1, norm="l1"
