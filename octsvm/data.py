@@ -29,6 +29,8 @@ def prepare(
     InvalidData
         Naming the column, the row or the label that cannot be used.
     """
+    if not isinstance(scale, bool | np.bool_):
+        raise InvalidParameter(f"scale={scale!r} should be True or False.")
     matrix, names = read_matrix(X)
     require_same_rows(X=X, y=y, weights=weights)
     classes, index = read_labels(y, len(matrix))

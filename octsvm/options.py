@@ -94,7 +94,8 @@ class WorkLimits(NamedTuple):
 def _number(value: Any) -> bool:
     from numbers import Real
 
-    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+    number: Any = value if isinstance(value, Real) and not isinstance(value, bool) else math.nan
+    return bool(abs(number) <= 1e300)  # integers of 400 digits, too, can be compared
 
 
 def _whole(value: Any, least: int) -> bool:
@@ -206,29 +207,18 @@ class Declared(NamedTuple):
     """
 
     doc: str
-    kind: str
     help: str
-    metavar: str | None
-    check: Check | None
-    where: frozenset[str]
-    choices: tuple[str, ...]
+    kind: str = ""
+    metavar: str | None = None
+    check: Check | None = None
+    where: frozenset[str] = EVERYWHERE
+    choices: tuple[str, ...] = ()
 
 
-def option(
-    default: Any,
-    doc: str,
-    *,
-    kind: str = "",
-    help: str = "",
-    metavar: str | None = None,
-    check: Check | None = None,
-    where: frozenset[str] = EVERYWHERE,
-    choices: tuple[str, ...] = (),
-) -> Any:
+def option(default: Any, doc: str, *, help: str = "", **more: Any) -> Any:
     """A field of :class:`SolveOptions`; see :class:`Declared`."""
     text = " ".join(doc.split())
-    declared = Declared(text, kind, help or text, metavar, check, where, choices)
-    return field(default=default, metadata={"declared": declared})
+    return field(default=default, metadata={"declared": Declared(text, help or text, **more)})
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyomo.environ as pyo
 from pyomo.common.numeric_types import native_numeric_types, native_types
 from pyomo.core.expr import ExternalFunctionExpression, LinearExpression, MonomialTermExpression
@@ -172,6 +173,11 @@ def _require_numbers(row: Any, expression: Any, known: set[int]) -> None:
             # Nearly every row: its terms are looked at one by one only where there is something to find.
             waiting += _terms_to_look_at(node, known)
         elif node.__class__ in native_numeric_types:
+            if not isinstance(node, int | float | np.number | np.bool_):
+                raise InvalidParameter(
+                    f"The row or objective {row.name!r} has the number {node!r}, a {type(node).__name__}, which files for solvers "
+                    "cannot hold. Write float(...) of it."
+                )
             if not math.isfinite(node):
                 raise InvalidParameter(_no_number(row, node, beside))
         elif node is None or node.__class__ in native_types:

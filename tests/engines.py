@@ -135,15 +135,15 @@ def raw(
     spec: solvers.SolverSpec,
     model: pyo.ConcreteModel,
     size: float = 1.0,
+    options: dict[str, Any] | None = None,
     tree: Any = None,
     spoil: bool = False,
-    **options: Any,
 ) -> Any:
     """What the engine of an entry answers by itself: without polishing or a second try, from a tree or from nothing.
 
     The integers of a start that is to be ``spoil``t are turned around, so that it breaks rows.
     """
-    native = octsvm.plan(model, spec.name).native
+    native = tree is None or octsvm.plan(model, spec.name).native
     problem, start = classify(model), None
     bridge = leading_to(problem, ("LP", "MILP"))
     if tree is not None:
@@ -159,7 +159,7 @@ def raw(
     engine = Engine(spec, program, bridge, native)
     engine.write_file(model, problem, size, Clock())
     try:
-        return engine.solve(Limits(30, 1e-4, size=size, options=options), start)
+        return engine.solve(Limits(30, 1e-4, size=size, options=options or {}), start)
     finally:
         engine.close()
 

@@ -53,6 +53,7 @@ def test_an_option_is_found_on_the_command_line() -> None:
         ({"seed": -1}, "seed=-1 should be a whole number, 0 or more."),
         ({"work_limit": {"node": 3}}, "should be a number of nodes"),
         ({"work_limit": 0}, "should be a number of nodes"),
+        ({"time_limit": 10**400}, "should be a positive number of seconds"),
         ({"work_limit": {"work": math.inf}}, "should be a number of nodes"),
         ({"on_mismatch": "pass"}, "on_mismatch='pass' should be 'raise', 'warn' or 'ignore'."),
         ({"strategy": "fast"}, "'balanced', 'exact', 'heuristic'"),

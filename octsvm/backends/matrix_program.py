@@ -266,19 +266,20 @@ class LinearProgram:
         low[columns] = high[columns] = values
         return replace(self, low=low, high=high)
 
-    def in_units(self) -> LinearProgram:
-        """The program with rows and columns in units of their own, where coefficients are far from 1 (weights of 1e12, say).
+    def in_units(self, needed: bool = False) -> LinearProgram:
+        """The program with rows and columns in units of their own, where ``needed`` or coefficients are far from 1.
 
         A row is measured by its side and its columns that are about 1, which at first are integers and what is bounded closely;
         a further column by the rows that are measured. Units are powers of two, so that nothing is rounded.
         """
         size = sp.csr_array(abs(self.A))
         size.eliminate_zeros()
-        if not size.nnz or (size.data.max() <= FAR and size.data.min() >= 1 / FAR):
+        if not size.nnz or (not needed and size.data.max() <= FAR and size.data.min() >= 1 / FAR):
             return self
+        ends = np.maximum(np.abs(self.low), np.abs(self.high))
+        known = self.integer | ((ends <= NEAR) & (ends >= 1 / NEAR))
         sides = np.maximum(_finite(self.row_low), _finite(self.row_high))
         rows, columns = np.zeros(size.shape[0]), np.ones(self.n)  # 0 where nothing is known yet
-        known = self.integer | ((np.abs(self.low) <= NEAR) & (np.abs(self.high) <= NEAR))
         while known.any():
             scaled = size * (columns * known)
             found = (rows == 0) & (scaled.sum(axis=1) > 0)

@@ -28,12 +28,17 @@ class FoldAccuracy(BaseModel):
 
     model_config = ConfigDict(strict=True, frozen=True, allow_inf_nan=False)
     accuracy: float
-    standard_error: float
+    standard_error: float | None  # none with one fold
     rule: str
 
     def __str__(self) -> str:
+        error = (
+            "(of one fold)"
+            if self.standard_error is None
+            else f"\u00b1 {self.standard_error:.4f} (standard error)"
+        )
         return (
-            f"accuracy over folds, on rows not trained on: {self.accuracy:.4f} \u00b1 {self.standard_error:.4f} (standard error); "
+            f"accuracy over folds, on rows not trained on: {self.accuracy:.4f} {error}; "
             f"the parameters were chosen by it (rule {self.rule}), so it flatters a little"
         )
 

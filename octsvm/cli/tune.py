@@ -92,8 +92,9 @@ def _tell(data: CsvTable, found: Tuning, options: Mapping[str, Any]) -> int:
 
     assert found.result is not None
     judged = None
+    error = None if np.isnan(found.accuracy_error) else found.accuracy_error
     if not np.isnan(found.accuracy):
-        judged = FoldAccuracy(accuracy=found.accuracy, standard_error=found.accuracy_error, rule=found.rule)
+        judged = FoldAccuracy(accuracy=found.accuracy, standard_error=error, rule=found.rule)
     settings = found.frame()
     if not options["as_json"]:
         click.echo(f"{found}\n\n{_table(settings)}\n")
@@ -101,7 +102,7 @@ def _tell(data: CsvTable, found: Tuning, options: Mapping[str, Any]) -> int:
         "choice": found.choice,
         "rule": found.rule,
         "accuracy": None if judged is None else found.accuracy,
-        "accuracy_error": None if judged is None else found.accuracy_error,
+        "accuracy_error": error,
         "settings": json.loads(settings.to_json(orient="records")),
     }
     unheld = UNHELD if judged is None else str(judged)

@@ -30,6 +30,7 @@ from ..formulations.base import FEASIBILITY
 from ..problem_class import ProblemClass, degree
 from .certificate import excess
 
+LIGHT = 0.01  # of the heaviest sample
 TOO_LARGE, INFINITE = (
     1e15,
     1e20,
@@ -43,7 +44,7 @@ def compile_program(model: pyo.ConcreteModel, problem: ProblemClass, bridge: Bri
     if not problem.unmarked and (bridge is None or bridge.gives(problem) in LINEAR):
         program = _linear(model)
         if bridge is None:
-            return program.in_units()
+            return program.in_units(_weighs_little(model))
         bridge.attach(program)
         return program
     objective = _objective(model)
@@ -89,13 +90,35 @@ def compile_program(model: pyo.ConcreteModel, problem: ProblemClass, bridge: Bri
     return program
 
 
+def _weighs_little(model: pyo.ConcreteModel) -> bool:
+    """Whether rows may be off by much of a sample's weight: they are told within a tolerance of 1e-6, whatever that weighs."""
+    info = getattr(model, "info", None)
+    return info is not None and float(info.data.weights.max()) < LIGHT
+
+
 def _linear(model: pyo.ConcreteModel) -> LinearProgram:
     """The linear rows; rows of fixed variables alone hold within the tolerance that a tree is embedded with."""
-    program = LinearProgram.compile(model)
-    if not program.infeasible:
-        return program
-    with _without_rows_that_hold(model):
-        return LinearProgram.compile(model)
+    with _without_suffixes(model):
+        program = LinearProgram.compile(model)
+        if program.infeasible:
+            with _without_rows_that_hold(model):
+                program = LinearProgram.compile(model)
+    beyond = program.low - program.high
+    program.infeasible |= bool((beyond > FEASIBILITY * np.maximum(1.0, np.abs(program.high))).any())
+    return program
+
+
+@contextmanager
+def _without_suffixes(model: pyo.ConcreteModel) -> Iterator[None]:
+    """What a user has Pyomo hand over with files belongs to no solve: readers of .nl files stumble over it."""
+    found = list(model.component_objects(pyo.Suffix, active=True, descend_into=True))
+    try:
+        for suffix in found:
+            suffix.deactivate()
+        yield
+    finally:
+        for suffix in found:
+            suffix.activate()
 
 
 @contextmanager
@@ -216,6 +239,7 @@ def write_nl(
     if bridge is not None and bridge.gives(problem) is None:
         bridge = None
     with (
+        _without_suffixes(model),
         _scaled(_objective(model), scale),
         bridge.applied(model, problem) if bridge is not None else nullcontext(),
         path.open("w", newline="") as out,

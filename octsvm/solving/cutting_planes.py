@@ -8,6 +8,7 @@ new assignment.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -28,6 +29,7 @@ TIGHTEST_INTEGRALITY = 1e-9
 REFINE_ROUNDS = 20
 SAID = {"infeasible": "infeasible", "unbounded": "unbounded", "inf_or_unbd": "infeasible or unbounded"}
 TIE = 1e-12  # of about how large objectives are, 1 at most
+MOST_THREADS = 64  # asked of an engine on a machine of fewer processors: HiGHS hangs where thousands are
 LEAST_GAP = 1e-9  # relative, of a single round
 
 
@@ -119,7 +121,7 @@ class CuttingPlaneLoop:
             self._left(),
             gap,
             nodes,
-            self.asked.threads,
+            min(self.asked.threads, max(MOST_THREADS, os.cpu_count() or 1)),
             self.asked.seed,
             self.integrality,
             min(self.size, self.objective),

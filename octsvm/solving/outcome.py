@@ -63,7 +63,8 @@ class Contest:
 
     def certified(self, certificate: Certificate) -> None:
         """Enter the answer that was certified; the model holds it now, and its tree where it admits that."""
-        self._values, self.loaded = checks.kept_values(self._model), certificate.admitted
+        self._values = checks.kept_values(self._model)
+        self.loaded = certificate.admitted and not certificate.mismatch
         self.best = Candidate(certificate.tree, certificate.evaluation, certificate.objective, "answer")
 
     def enter(self, tree: Tree, source: str) -> None:

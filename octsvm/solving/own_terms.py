@@ -179,7 +179,9 @@ class _Ranges:
                     low = max(low, (min(end, 0.0) if grows else end) - grown / coef)
                 else:
                     high = min(high, (max(end, 0.0) if grows else end) - grown / coef)
-            self._by_rows[id(own)] = _narrowed(self.of(own), low, high, grows)
+            if own.is_integer() and not grows:
+                low, high = np.ceil(low - FEASIBILITY), np.floor(high + FEASIBILITY)
+            self._by_rows[id(own)] = _narrowed(self.of(own), float(low), float(high), grows)
 
     def _by_bounds(self, var: Any) -> Range:
         low, high = (-math.inf if var.lb is None else var.lb), (math.inf if var.ub is None else var.ub)

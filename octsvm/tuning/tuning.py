@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
 if TYPE_CHECKING:
@@ -80,8 +81,13 @@ class Tuning:
         shown = ", ".join(
             f"{k}={v:.4g}" if isinstance(v, float) else f"{k}={v}" for k, v in self.choice.items()
         )
+        error = (
+            "of one fold ("
+            if np.isnan(self.accuracy_error)
+            else f"\u00b1 {self.accuracy_error:.4f} (standard error; "
+        )
         lines = [
             f"{self.formulation}: {shown}",
-            f"accuracy over the folds {self.accuracy:.4f} \u00b1 {self.accuracy_error:.4f} (standard error; rule {self.rule})",
+            f"accuracy over the folds {self.accuracy:.4f} {error}rule {self.rule})",
         ]
         return "\n".join([*lines, *self.notes])

@@ -581,7 +581,7 @@ def test_what_bonmins_linear_algorithms_call_optimal_is_not_taken_for_it(algorit
         model, optimum = small("octsvm", seed)
         for name in names:
             options = {"bonmin.algorithm": algorithm}
-            found = engines.raw(solvers.require(name), model, optimum, **options).objective
+            found = engines.raw(solvers.require(name), model, optimum, options).objective
             wrong += found > optimum * (1 + 1e-3)
             result = octsvm.solve(model, solver=name, time_limit=30, options=options)
             assert result.bound <= optimum * (1 + 1e-6)

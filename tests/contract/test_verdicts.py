@@ -43,6 +43,21 @@ def test_rows_that_contradict_each_other_are_infeasible(entry: Entry, formulatio
 
 
 @every_entry
+@pytest.mark.quick_cases("highs", "bonmin*")
+def test_bounds_of_ones_own_that_cross_are_infeasible_and_suffixes_are_nothing(entry: Entry) -> None:
+    """Both ended Bonmin in CasADi."""
+    model = build("oct")
+    model.priority = pyo.Suffix(direction=pyo.Suffix.EXPORT)
+    model.priority[model.split.d[1]] = 3
+    model.own = pyo.Var(bounds=(0, 1))
+    model.mine = pyo.Constraint(expr=model.own >= model.split.d[1])
+    assert solve(entry, model, time_limit=20).status == "optimal"
+    assert model.priority.active
+    model.own.setlb(2)
+    assert solve(entry, model, time_limit=20).status == "infeasible"
+
+
+@every_entry
 @pytest.mark.parametrize(("formulation", "norm"), [("re_svm", "l1"), ("re_svm", "l2"), ("octsvm", "l1")])
 @pytest.mark.quick_cases("*-highs", "re_svm-l1-*")
 def test_a_row_that_only_dearer_trees_keep_is_not_infeasible(

@@ -165,7 +165,7 @@ def test_numbers_in_model_files_keep_their_point_in_every_locale(
     from octsvm.problem_class import classify
     from octsvm.solving.compile import compile_program
 
-    real = mps._Silent.writeModel
+    real = mps.Silent.writeModel
 
     def german(self: Any, path: str) -> Any:
         done = real(self, path)
@@ -175,7 +175,7 @@ def test_numbers_in_model_files_keep_their_point_in_every_locale(
     model = octsvm.build("octsvm", [[0.1], [0.35], [0.7], [0.9]], Y, depth=1, norm="l1")
     program = compile_program(model, classify(model), None)
     mps.write_model(program, tmp_path / "plain.mps", 1.0)
-    monkeypatch.setattr(mps._Silent, "writeModel", german)
+    monkeypatch.setattr(mps.Silent, "writeModel", german)
     monkeypatch.setattr(locale, "localeconv", lambda: {"decimal_point": ","})
     mps.write_model(program, tmp_path / "german.mps", 1.0)
     plain = (tmp_path / "plain.mps").read_text()

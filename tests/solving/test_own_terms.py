@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fractions
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -68,6 +69,15 @@ def test_a_credit_on_splits_is_proved_where_the_bound_allows_dearer_trees(engine
     assert narrow.status in ("feasible", "fallback") or narrow.objective == pytest.approx(
         wide.objective, rel=1e-4
     )
+
+
+def test_whole_numbers_of_ones_own_are_bounded_as_such() -> None:
+    model = re_svm()
+    model.k = pyo.Var(domain=pyo.Integers)
+    model.row = pyo.Constraint(expr=model.k >= 1.5)
+    model.objective.set_value(model.cost + model.k)
+    assert least_terms(model)[:2] == (2.0, 0.0)
+    assert octsvm.solve(model).status == "optimal"
 
 
 def test_an_own_variable_that_may_be_negative_caps_the_bound_by_what_it_saves_at_most() -> None:
@@ -424,6 +434,9 @@ def row(expression: Any) -> Callable[[Any, Any], None]:
 SPOILT: dict[str, tuple[Callable[[Any, Any], Any], type[Exception], list[str]]] = {
     "nan coefficient": (row(lambda m, a: math.nan * a[1, 0] + a[1, 1] <= 0), InvalidParameter, ["mine", "split.a[1,0]", "nan"]),
     "infinite coefficient": (row(lambda m, a: a[1, 0] + math.inf * a[1, 1] <= 0), InvalidParameter, ["mine", "split.a[1,1]", "inf"]),
+    "fraction": (
+        row(lambda m, a: fractions.Fraction(1, 3) * a[1, 0] <= 1), InvalidParameter, ["mine", "Fraction(1, 3)", "float(...)"],
+    ),
     "nan parameter": (row(lambda m, a: a[1, 0] + m.p * a[1, 1] <= 0), InvalidParameter, ["mine", "'p'"]),
     "nan side": (row(lambda m, a: (None, a[1, 0], m.p)), InvalidParameter, ["mine", "side"]),
     "nan in the objective": (
@@ -555,6 +568,16 @@ def test_weights_in_any_unit_give_the_same_tree(
     else:
         assert scaled.status == "optimal"
         assert scaled.objective == pytest.approx(unit * plain.objective, rel=1e-6, abs=0.0)
+
+
+@ON_ENGINES
+@pytest.mark.parametrize("unit", [1e-3, 1e-6])
+def test_errors_that_weigh_as_much_as_a_tolerance_count(engine: str, unit: float) -> None:
+    """HiGHS called the tree without a split optimal, where rows that count errors could be off by all of them."""
+    X = [[0.525069, 0.215296], [0.723023, 0.311860], [0.445317, 0.573598]]
+    model = octsvm.build("oct", X, [0, 1, 1], weights=[unit] * 3, depth=1, alpha=0.0, variant="bd")
+    result = octsvm.solve(model, solver=engine, time_limit=20)
+    assert (result.status, result.objective) == ("optimal", 0.0)
 
 
 @ON_ENGINES

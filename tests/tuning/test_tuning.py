@@ -424,6 +424,29 @@ def test_a_picture_has_a_panel_for_each_depth_and_rings_the_choice() -> None:
 # -- the command --------------------------------------------------------------------------------------------------
 
 
+def test_of_one_fold_in_time_no_error_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from click.testing import CliRunner
+
+    from octsvm import cli
+    from octsvm.tuning import run
+
+    fit_folds = run.fit_folds
+    monkeypatch.setattr(run, "fit_folds", lambda *asked: fit_folds(*asked)[:1])
+    X, y = linear(30)
+    table, out = tmp_path / "table.csv", tmp_path / "tree.json"
+    pd.DataFrame(X).assign(label=y).to_csv(table, index=False)
+    words = ["tune", str(table), "--depth", "0", "--c2", "100", "--folds", "2", "--repeats", "1"]
+    done = CliRunner().invoke(cli.main, [*words, "--out", str(out)])
+    assert done.exit_code == 0, done.output
+    assert done.stdout.count("of one fold") == 2
+    assert "nan" not in done.stdout.partition("\n\n")[0]
+    assert json.loads(out.read_text())["fit"]["folds"]["standard_error"] is None
+    assert (
+        json.loads(CliRunner().invoke(cli.main, [*words, "--json"]).stdout)["tuning"]["accuracy_error"]
+        is None
+    )
+
+
 def test_the_command_keeps_what_is_given_and_saves_a_tree_for_the_other_commands(tmp_path: Path) -> None:
     from click.testing import CliRunner
 
