@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 import pytest
-from engines import Entry, every_entry, solve
+from engines import Entry, every_engine_here, solve
 
 import octsvm
 from octsvm import solvers
@@ -81,7 +81,7 @@ def another() -> str:
     return next(name for name in ("scip", "gurobi", "cbc", "highs") if solvers.installed(name) is not None)
 
 
-@every_entry
+@every_engine_here
 @pytest.mark.parametrize("formulation", NAMES)
 @pytest.mark.quick_cases("*-highs", "oct-*")
 def test_the_rows_that_conflict_are_named(entry: Entry, formulation: str) -> None:
