@@ -351,7 +351,16 @@ def allowed_marks(model: pyo.ConcreteModel, n: int, T: int, marks: BoolArray | N
 def embed_hyperplanes(
     model: pyo.ConcreteModel, tree: MarginTree, data: Data, error: FloatArray, marks: BoolArray
 ) -> FloatArray:
-    """Set ``split``, ``hinge`` and, where it stands, ``relabelling``; return the scores (n, T)."""
+    """Set ``split``, ``hinge`` and, where it stands, ``relabelling``; return the scores (n, T).
+
+    A label that the user fixed as given up at a node where its row is not costs what it costs, and changes no tree.
+    """
+    if hasattr(model, "relabelling"):
+        path = tree._route(data.X)
+        marks = marks.copy()
+        for (i, t), xi in model.relabelling.xi.items():
+            if xi.fixed and t not in path[i]:
+                marks[i, t - 1] = xi.value == 1
     score = np.column_stack([tree.node_score(t, data.X) for t in range(1, tree.n_nodes + 1)])
     set_hyperplanes(model.split, tree.omega, tree.omega0, score)
     set_hinge(model.hinge, error, marks, model.split)

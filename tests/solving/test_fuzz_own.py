@@ -33,6 +33,11 @@ WRONG_ONCE = {
     "prices below a dual tolerance": (210383,),
     "credits above the price of an error": (204323,),
     "rows on an approximated margin": (205818, 215433, 215459),
+    "light weights": (307002,),
+    "units of cost that make large numbers": (302859,),
+    "cuts without columns": (309174,),
+    "values that are not the tree's": (306413,),
+    "a label given up where its row is not": (310729,),
 }
 
 
