@@ -59,7 +59,6 @@ def test_every_public_name_is_on_an_api_page(site: Path) -> None:
     assert not missing
 
 
-@pytest.mark.slow
 def test_docstrings_are_shown_as_text(site: Path) -> None:
     for name, text in pages(site, "api").items():
         plain = re.sub(r"<[^>]+>", "", text)

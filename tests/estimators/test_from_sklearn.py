@@ -186,13 +186,13 @@ def test_a_decision_tree_is_a_start_for_models_with_margins(name: str, depth: in
     reached = octsvm.evaluate(name, made, table, y, **costs).objective
     constant = octsvm.evaluate(name, form.constant_tree(data, params), table, y, **costs).objective
     assert reached < constant
-    result = octsvm.fit(name, table, y, start=start, strategy="exact", c1=5.0, c2=10.0, **more, time_limit=3)
+    result = octsvm.fit(name, table, y, start=start, strategy="exact", c1=5.0, c2=10.0, **more, time_limit=1)
     assert result.objective <= constant
     assert result.tree.splits.any()
     oblique = octsvm.fit("oct_h", table, y, depth=depth + 1, **SHORT).tree
     if oblique.splits.any():
         assert (
-            octsvm.fit(name, table, y, start=oblique, c1=5.0, c2=10.0, **more, time_limit=3).objective
+            octsvm.fit(name, table, y, start=oblique, c1=5.0, c2=10.0, **more, time_limit=1).objective
             < constant
         )
 

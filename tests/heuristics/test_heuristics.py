@@ -94,7 +94,7 @@ def test_the_better_of_two_starts_is_used() -> None:
     rng = np.random.default_rng(1)
     X = rng.random((30, 3))
     y = octsvm.flip_labels(X.sum(axis=1) > 1.5, 0.1)
-    good = octsvm.fit("octsvm", X, y, depth=1, time_limit=5).tree
+    good = octsvm.fit("octsvm", X, y, depth=1, time_limit=2).tree
     cost = octsvm.evaluate("octsvm", good, X, y).objective
     again = octsvm.fit("octsvm", X, y, depth=1, time_limit=1, start=good)
     assert again.objective <= cost * (1 + 1e-9)

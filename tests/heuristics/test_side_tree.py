@@ -93,6 +93,7 @@ def test_equal_steps_give_equal_trees() -> None:
     assert found(X, y, seed=3, **params) == found(X, y, seed=3, **params)
 
 
+@pytest.mark.slow
 def test_large_tables_go_over_a_sample() -> None:
     X, y = three_classes(3200)
     result = octsvm.fit("moctsvm", X, y, strategy="heuristic", time_limit=6, depth=2, c1=1.0, c2=10.0, c3=1.0)

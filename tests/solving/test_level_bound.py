@@ -90,7 +90,7 @@ def test_a_fit_is_proved_without_a_model_where_no_child_splits(strategy: str) ->
 
 def test_the_bound_of_the_top_level_is_the_results_where_the_engine_has_none_as_good() -> None:
     X, y = made(60, 2, 1)
-    result = octsvm.fit("octsvm", X, y, depth=2, c1=10, c2=5, c3=0.5, time_limit=6, on_mismatch="ignore")
+    result = octsvm.fit("octsvm", X, y, depth=2, c1=10, c2=5, c3=0.5, time_limit=3, on_mismatch="ignore")
     form = formulation("octsvm")
     info = octsvm.build("octsvm", X, y, depth=2, c1=10, c2=5, c3=0.5).info
     problems = form.top_level(info.data, info.params, result.objective)
@@ -102,5 +102,5 @@ def test_the_bound_of_the_top_level_is_the_results_where_the_engine_has_none_as_
 def test_printed_rows_small_tables_and_work_limits_without_nodes_have_no_such_bound() -> None:
     X, y = made(44, 2, 2)
     for more, rows in (({"variant": "paper"}, 44), ({}, 30), ({"work_limit": {"rounds": 1}}, 44)):
-        result = octsvm.fit("octsvm", X[:rows], y[:rows], depth=1, time_limit=4, on_mismatch="ignore", **more)
+        result = octsvm.fit("octsvm", X[:rows], y[:rows], depth=1, time_limit=2, on_mismatch="ignore", **more)
         assert not any("top level" in note for note in result.notes)
