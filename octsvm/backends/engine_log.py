@@ -15,6 +15,7 @@ from ..solvers import SolverSpec
 
 KEPT = 400  # lines
 TAIL = 6  # lines that an error quotes
+UNHEARD: Any = object()  # a target of what nobody asked for: not even Python's logging hears of it
 LONGEST = 1 << 16  # bytes of a line; what is longer is cut into several
 
 
@@ -45,9 +46,10 @@ class EngineLog:
         self._spec, self._lines = spec, collections.deque[str](maxlen=KEPT)
         self._console: Any = sys.stdout if target is True else None  # as it is at the call
         self._file: Any = None
-        if target is not None and not isinstance(target, bool):
+        if target is not None and target is not UNHEARD and not isinstance(target, bool):
             self._file = Path(target).open("a", encoding="utf-8")  # noqa: SIM115
         self._logger = logging.getLogger(f"octsvm.engine.{spec.name.replace('.', '_')}")
+        self._heard = target is not UNHEARD
         self._patterns = [
             (keys[-1], re.compile(pattern)) for keys, pattern in spec.log.patterns.items() if pattern
         ]
@@ -83,8 +85,9 @@ class EngineLog:
                     self._file = None
             if self._console is not None:
                 self._show(text)
-        with contextlib.suppress(Exception):  # a logging handler of the user's own may raise anything
-            self._logger.debug("%s", text)
+        if self._heard:
+            with contextlib.suppress(Exception):  # a logging handler of the user's own may raise anything
+                self._logger.debug("%s", text)
 
     def _show(self, text: str) -> None:
         try:

@@ -7,6 +7,7 @@ from functools import lru_cache
 import numpy as np
 import scipy.sparse as sp
 
+from ..backends.engine_log import UNHEARD
 from ..backends.matrix_program import Limits, LinearProgram
 from ..errors import OctsvmError
 from ..problem_class import ProblemClass
@@ -60,7 +61,7 @@ def limited(name: str) -> bool:
     )
     try:
         out = Engine(spec, program, None, native=True).solve(
-            Limits(PROBE_SECONDS, 0.0, integrality=spec.tolerances.integrality)
+            Limits(PROBE_SECONDS, 0.0, log=UNHEARD, integrality=spec.tolerances.integrality)
         )
     except OctsvmError:
         return True
