@@ -243,11 +243,14 @@ class Tried(NamedTuple):
     steps : int
         Of the search in a fold, for all settings together, where each is searched by itself; 0 where a pool of trees serves
         all of them. What a step is, and how long it takes, differs between formulations.
+    kernels : tuple of dict
+        What ``kernel="auto"`` tries besides ``grid``.
     """
 
     grid: tuple[dict[str, list[Any]], ...]
     usual: dict[str, Any]
     steps: int = 0
+    kernels: tuple[dict[str, list[Any]], ...] = ()
 
 
 class Formulation(ABC):

@@ -81,6 +81,10 @@ def _known_kernel(kernel: Any) -> Any:
         known = ", ".join(map(repr, [*BUILT_IN, *_own]))
         raise ValueError(
             f"the kernels are {known}; pass a function k(A, B) -> (n, m), or name one with octsvm.register_kernel"
+            + (
+                "; octsvm.tune, the command tune and the classifiers named ...CV take 'auto'"
+                * (kernel == "auto")
+            )
         )
     return kernel
 
@@ -213,17 +217,19 @@ class Kernel:
 
     @classmethod
     def of(cls, params: Any, data: Data) -> Kernel:
-        """The kernel that ``params`` ask for; gamma "scale" is 1/(p · variance of the scaled values), "auto" 1/p.
-
-        Rows count by their weights, so that a row of weight 2 is the same as two equal rows.
-        """
+        """The kernel that ``params`` ask for; gamma "scale" is that of :func:`scale_gamma`, "auto" 1/p."""
         chosen, gamma = params.kernel, params.gamma
         if isinstance(gamma, str):
-            share = data.weights / data.weights.sum()
-            variance = float((share @ (data.X - (share @ data.X).mean()) ** 2).mean())
-            gamma = 1.0 / data.p if gamma == "auto" else 1.0 / (data.p * variance) if variance > 0 else 1.0
+            gamma = 1.0 / data.p if gamma == "auto" else scale_gamma(data)
         function = _own.get(chosen) if isinstance(chosen, str) else chosen
         return cls(str(kernel_name(chosen)), gamma, params.degree, params.coef0, function)
+
+
+def scale_gamma(data: Data) -> float:
+    """gamma "scale", 1/(p · variance of the scaled values): a row of weight 2 counts like two equal rows."""
+    share = data.weights / data.weights.sum()
+    variance = float((share @ (data.X - (share @ data.X).mean()) ** 2).mean())
+    return 1.0 / (data.p * variance) if variance > 0 else 1.0
 
 
 @dataclass(frozen=True, eq=False)

@@ -380,6 +380,7 @@ class OCTSVM(Formulation):
             {"depth": [1, 2], "c1": [3.0, 8.0, 32.0], "c2": margin_trees.RATIOS, "c3": [0.01, 0.05]},
         ),
         usual={"depth": 0, "c1": 3.0, "c2": 100.0, "c3": 0.0},
+        kernels=({**margin_trees.RADIAL, "depth": [0], "c1": [3.0, 12.0, 48.0], "c3": [0.0]},),
     )
     libraries = ("sklearn.svm", "clarabel", "daqp", "octsvm.heuristics.linear_svm:binding")
     grid = "octsvm.parameter_grid:margin_path"

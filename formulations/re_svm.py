@@ -223,7 +223,9 @@ class RESVM(Formulation):
     heuristic = "octsvm.heuristics.label_search:candidates"
     converter = "octsvm.heuristics.axis_start:margin_tree_of"
     tried = Tried(
-        ({"c1": [3.0, 10.0, 30.0, 100.0, 300.0], "c2": margin_trees.RATIOS},), usual={"c1": 10.0, "c2": 100.0}
+        ({"c1": [3.0, 10.0, 30.0, 100.0, 300.0], "c2": margin_trees.RATIOS},),
+        usual={"c1": 10.0, "c2": 100.0},
+        kernels=({**margin_trees.RADIAL, "c1": [3.0, 30.0, 300.0]},),
     )
     libraries = ("sklearn.svm", "clarabel", "daqp", "octsvm.heuristics.linear_svm:binding")
     grid = "octsvm.parameter_grid:margin_path"

@@ -450,7 +450,10 @@ PARAMETERS: dict[str, tuple[Any, str]] = {
         "Another exact model: rank or bd (oct), compact or paper, levels (moctsvm).",
     ),
     "big_m": (float, "In place of the bound from the data (re_svm, octsvm)."),
-    "kernel": (("linear", "poly", "rbf"), "Splits in the feature space of a kernel (re_svm, octsvm)."),
+    "kernel": (
+        ("linear", "poly", "rbf", "auto"),
+        "Splits in the feature space of a kernel (re_svm, octsvm); with auto, octsvm tune tries rbf beside none.",
+    ),
     "gamma": (NumberOrName("scale", "auto"), "Of the kernels poly and rbf."),
     "degree": (int, "Of the kernel poly."),
     "coef0": (float, "Of the kernel poly."),

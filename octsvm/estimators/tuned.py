@@ -30,8 +30,8 @@ FOLDS = {
 class TunedClassifier(TreeClassifier):
     """What the classifiers share that choose their parameters.
 
-    Parameters of the default grid are None: chosen. Those that are given are not chosen. Everything else is as in the
-    classifier of the same name without CV, which the fit with the choice is.
+    Parameters of the default grid are None: chosen. Those that are given are not chosen. ``kernel="auto"`` chooses between
+    no kernel and "rbf". Everything else is as in the classifier of the same name without CV, which the fit with the choice is.
 
     Parameters
     ----------
@@ -69,7 +69,8 @@ class TunedClassifier(TreeClassifier):
         if "formulation" in vars(cls):
             cls.own_parameters = cls.own_parameters | FOLDS
             tried = find_formulation(cls.formulation).tried
-            cls.chosen = frozenset(name for part in (tried.grid if tried else ()) for name in part)
+            parts = tried.grid + tried.kernels if tried else ()
+            cls.chosen = frozenset(name for part in parts for name in part) - {"kernel"}
         super().__init_subclass__(**more)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, begin: Begin) -> None:
@@ -79,6 +80,7 @@ class TunedClassifier(TreeClassifier):
     def _choose(self, X: Any, y: NDArray[Any], weights: FloatArray) -> None:
         """Choose on the rows that the model is fitted to: equal ones once, with their weights added up."""
         clock = SolveOptions(time_limit=self.time_limit).clock  # type: ignore[attr-defined]
+        kernel = {"kernel": "auto"} if getattr(self, "kernel", None) == "auto" else {}
         self.tuning_ = tune(
             self.formulation,
             X,
@@ -95,7 +97,7 @@ class TunedClassifier(TreeClassifier):
             time_limit=FOLDS_SHARE * clock.limit,
             progress=self.verbose == "progress",  # type: ignore[attr-defined]
             refit=False,
-            **self._model_parameters(),
+            **self._model_parameters() | kernel,
         )
 
     @property
@@ -123,6 +125,8 @@ class TunedClassifier(TreeClassifier):
                     f"grid={{{name!r}: {list(value)!r}}}."
                 )
         given = {name: value for name, value in given.items() if value is not None or name not in self.chosen}
+        if given.get("kernel") == "auto":
+            given["kernel"] = None  # until there is a choice
         return given | (self.tuning_.choice if "tuning_" in self.__dict__ else {})
 
 

@@ -24,7 +24,7 @@ JUDGED = (
 
 
 def plot_tuning(tuning: Any, *, dark: bool | None = None) -> list[Axes]:
-    """Draw accuracy over the folds against c1 (or alpha), a line for each c2, side by side for each depth.
+    """Draw accuracy over the folds against c1 (or alpha), a line for each c2, side by side for each depth and kernel.
 
     Of settings that differ in other parameters only, the best one stands for all. Bars are one standard error of the
     difference from the best score to either side; a ring marks the choice.
@@ -39,7 +39,7 @@ def plot_tuning(tuning: Any, *, dark: bool | None = None) -> list[Axes]:
     Returns
     -------
     list of matplotlib.axes.Axes
-        One for each depth, in one figure, ``returned[0].figure``, without pyplot.
+        One for each depth and kernel, in one figure, ``returned[0].figure``, without pyplot.
 
     Raises
     ------
@@ -56,14 +56,15 @@ def plot_tuning(tuning: Any, *, dark: bool | None = None) -> list[Axes]:
     parameters = [name for name in table if name not in JUDGED]
     across = next((name for name in ("c1", "alpha") if name in parameters), parameters[0])
     style = style_of(None, dark)
-    panels = sorted(table["depth"].unique()) if "depth" in parameters and across != "depth" else [None]
+    apart = [name for name in ("kernel", "depth") if name in parameters and name != across]
+    table[apart] = table[apart].fillna("")  # no kernel
+    panels = [part for _, part in table.groupby(apart)] if apart else [table]
     figure: Any = axes_for(None, (1.4 + 2.6 * len(panels), 3.4), style).figure
     kind = type(figure.axes[0])
     figure.clear()
     found = figure.subplots(1, len(panels), sharey=True, squeeze=False, subplot_kw={"axes_class": kind})[0]
     shades = sorted(table["c2"].unique()) if "c2" in parameters else [None]
-    for axes, depth in zip(found, panels, strict=True):
-        part = table if depth is None else table[table["depth"] == depth]
+    for axes, part in zip(found, panels, strict=True):
         for k, c2 in enumerate(shades):
             _draw_line(axes, part if c2 is None else part[part["c2"] == c2], across, k)
         chosen = part[part["chosen"]]
@@ -72,7 +73,9 @@ def plot_tuning(tuning: Any, *, dark: bool | None = None) -> list[Axes]:
             logarithmic(axes)
         axes.set_facecolor("none")
         axes.set_xlabel(across)
-        axes.set_title("" if depth is None else f"depth {depth}")
+        values = [f"depth {part['depth'].iloc[0]}"] if "depth" in apart else []
+        values += [part["kernel"].iloc[0]] if "kernel" in apart else []
+        axes.set_title(", ".join(value for value in values if value))
         frame(axes, style)
     found[0].set_ylabel("accuracy over the folds")
     if shades != [None]:

@@ -3,8 +3,8 @@
 1. The accuracy of a setting is that of all judged rows together.
 2. A *prior* takes part like ``prior_rows`` rows more: on those the usual setting is as good as on the table, and
    others lose what :func:`octsvm.tuning.grids.prior` says. Of 50 rows it is a good part, of 5,000 next to nothing.
-3. ``"best"`` takes the largest score. ``"one_standard_error"`` takes the smallest depth of which a setting is within one
-   standard error of that, and of that depth the setting with the largest score.
+3. ``"best"`` takes the largest score. ``"one_standard_error"`` looks at the settings within one standard error of that: without a
+   kernel if there are such, of the smallest depth among them, and takes the one with the largest score.
 
 The standard error is that of the difference from the best setting over the folds; that of an accuracy itself is told beside
 it. Folds share training rows, so both are corrected as Nadeau and Bengio do (Inference for the generalization error, Mach. Learn. 52, 2003): the variance over
@@ -19,7 +19,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import pandas as pd
 
-from .grids import Setting
+from .grids import Setting, has_kernel
 
 Rule = Literal["best", "one_standard_error"]
 RULES: tuple[Rule, ...] = get_args(Rule)
@@ -85,13 +85,18 @@ def scores(
     )
 
 
+def _kernels(frame: pd.DataFrame) -> Any:
+    """Whether each setting has a kernel."""
+    return np.array([has_kernel(kernel) for kernel in frame.get("kernel", pd.Series(None, frame.index))])
+
+
 def choose(frame: pd.DataFrame, rule: Rule) -> int:
     """Position of the setting that a rule chooses; of equal ones that with fewer splits, then the first in the grid."""
     score = frame["score"].to_numpy()
     open_ = np.ones(len(frame), dtype=bool)
-    if rule == "one_standard_error" and "depth" in frame:
+    if rule == "one_standard_error":
         open_ = score.max() - score <= frame["standard_error"].fillna(0.0).to_numpy()
-        depth = frame["depth"].to_numpy()
-        open_ &= depth == depth[open_].min()
+        for plainer in (_kernels(frame), frame.get("depth", pd.Series(0, frame.index)).to_numpy()):
+            open_ &= plainer == plainer[open_].min()
     order = np.lexsort((frame["splits"].to_numpy(), -np.where(open_, score, -np.inf)))
     return int(order[0])

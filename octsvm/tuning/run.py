@@ -19,11 +19,13 @@ from ..options import FIT, SolveOptions, declarations, takes_options
 from ..parameter_grid import whole
 from .choice import RULES, Rule, choose, scores
 from .folds import Grid, Table, fit_folds, split
-from .grids import COSTS, Setting, absolute, prior, settings_of
+from .grids import COSTS, Setting, absolute, has_kernel, prior, settings_of
 from .tuning import Tuning
 
 PRIOR_ROWS = 20.0  # for each column
 FOLDS_SHARE = 0.5  # of the time limit
+KERNEL_ROWS = 1_000  # of the table: on more a kernel takes minutes for each setting
+MANY_ROWS = f'kernel="auto" tries kernels on up to {KERNEL_ROWS:,} rows; the table has more, and hyperplanes alone were tried.'
 NO_FOLDS = "A class has one row only, or there is one class: nothing could be judged, and the usual setting was taken."
 
 NONE_GIVEN_UP = (
@@ -70,10 +72,11 @@ def tune(
         Values of parameters, as scikit-learn's ParameterGrid takes them. None is a grid of relative costs and depths
         that suits most tables.
     relative : bool, optional
-        Whether costs in the grid are relative (:mod:`octsvm.tuning.grids`): they keep their meaning when the number of rows or
-        columns changes. None: those of the default grid are, those of a grid of yours are the model's own.
+        Whether costs and gammas in the grid are relative (:mod:`octsvm.tuning.grids`): they keep their meaning when the number
+        of rows or columns changes. None: those of the default grid are, those of a grid of yours are the model's own.
     rule : "one_standard_error" or "best"
-        The smallest depth within a standard error of the best score, and there the best; or the best score.
+        The simplest within a standard error of the best score (no kernel, then the smallest depth), and there the best;
+        or the best score.
     prior_rows : float, optional
         How many rows the prior towards usual settings counts. None is 20 for each column with relative costs, and 0 with your own.
     folds : int
@@ -98,6 +101,7 @@ def tune(
     {options}
     **params
         Parameters that all settings share; costs among them are those of the model, in the folds as in the last fit.
+        ``kernel="auto"`` ("re_svm", "octsvm") chooses between hyperplanes in the features and the kernel "rbf".
 
     Returns
     -------
@@ -124,8 +128,12 @@ def tune(
     form = find_formulation(formulation)
     _check(rule, prior_rows, folds, repeats, jobs)
     relative = grid is None if relative is None else bool(relative)
-    settings = _settings(form, grid, params)
     data = prepare(form, X, y, scale=scale, weights=weights)
+    kernels = params.get("kernel") == "auto" and grid is None
+    if kernels:
+        del params["kernel"]
+    many = kernels and data.n > KERNEL_ROWS
+    settings = _settings(form, grid, params, kernels and not many)
     everyone = class_weights(class_weight, data.weights, data.classes, data.y)
     kept = np.flatnonzero(data.weights > 0)
     table = Table(data.X_original[kept], data.y[kept], data.classes, data.weights[kept], class_weight)
@@ -160,7 +168,7 @@ def tune(
         accuracy=float(frame["accuracy"].iloc[chosen]),
         rule=rule,
         chosen=chosen,
-        notes=_notes(len(parts), len(lines), None if result is None else result.tree),
+        notes=_notes(len(parts), len(lines), None if result is None else result.tree) + (MANY_ROWS,) * many,
         seconds=clock.seconds(),
         scores=frame.assign(chosen=np.arange(len(frame)) == chosen),
     )
@@ -183,14 +191,16 @@ def _notes(wanted: int, judged: int, tree: Any) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _settings(form: Formulation, grid: Any, fixed: Mapping[str, Any]) -> list[Setting]:
+def _settings(form: Formulation, grid: Any, fixed: Mapping[str, Any], kernels: bool) -> list[Setting]:
     """The settings of a grid, valid together with what is fixed; of our own grid those that agree with it.
 
     Raises
     ------
     InvalidParameter
     """
-    found = settings_of(form, grid)
+    if kernels and not (form.tried and form.tried.kernels):
+        raise InvalidParameter(f"{form.name!r} has no kernels to choose from; leave kernel='auto' out.")
+    found = settings_of(form, grid, kernels)
     twice = [name for name in fixed if any(name in setting for setting in found)]
     if twice and grid is not None:
         raise InvalidParameter(
@@ -200,6 +210,11 @@ def _settings(form: Formulation, grid: Any, fixed: Mapping[str, Any]) -> list[Se
         found = [s for s in found if s.get(name) == fixed[name]] or found
         found = [{k: v for k, v in s.items() if k != name} for s in found]
     found = [s for k, s in enumerate(found) if s not in found[:k]]
+    if kernels and not any(has_kernel(s.get("kernel")) for s in found):
+        raise InvalidParameter(
+            f"kernel='auto' tries kernels with one hyperplane alone, and what else is given ({', '.join(fixed)}) leaves "
+            "none of those settings. Leave one of the two out, or give kernel='rbf', which every setting has then."
+        )
     for setting in found:
         form.Params.make(form.name, **fixed, **setting)
     return found

@@ -42,6 +42,16 @@ def test_scikit_learns_checks(estimator: Any, check: Any) -> None:
     check(estimator)
 
 
+def test_a_kernel_is_chosen_where_auto_is_asked_for() -> None:
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    y = np.where((X**2).sum(axis=1) > 1.4, "out", "in")
+    model = RESVMClassifierCV(kernel="auto", c2=100.0, **SHORTEST).fit(X, y)
+    assert model.best_params_["kernel"] == "rbf"
+    assert model.best_params_["gamma"] > 0
+    assert model.tree_.kind == "kernel_margin"
+    assert model.score(X, y) > 0.9
+
+
 def data(n: int = 40) -> tuple[np.ndarray, np.ndarray]:
     X = np.random.default_rng(0).random((n, 2))
     return X, np.where(X[:, 0] + X[:, 1] > 1, "up", "down")

@@ -105,6 +105,63 @@ def test_what_is_fixed_leaves_the_grid() -> None:
     assert "depth" not in tuned.frame()
 
 
+# -- kernels ------------------------------------------------------------------------------------------------------
+
+
+def ring(n: int = 40, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    X = np.random.default_rng(seed).normal(size=(n, 2))
+    return X, np.where((X**2).sum(axis=1) > 1.4, "out", "in")
+
+
+AUTO: dict[str, Any] = {"kernel": "auto", "folds": 2, "repeats": 1, "refit": False, "time_limit": 500}
+
+
+def test_a_kernel_where_no_hyperplane_is_near() -> None:
+    curved = octsvm.tune("re_svm", *ring(), **AUTO)
+    assert curved.choice["kernel"] == "rbf"
+    gamma = curved.frame()["gamma"][curved.chosen]
+    X = prepare(formulation("re_svm"), *ring()).X
+    assert curved.choice["gamma"] == pytest.approx(gamma / (2 * X.var()))
+    titles = [axes.get_title() for axes in curved.plot()]
+    assert titles == ["", "rbf"]
+
+
+def test_no_kernel_where_a_hyperplane_is_near() -> None:
+    flat = octsvm.tune("re_svm", *linear(40), **AUTO)
+    assert "kernel" not in flat.choice
+    assert flat.frame()["kernel"].notna().any()
+
+
+def test_within_a_standard_error_no_kernel_comes_before_a_small_depth() -> None:
+    settings = [{"depth": 0}, {"depth": 1}, {"depth": 0, "kernel": "rbf"}]
+    near = scores(settings, lines([10, 17, 18], [10, 17, 16], [10, 16, 17]), [0, 0, 0], 100, 0)
+    assert choose(near, "one_standard_error") == 1
+    assert choose(near, "best") == 2
+    far = scores(settings, lines([10, 12, 18], [10, 12, 18], [10, 12, 17]), [0, 0, 0], 100, 0)
+    assert choose(far, "one_standard_error") == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "says"),
+    [
+        ("octsvm", {"depth": 2}, "one hyperplane alone, and what else is given \\(depth\\)"),
+        ("octsvm", {"norm": "l1"}, "has no kernel form"),
+        ("oct", {}, "'oct' has no kernels to choose from"),
+        ("octsvm", {"grid": {"c1": [1.0]}}, "'auto' is not allowed|take 'auto'"),
+    ],
+)
+def test_where_no_kernel_can_be_chosen_it_says_so(name: str, given: dict[str, Any], says: str) -> None:
+    with pytest.raises(octsvm.InvalidParameter, match=says):
+        octsvm.tune(name, *linear(30), kernel="auto", **given)
+
+
+def test_on_many_rows_no_kernel_is_tried() -> None:
+    X, y = linear(1_100, 2)
+    tuned = octsvm.tune("re_svm", X, y, kernel="auto", c1=1.0, c2=9.0, folds=2, repeats=1, refit=False)
+    assert "kernel" not in tuned.frame()
+    assert any("up to 1,000 rows" in note for note in tuned.notes)
+
+
 # -- rules --------------------------------------------------------------------------------------------------------
 
 
