@@ -24,6 +24,7 @@ from . import few_relabelled
 from .alternating_optimisation import Weighting, sweep
 from .axis_search import sample
 from .budget import Budget
+from .fixed_assignment import Assignment
 from .linear_svm import LARGE, fit_linear_svm
 from .local_search import LocalSearch
 from .tree_builder import (
@@ -61,6 +62,7 @@ PERTURB_AFTER = (15, 10)  # steps without success: below LARGE_PENALTY, and from
 RANDOM_RESTARTS = 8  # of the root, where no tree beats the constant one
 CHAINS, SWEEPS = 3, 4  # of alternating-optimisation sweeps, each chain from the best tree
 PROPOSALS = 6  # sets of labels, of which the best is taken
+PROBABLY_DEAR = 0.2  # times the cost of the constant tree: labels that cost less are not taken for too dear
 PATIENCE = 2000  # steps without a better tree; fewer where a step takes longer, from 200 rows on
 LEAST_PATIENCE = 100
 SAMPLE_STEPS = 400  # of the budget, for the search of a sample
@@ -322,6 +324,9 @@ class TreeSearch(TreeBuilder):
         self.best = constant
         if constant.cost <= self.c3 or self.c1 == 0:
             return  # no split can pay off; without c1 nothing costs anything
+        if self.depth == 0 and self.labels_are_dear():
+            yield self.best
+            return
         if self.single:
             yield from self.alternate_relabelling()
         for C in SVM_COSTS:
@@ -356,6 +361,26 @@ class TreeSearch(TreeBuilder):
         if self.random_restarts():
             yield self.best
         yield from self.improve()
+
+    def labels_are_dear(self) -> bool:
+        """Offer the best hyperplane that keeps all labels, a convex problem; whether nothing can be cheaper.
+
+        Whatever gives a label up pays c2 times its weight: if that is more than this hyperplane costs, this one is optimal.
+        """
+        assert self.best is not None
+        price = self.c2 * float(self.weights[self.weights > 0].min())
+        if price < PROBABLY_DEAR * self.best.cost or self.budget.tick():
+            return False
+        planes = self.unsplit()
+        planes.omega[0], planes.omega0[0] = fit_linear_svm(self.X, self.sign, self.weights, 1.0)
+        planes.split[0] = True
+        node, score = self.route(planes)
+        found = self.search.solve(Assignment(node, self.sign[:, None], planes.split, score), planes)
+        if found is None or found.cost > price:
+            return False
+        self.offer(found.planes)
+        self.search.polish()
+        return True
 
     def random_restarts(self) -> bool:
         """Random restarts where no tree beats the constant one: random roots and sweeps from there; whether one of them does."""

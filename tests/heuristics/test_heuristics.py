@@ -58,6 +58,23 @@ def test_the_search_is_exact_for_oct_up_to_depth_two() -> None:
         assert cost == pytest.approx(oracles.optimum("oct", instance.X, instance.y, instance.params))
 
 
+@pytest.mark.parametrize("norm", ["l2", "l1"])
+@pytest.mark.parametrize("name", ["octsvm", "re_svm"])
+def test_where_labels_are_dear_a_few_steps_find_the_optimum(name: str, norm: str) -> None:
+    X = np.random.default_rng(0).random((24, 3))
+    y = octsvm.flip_labels(X[:, 0] + X[:, 1] > 1, 0.1)
+    weights = np.random.default_rng(1).uniform(1, 2, 24)
+    given = {"c1": 0.7, "c2": 90.0, "norm": norm} | ({"depth": 0, "c3": 0.1} if name == "octsvm" else {})
+    form = find_formulation(name)
+    params, data = form.Params.make(name, **given), prepare(form, X, y, weights=weights)
+    tree, _ = heuristics.find(form, data, params, seconds=60, steps=5)
+    assert tree is not None
+    cost = form.evaluate(tree, X, data.y, params, data.weights).objective
+    exact = octsvm.fit(name, X, y, weights=weights, strategy="exact", gap=1e-6, **given)
+    assert exact.status == "optimal"
+    assert cost == pytest.approx(exact.objective, rel=1e-5)
+
+
 def test_the_same_steps_give_the_same_start() -> None:
     rng = np.random.default_rng(0)
     X = rng.random((40, 4))
