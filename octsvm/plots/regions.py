@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import InvalidParameter
-from ..exports._outline import Leaf, Split, outline, tree_of
+from ..exports._outline import tree_of
 from ..formulations.base import BoolArray, FloatArray, IntArray
+from ..formulations.outline import Leaf, Split, outline
 from ..formulations.trees import KernelTree, MarginTree, Tree
 from ._rows import classes_of, read_rows
 from ._style import (
