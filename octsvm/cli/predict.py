@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..errors import InvalidData
+from ..formulations.checks import nearest
 from ..formulations.replace_file import replace_text
 from . import options as shared
 from .csv_form import CsvForm, form_given
@@ -168,11 +168,10 @@ def share_right(data: CsvTable, predictions: Sequence[Any], classes: Sequence[An
     known = data.labels_like(classes)
     strange = [v for v in known if v not in classes]
     if len(strange) == len(known):
-        close = difflib.get_close_matches(str(strange[0]), [str(c) for c in classes], n=1)
         raise InvalidData(
             f"{data.name}: the column {data.label!r} holds labels such as {strange[0]!r}, and the tree knows "
             f"{', '.join(map(repr, classes))}."
-            + (f" Did you mean {close[0]!r}?" if close else " Is it the column of the labels?")
+            + (nearest(strange[0], classes) or " Is it the column of the labels?")
         )
     if strange:
         say(

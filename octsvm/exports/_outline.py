@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ..errors import InvalidParameter
+from ..formulations.checks import whole
 from ..formulations.trees import Tree, Units, printable
 
 
@@ -52,14 +51,13 @@ def number_format(digits: int | None) -> str:
     return "" if digits is None else f".{digits}g"
 
 
-def require_count(name: str, value: Any) -> None:
+def require_count(**counts: Any) -> None:
     """Refuse what is neither None nor a whole number from 1 on.
 
     Raises
     ------
     InvalidParameter
     """
-    if value is not None and (
-        isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1
-    ):
-        raise InvalidParameter(f"{name}={value!r} should be a whole number, 1 or more, or None for all.")
+    for name, value in counts.items():
+        if value is not None:
+            whole(name, value, 1, ", or None for all")

@@ -47,8 +47,7 @@ def export_graphviz(
         Unknown units, no tree, or a count that is none.
     """
     tree = tree_of(fitted)
-    require_count("digits", digits)
-    require_count("most", most)
+    require_count(digits=digits, most=most)
     names, form = shown_names(tree), number_format(digits)
     weight = getattr(fitted, "node_weights_", None)
     nodes: list[str] = []

@@ -42,8 +42,7 @@ def export_text(
         Unknown units, no tree, or a count that is none.
     """
     tree = tree_of(fitted)
-    require_count("digits", digits)
-    require_count("most", most)
+    require_count(digits=digits, most=most)
 
     names, form = shown_names(tree), number_format(digits)
     top = outline(tree, units)

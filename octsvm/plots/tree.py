@@ -9,6 +9,7 @@ import numpy as np
 
 from ..errors import InvalidParameter
 from ..exports._outline import number_format, require_count, tree_of
+from ..formulations.checks import is_number, whole
 from ..formulations.outline import Leaf, Split, largest, outline, question
 from ..formulations.trees import AxisTree, KernelTree, Tree, printable
 from ._rows import classes_of, counts_at_nodes, read_rows, relabelled_at
@@ -153,11 +154,9 @@ def plot_tree(
 
 
 def _check_options(digits: Any, most: Any, width: Any, fontsize: Any) -> None:
-    for name, value in (("digits", digits), ("most", most), ("width", width)):
-        require_count(name, value)
-    if width is None or width < 8:
-        raise InvalidParameter(f"width={width!r} should be a whole number, 8 or more.")
-    if isinstance(fontsize, bool) or not isinstance(fontsize, (int, float)) or not 0 < fontsize < 1000:
+    require_count(digits=digits, most=most)
+    whole("width", width, 8)
+    if not is_number(fontsize) or not 0 < fontsize < 1000:
         raise InvalidParameter(f"fontsize={fontsize!r} should be a number of points above 0.")
 
 
