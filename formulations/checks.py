@@ -12,7 +12,9 @@ from .errors import InvalidParameter
 
 def is_number(value: Any) -> bool:
     """Whether ``value`` is a finite number; true and false are none."""
-    number: Any = value if isinstance(value, Real) and not isinstance(value, bool) else math.nan
+    if not isinstance(value, Real) or isinstance(value, bool):
+        return False
+    number: Any = value if isinstance(value, Integral) else float(value)
     return bool(abs(number) <= 1e300)  # integers of 400 digits, too, can be compared
 
 
