@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from octsvm.formulations.base import Data
 from octsvm.formulations.blocks import big_m
 from octsvm.formulations.bounds.hull import margin_bound
-from octsvm.formulations.octsvm import OCTSVMParams, chosen_rows, constant_tree, evaluate
+from octsvm.formulations.margin_trees import constant_margin_tree
+from octsvm.formulations.octsvm import OCTSVMParams, chosen_rows, evaluate
 
 Array = NDArray[Any]
 
@@ -72,7 +73,7 @@ def matrix(data: Data, params: OCTSVMParams) -> Matrix:
     """The rows of OCTSVM (compact), the cone apart, on scaled ``data``."""
     n, p, depth, mu, inf = data.n, data.p, params.depth, params.mu_svm, np.inf
     T, B = 2 ** (depth + 1) - 1, 2**depth - 1
-    ub = evaluate(constant_tree(data, params), data.X_original, data.y, params, data.weights).objective
+    ub = evaluate(constant_margin_tree(data, params), data.X_original, data.y, params, data.weights).objective
     keys = chosen_rows(data, params)
     alone = [mix for mix, t in keys if t == 1]
     W = 2 * margin_bound(alone, data.weights, params.c1, params.c2, params.c3, ub)

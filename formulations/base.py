@@ -13,6 +13,7 @@ import numpy as np
 import pyomo.environ as pyo
 from numpy.typing import NDArray
 
+from .checks import listed
 from .errors import InvalidData, NoValues
 from .params import Params
 
@@ -129,7 +130,7 @@ class Data:
         InvalidData
         """
         if self.K > 2:
-            shown = ", ".join(repr(c) for c in self.classes[:6]) + (", ..." if self.K > 6 else "")
+            shown = listed(self.classes, 6)
             raise InvalidData(
                 f"{formulation!r} separates two classes, and y holds {self.K}: {shown}. "
                 "Choose 'oct', 'oct_h' or 'moctsvm', or fit one class against the rest."

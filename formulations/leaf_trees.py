@@ -131,10 +131,22 @@ def to_depth(tree: LeafyTree, depth: int) -> dict[str, Any]:
     return out
 
 
-def label_map(tree: AxisTree | ObliqueTree, data: Data) -> IntArray:
-    """Index into ``data.classes`` of each of the tree's classes, -1 where the data lacks it."""
-    known = {c: k for k, c in enumerate(data.classes)}
-    return np.array([known.get(c, -1) for c in tree.classes], dtype=np.int64)
+def with_classes_of(data: Data, tree: LeafyTree) -> LeafyTree:
+    """The same tree with the data's classes.
+
+    Raises
+    ------
+    TreeNotAdmitted
+        A leaf in use predicts a class that the data lacks.
+    """
+    position = {c: k for k, c in enumerate(data.classes)}
+    known = np.array([position.get(c, -1) for c in tree.classes], dtype=np.int64)[tree.label]
+    if (known < 0).any():
+        path = tree._route(data.X if tree.routes_on_scaled else data.X_original)
+        if ((leaf_sizes(tree.depth, path) > 0) & (known < 0)).any():
+            raise TreeNotAdmitted("A leaf of the tree predicts a class that the model's data does not have.")
+        known = np.where(known < 0, 0, known)
+    return replace(tree, classes=data.classes, label=known)
 
 
 def require_same_features(tree: Any, data: Data) -> None:
@@ -194,18 +206,18 @@ def embed_leaves(model: pyo.ConcreteModel, data: Data, path: IntArray, label: In
 
 
 def evaluate_leaves(
-    wrong: FloatArray,
-    y: IntArray,
-    K: int,
-    weights: FloatArray,
-    error_scale: str,
-    alpha: float,
-    complexity: float,
+    tree: LeafyTree, X: FloatArray, y: IntArray, params: Any, weights: FloatArray, complexity: float
 ) -> Evaluation:
-    """Errors and complexity as an :class:`Evaluation`; ``wrong (n,)`` is 1 where the tree errs."""
+    """Errors and complexity of ``tree`` on rows ``X (n, p)`` in original units as an :class:`Evaluation`.
+
+    ``y (n,)`` holds indices into the tree's classes.
+    """
+    M = tree.scaling.transform(X) if tree.routes_on_scaled else X
+    wrong = (tree.class_index_at(tree._route(M), M) != y).astype(float)
     errors = float((weights * wrong).sum())
-    terms = {"errors": errors * error_factor(y, weights, K, error_scale), "complexity": alpha * complexity}
-    counts = {"errors": errors, "complexity": float(complexity), "wrong_rows": float(wrong.sum())}
+    factor = error_factor(y, weights, len(tree.classes), params.error_scale)
+    terms = {"errors": errors * factor, "complexity": params.alpha * complexity}
+    counts = {"errors": errors, "complexity": complexity, "wrong_rows": float(wrong.sum())}
     return Evaluation(terms["errors"] + terms["complexity"], terms, counts)
 
 
@@ -221,8 +233,8 @@ def as_oblique(tree: AxisTree) -> ObliqueTree:
     return ObliqueTree(tree.depth, tree.classes, tree.feature_names, unscaled, a, b, tree.splits, tree.label)
 
 
-def normalise_oblique(tree: ObliqueTree, data: Data, depth: int) -> ObliqueTree:
-    """The same tree in a heap of another depth, with the data's classes and scaling.
+def normalise_oblique(tree: ObliqueTree, data: Data, params: Any) -> ObliqueTree:
+    """The same tree in the model's depth, with the data's classes and scaling.
 
     Raises
     ------
@@ -233,21 +245,15 @@ def normalise_oblique(tree: ObliqueTree, data: Data, depth: int) -> ObliqueTree:
         raise TreeNotAdmitted(f"The model takes trees with oblique splits, not {type(tree).__name__}.")
     require_same_features(tree, data)
     tree = rescaled(tree, data.scaling)
-    arrays = to_depth(tree, depth)
-    known = label_map(tree, data)[arrays["label"]]
-    fresh = ObliqueTree(depth, tree.classes, data.feature_names, data.scaling, **arrays)
-    if (known < 0).any():
-        used = leaf_sizes(depth, fresh._route(data.X)) > 0
-        if (used & (known < 0)).any():
-            raise TreeNotAdmitted("A leaf of the tree predicts a class that the model's data does not have.")
-        known = np.where(known < 0, 0, known)
-    return replace(fresh, classes=data.classes, label=known)
+    arrays = to_depth(tree, params.depth)
+    fresh = ObliqueTree(params.depth, tree.classes, data.feature_names, data.scaling, **arrays)
+    return with_classes_of(data, fresh)
 
 
-def constant_oblique_tree(data: Data, depth: int) -> ObliqueTree:
+def constant_oblique_tree(data: Data, params: Any) -> ObliqueTree:
     """The tree that predicts the majority class everywhere."""
-    B = 2**depth - 1
-    common = depth, data.classes, data.feature_names, data.scaling
+    B = 2**params.depth - 1
+    common = params.depth, data.classes, data.feature_names, data.scaling
     label = np.full(B + 1, constant_label(data), dtype=np.int64)
     return ObliqueTree(*common, np.zeros((B, data.p)), np.zeros(B), np.zeros(B, dtype=bool), label)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Literal, Self
 
@@ -90,8 +91,14 @@ def constant_side(data: Data) -> float:
     return 1.0 if float((data.weights * data.sign).sum()) >= 0 else -1.0
 
 
-def constant_margin_tree(data: Data, depth: int) -> MarginTree:
+def depth_of(params: Any) -> int:
+    """Levels above the last one; RE-SVM has none."""
+    return int(getattr(params, "depth", 0))
+
+
+def constant_margin_tree(data: Data, params: Any) -> MarginTree:
     """No split anywhere; every intercept says the heavier class."""
+    depth = depth_of(params)
     T = 2 ** (depth + 1) - 1
     return margin_tree(
         depth,
@@ -131,7 +138,6 @@ def node_costs(
     sign: FloatArray,
     c1: float,
     c2: float,
-    weights: FloatArray,
     relabelled: BoolArray | None,
 ) -> tuple[FloatArray, BoolArray, IntArray]:
     """Errors e (n, T) and relabelled marks (n, T) of every row in the nodes it visits, and the paths (n, D + 1).
@@ -156,22 +162,23 @@ def node_costs(
 def evaluate_margin(
     tree: MarginTree,
     X: FloatArray,
-    sign: FloatArray,
-    *,
-    c1: float,
-    c2: float,
-    c3: float,
-    margin: float,
-    size: FloatArray,
+    y: IntArray,
+    params: Any,
     weights: FloatArray,
     relabelled: BoolArray | None,
+    margin: Callable[[FloatArray], float],
 ) -> Evaluation:
-    """Objective of a margin tree as an :class:`Evaluation`; ``margin`` is its margin term."""
-    M = tree.scaling.transform(X)
-    error, marks, path = node_costs(tree, M, sign, c1, c2, weights, relabelled)
+    """Objective of a margin tree on rows ``X (n, p)`` in original units as an :class:`Evaluation`, walking the tree.
+
+    ``y (n,)`` holds indices into the tree's classes (1 is +1); ``margin`` makes the margin term of the norms (T,). Nodes
+    that do not split are charged by the sign of their intercept.
+    """
+    M, sign, size = tree.scaling.transform(X), np.where(y > 0, 1.0, -1.0), norms(tree.omega, params.norm)
+    c1, c2, c3 = params.c1, params.c2, getattr(params, "c3", 0.0)
+    error, marks, path = node_costs(tree, M, sign, c1, c2, relabelled)
     splits = float(tree.split.sum())
     e, xi = float((weights @ error).sum()), float((weights @ marks).sum())
-    terms = {"margin": float(margin), "errors": c1 * e, "relabelled": c2 * xi}
+    terms = {"margin": float(margin(size)), "errors": c1 * e, "relabelled": c2 * xi}
     if c3:
         terms["splits"] = c3 * splits
     predicted = tree.class_index_at(path, M)
@@ -195,9 +202,14 @@ def evaluate_margin(
 
 def records(tree: MarginTree, data: Data, c1: float, c2: float, marks: BoolArray) -> tuple[Relabelled, ...]:
     """The relabelled rows by node, with what each costs there."""
-    error, _, _ = node_costs(tree, data.X, data.sign, c1, c2, data.weights, marks)
+    error, _, _ = node_costs(tree, data.X, data.sign, c1, c2, marks)
     cost = data.weights[:, None] * (c2 + c1 * error)
     return tuple(Relabelled(int(i), int(t) + 1, float(cost[i, t])) for i, t in np.argwhere(marks))
+
+
+def recorded(tree: MarginTree, data: Data, params: Any, marks: BoolArray) -> MarginTree:
+    """The tree with its record of the relabelled rows."""
+    return tree.with_relabelled(records(tree, data, params.c1, params.c2, marks))
 
 
 def pad(tree: MarginTree, depth: int, data: Data) -> MarginTree:
@@ -235,7 +247,7 @@ def pad(tree: MarginTree, depth: int, data: Data) -> MarginTree:
     return out
 
 
-def normalise_margin(tree: MarginTree, data: Data, depth: int) -> MarginTree:
+def normalise_margin(tree: MarginTree, data: Data, params: Any) -> MarginTree:
     """Rewrite ``tree`` for the data's scaling and the model's depth, and move intercepts towards the rows.
 
     Where all training rows have a score of one sign beyond 1, the intercept moves until the smallest is 1: no side
@@ -256,7 +268,7 @@ def normalise_margin(tree: MarginTree, data: Data, depth: int) -> MarginTree:
         raise TreeNotAdmitted(
             f"The tree separates the classes {tree.classes!r} and the model's data has {data.classes!r}."
         )
-    tree = pad(rescaled(tree, data.scaling), depth, data)
+    tree = pad(rescaled(tree, data.scaling), depth_of(params), data)
     omega, omega0 = np.where(tree.split[:, None], tree.omega, 0.0), tree.omega0.copy()
     tree = replace(tree, omega=omega, omega0=omega0)
     for t in range(1, tree.n_nodes + 1):
@@ -345,9 +357,28 @@ def visited(path: IntArray, T: int) -> BoolArray:
     return out
 
 
-def allowed_marks(model: pyo.ConcreteModel, n: int, T: int, marks: BoolArray | None) -> BoolArray | None:
-    """``marks``, or no mark at all where the relabelling block was taken out of the model."""
-    return marks if hasattr(model, "relabelling") else np.zeros((n, T), dtype=bool)
+def embed_margin_tree(
+    model: pyo.ConcreteModel, tree: MarginTree, relabelled: BoolArray | None, cost: Callable[..., Evaluation]
+) -> tuple[MarginTree, IntArray, FloatArray]:
+    """Set ``split``, ``hinge`` and ``relabelling``; return the tree with its record, the paths (n, D + 1) and the scores (n, T).
+
+    Each row takes the cheaper of error and relabelling unless ``relabelled (n, T)`` prescribes it, or that block was taken
+    out of the model. ``cost`` evaluates a tree.
+
+    Raises
+    ------
+    TreeNotAdmitted
+        It costs more than the bound that the model's big-M was built from.
+    """
+    info = model.info
+    data, params = info.data, info.params
+    if not hasattr(model, "relabelling"):
+        relabelled = np.zeros((data.n, tree.n_nodes), dtype=bool)
+    found = cost(tree, data.X_original, data.y, params, data.weights, relabelled)
+    require_within(found.objective, info.upper_bound)
+    error, marks, path = node_costs(tree, data.X, data.sign, params.c1, params.c2, relabelled)
+    score = embed_hyperplanes(model, tree, data, error, marks)
+    return recorded(tree, data, params, marks), path, score
 
 
 def embed_hyperplanes(

@@ -100,7 +100,9 @@ def build(data: Data, params: MOCTSVMParams, upper_bound: float = np.inf) -> pyo
     carry the weights of the data.
     """
     levels = params.variant == "levels"
-    constant = evaluate(constant_tree(data, params), data.X_original, data.y, params, data.weights)
+    constant = evaluate(
+        leaf_trees.constant_oblique_tree(data, params), data.X_original, data.y, params, data.weights
+    )
     ub = constant.objective if np.isinf(upper_bound) else upper_bound
     # Where a normal vector is not zero there is a split, and c3 is paid.
     delta = max(0.0, ub * (1 + big_m.SLACK) - params.c3)
@@ -234,7 +236,7 @@ def normalise(tree: ObliqueTree, data: Data, params: MOCTSVMParams) -> ObliqueTr
     ------
     TreeNotAdmitted
     """
-    tree = leaf_trees.normalise_oblique(tree, data, params.depth)
+    tree = leaf_trees.normalise_oblique(tree, data, params)
     b = tree.b.copy()
     for t in (np.flatnonzero(tree.split) + 1).tolist():
         b[t - 1] += margin_trees.beyond(tree.node_score(t, data.X) - b[t - 1])
@@ -275,11 +277,6 @@ def evaluate(
     return Evaluation(sum(terms.values()), terms, counts)
 
 
-def constant_tree(data: Data, params: MOCTSVMParams) -> ObliqueTree:
-    """The tree that predicts the majority class everywhere."""
-    return leaf_trees.constant_oblique_tree(data, params.depth)
-
-
 @register
 class MOCTSVM(Formulation):
     """MOCTSVM, as :mod:`octsvm.formulations.moctsvm` says."""
@@ -303,7 +300,7 @@ class MOCTSVM(Formulation):
     extract = staticmethod(extract)
     embed = staticmethod(embed)
     evaluate = staticmethod(evaluate)
-    constant_tree = staticmethod(constant_tree)
+    constant_tree = staticmethod(leaf_trees.constant_oblique_tree)
     size = staticmethod(size)
     normalise = staticmethod(normalise)
     require = staticmethod(require)

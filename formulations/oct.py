@@ -413,30 +413,8 @@ def normalise(tree: AxisTree, data: Data, params: OCTParams) -> AxisTree:
     arrays = leaf_trees.to_depth(tree, params.depth)
     if _variant(params) == "flow":
         arrays = _without_empty_left(arrays, data)
-    known = leaf_trees.label_map(tree, data)[arrays["label"]]
-    if (known < 0).any():
-        path = AxisTree(
-            params.depth,
-            tree.classes,
-            data.feature_names,
-            data.scaling,
-            arrays["feature"],
-            arrays["threshold"],
-            arrays["label"],
-        )._route(data.X_original)
-        used = leaf_trees.leaf_sizes(params.depth, path) > 0
-        if (used & (known < 0)).any():
-            raise TreeNotAdmitted("A leaf of the tree predicts a class that the model's data does not have.")
-        known = np.where(known < 0, 0, known)
-    return AxisTree(
-        params.depth,
-        data.classes,
-        data.feature_names,
-        data.scaling,
-        arrays["feature"],
-        arrays["threshold"],
-        known,
-    )
+    fresh = AxisTree(params.depth, tree.classes, data.feature_names, data.scaling, **arrays)
+    return leaf_trees.with_classes_of(data, fresh)
 
 
 def _without_empty_left(arrays: dict[str, Any], data: Data) -> dict[str, Any]:
@@ -491,15 +469,8 @@ def evaluate(
     weights: FloatArray,
     relabelled: BoolArray | None = None,
 ) -> Evaluation:
-    """Objective terms of ``tree`` on rows ``X (n, p)`` in original units, in plain numpy.
-
-    ``y (n,)`` holds indices into the tree's classes.
-    """
-    path = tree._route(X)
-    wrong = (tree.class_index_at(path, X) != y).astype(float)
-    return leaf_trees.evaluate_leaves(
-        wrong, y, len(tree.classes), weights, params.error_scale, params.alpha, float(tree.splits.sum())
-    )
+    """Objective terms of ``tree``, as :func:`leaf_trees.evaluate_leaves` says."""
+    return leaf_trees.evaluate_leaves(tree, X, y, params, weights, float(tree.splits.sum()))
 
 
 def constant_tree(data: Data, params: OCTParams) -> AxisTree:

@@ -287,7 +287,7 @@ def _left_as_it_is(
 def normalise(tree: AxisTree | ObliqueTree, data: Data, params: OCTHParams) -> ObliqueTree:
     """The same tree in the model's depth, with the data's classes and scaling."""
     given = leaf_trees.as_oblique(tree) if isinstance(tree, AxisTree) else tree
-    return leaf_trees.normalise_oblique(given, data, params.depth)
+    return leaf_trees.normalise_oblique(given, data, params)
 
 
 def require(tree: ObliqueTree, data: Data, params: OCTHParams) -> None:
@@ -311,23 +311,11 @@ def evaluate(
     weights: FloatArray,
     relabelled: BoolArray | None = None,
 ) -> Evaluation:
-    """Objective terms of ``tree`` on rows ``X (n, p)`` in original units, in plain numpy.
-
-    ``y (n,)`` holds indices into the tree's classes.
-    """
-    M = tree.scaling.transform(X)
-    wrong = (tree.class_index_at(tree._route(M), M) != y).astype(float)
+    """Objective terms of ``tree``, as :func:`leaf_trees.evaluate_leaves` says."""
     complexity = float(tree.split.sum())
     if params.complexity == "features":
         complexity = float(np.maximum(1, np.count_nonzero(tree.a[tree.split], axis=1)).sum())
-    return leaf_trees.evaluate_leaves(
-        wrong, y, len(tree.classes), weights, params.error_scale, params.alpha, complexity
-    )
-
-
-def constant_tree(data: Data, params: OCTHParams) -> ObliqueTree:
-    """The tree that predicts the majority class everywhere."""
-    return leaf_trees.constant_oblique_tree(data, params.depth)
+    return leaf_trees.evaluate_leaves(tree, X, y, params, weights, complexity)
 
 
 @register
@@ -352,7 +340,7 @@ class OCTH(Formulation):
     embed = staticmethod(embed)
     embed_as_it_stands = staticmethod(embed_as_it_stands)
     evaluate = staticmethod(evaluate)
-    constant_tree = staticmethod(constant_tree)
+    constant_tree = staticmethod(leaf_trees.constant_oblique_tree)
     size = staticmethod(size)
     normalise = staticmethod(normalise)
     require = staticmethod(require)

@@ -121,7 +121,9 @@ def build(data: Data, params: OCTSVMParams, upper_bound: float = np.inf) -> pyo.
     data.require_two_classes(NAME)
     data = model_rows(data, params)
     variant = params.variant or "compact"
-    constant = evaluate(constant_tree(data, params), data.X_original, data.y, params, data.weights)
+    constant = evaluate(
+        margin_trees.constant_margin_tree(data, params), data.X_original, data.y, params, data.weights
+    )
     ub = constant.objective if np.isinf(upper_bound) else upper_bound
     printed = variant == "paper"
     combined = [] if printed else chosen_rows(data, params)
@@ -252,7 +254,7 @@ def extract(model: pyo.ConcreteModel) -> MarginTree:
     path = assigned_path(model)
     tree = margin_trees.snap(tree, data, path)
     marks = margin_trees.read_marks(model, tree._route(data.X), data.n, T)
-    return tree.with_relabelled(margin_trees.records(tree, data, params.c1, params.c2, marks))
+    return margin_trees.recorded(tree, data, params, marks)
 
 
 def assigned_path(model: pyo.ConcreteModel) -> IntArray:
@@ -280,22 +282,16 @@ def embed(model: pyo.ConcreteModel, tree: MarginTree, relabelled: BoolArray | No
     info: ModelInfo = model.info
     data, params = info.data, info.params
     assert isinstance(params, OCTSVMParams)
-    tree = normalise(tree, data, params)
+    tree = margin_trees.normalise_margin(tree, data, params)
     require_strict(tree, data, params)
-    relabelled = margin_trees.allowed_marks(model, data.n, tree.n_nodes, relabelled)
-    result = evaluate(tree, data.X_original, data.y, params, data.weights, relabelled)
-    margin_trees.require_within(result.objective, info.upper_bound)
-    error, marks, path = margin_trees.node_costs(
-        tree, data.X, data.sign, params.c1, params.c2, data.weights, relabelled
-    )
-    score = margin_trees.embed_hyperplanes(model, tree, data, error, marks)
+    tree, path, score = margin_trees.embed_margin_tree(model, tree, relabelled, evaluate)
     set_margin(model.margin, tree.omega, float(margin_trees.norms(tree.omega, params.norm).max()) / 2)
     set_pruning(model.pruning, tree.split)
     set_level_assignment(model.assignment, path)
     set_side_routing(model.routing, score)
     if hasattr(model, "mixes"):
         set_convex_hull_inequalities(model.mixes, model.margin, model.pruning)
-    return tree.with_relabelled(margin_trees.records(tree, data, params.c1, params.c2, marks))
+    return tree
 
 
 def require_strict(tree: MarginTree, data: Data, params: OCTSVMParams) -> None:
@@ -310,11 +306,6 @@ def require_strict(tree: MarginTree, data: Data, params: OCTSVMParams) -> None:
         margin_trees.require_beyond(score, tree._route(data.X), params.boundary)
 
 
-def normalise(tree: MarginTree, data: Data, params: OCTSVMParams) -> MarginTree:
-    """The same tree for the data's scaling and the model's depth, intercepts moved towards the rows; never worse."""
-    return margin_trees.normalise_margin(tree, data, params.depth)
-
-
 def evaluate(
     tree: MarginTree,
     X: FloatArray,
@@ -323,29 +314,10 @@ def evaluate(
     weights: FloatArray,
     relabelled: BoolArray | None = None,
 ) -> Evaluation:
-    """Objective terms of ``tree`` on rows ``X (n, p)`` in original units, in plain numpy, walking the tree.
-
-    ``y (n,)`` holds indices into the tree's classes (1 is +1). Nodes that do not split are charged by the sign of
-    their intercept.
-    """
-    size = margin_trees.norms(tree.omega, params.norm)
+    """Objective terms of ``tree``, as :func:`margin_trees.evaluate_margin` says; the largest norm counts."""
     return margin_trees.evaluate_margin(
-        tree,
-        X,
-        np.where(y > 0, 1.0, -1.0),
-        c1=params.c1,
-        c2=params.c2,
-        c3=params.c3,
-        margin=0.5 * float(size.max()),
-        size=size,
-        weights=weights,
-        relabelled=relabelled,
+        tree, X, y, params, weights, relabelled, lambda size: 0.5 * float(size.max())
     )
-
-
-def constant_tree(data: Data, params: OCTSVMParams) -> MarginTree:
-    """The tree that splits nowhere and says the heavier class on every level."""
-    return margin_trees.constant_margin_tree(data, params.depth)
 
 
 def top_level(data: Data, params: OCTSVMParams, upper_bound: float) -> list[ScoreProblem] | None:
@@ -389,10 +361,10 @@ class OCTSVM(Formulation):
     extract = staticmethod(extract)
     embed = staticmethod(embed)
     evaluate = staticmethod(evaluate)
-    constant_tree = staticmethod(constant_tree)
+    constant_tree = staticmethod(margin_trees.constant_margin_tree)
     size = staticmethod(size)
     model_rows = staticmethod(model_rows)
-    normalise = staticmethod(normalise)
+    normalise = staticmethod(margin_trees.normalise_margin)
     require = staticmethod(require_strict)
     assigned_path = staticmethod(assigned_path)
     top_level = staticmethod(top_level)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import math
 import re
@@ -11,6 +10,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from .checks import nearest
 from .errors import InvalidParameter
 
 MAX_DEPTH = 10  # 2**11 - 1 nodes: far beyond what any exact model of a tree can prove
@@ -40,10 +40,9 @@ class Params(BaseModel):
         known = list(cls.model_fields)
         for name in given:
             if name not in known:
-                close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-                hint = f"Did you mean {close[0]!r}? " if close else ""
+                hint = nearest(name, known, 0.5)
                 raise InvalidParameter(
-                    f"{name!r} is not a parameter of {formulation!r}. {hint}It takes: {', '.join(known)}."
+                    f"{name!r} is not a parameter of {formulation!r}.{hint} It takes: {', '.join(known)}."
                 )
         if "depth" in known and given.get("depth", 0) is None:
             default = cls.model_fields["depth"].default

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from .checks import listed
 from .errors import InvalidData, InvalidParameter
 from .read_file import damaged, require_version
 from .read_matrix import Frame, frame_of, is_missing, read_column
@@ -164,7 +165,7 @@ class Preparation(BaseModel):
         rules = {"": impute} if isinstance(impute, str) else dict(impute or {})
         for name in (*encode, *forms, *(n for n in rules if n)):
             if name not in names:
-                raise InvalidData(f"X has no column {name!r}; it has {', '.join(map(repr, names[:12]))}.")
+                raise InvalidData(f"X has no column {name!r}; it has {listed(names)}.")
         both = next((n for n in encode if n in forms), None)
         if both is not None:
             raise InvalidParameter(f"Column {both!r} is to be a category and a date. Choose one of them.")
@@ -197,9 +198,7 @@ class Preparation(BaseModel):
         place = {str(k): j for j, k in enumerate(frame.keys)}
         for column in self.columns:
             if column.name not in place:
-                raise InvalidData(
-                    f"X lacks the column {column.name!r}; it has {', '.join(map(repr, list(place)[:12]))}."
-                )
+                raise InvalidData(f"X lacks the column {column.name!r}; it has {listed(list(place))}.")
         parts = [c.read(frame.column(place[c.name]), self.missing) for c in self.columns]
         return np.hstack(parts) if parts else np.empty((frame.rows, 0))
 

@@ -62,7 +62,9 @@ def build(data: Data, params: RESVMParams, upper_bound: float = np.inf) -> pyo.C
     data.require_two_classes(NAME)
     data = model_rows(data, params)
     variant = params.variant or "compact"
-    constant = evaluate(constant_tree(data, params), data.X_original, data.y, params, data.weights)
+    constant = evaluate(
+        margin_trees.constant_margin_tree(data, params), data.X_original, data.y, params, data.weights
+    )
     ub = constant.objective if np.isinf(upper_bound) else upper_bound
     W = big_m.weight_bound(ub, "squared" if params.norm == "l2" else "norm")
     proved = big_m.score_bound(W, big_m.farthest(data.X, params.norm))
@@ -123,7 +125,7 @@ def extract(model: pyo.ConcreteModel) -> MarginTree:
     tree = margin_trees.read_margin_tree(model, 0, np.ones(1, dtype=bool))
     tree = replace(tree, split=(tree.omega != 0).any(axis=1))
     marks = margin_trees.read_marks(model, root_path(model), data.n, 1)
-    return tree.with_relabelled(margin_trees.records(tree, data, params.c1, params.c2, marks))
+    return margin_trees.recorded(tree, data, params, marks)
 
 
 def root_path(model: pyo.ConcreteModel) -> IntArray:
@@ -142,23 +144,10 @@ def embed(model: pyo.ConcreteModel, tree: MarginTree, relabelled: BoolArray | No
         With the reason, e.g. where its objective is worse than the bound the model was built from.
     """
     info: ModelInfo = model.info
-    data, params = info.data, info.params
-    assert isinstance(params, RESVMParams)
-    tree = normalise(tree, data, params)
-    relabelled = margin_trees.allowed_marks(model, data.n, tree.n_nodes, relabelled)
-    result = evaluate(tree, data.X_original, data.y, params, data.weights, relabelled)
-    margin_trees.require_within(result.objective, info.upper_bound)
-    error, marks, _ = margin_trees.node_costs(
-        tree, data.X, data.sign, params.c1, params.c2, data.weights, relabelled
-    )
-    margin_trees.embed_hyperplanes(model, tree, data, error, marks)
+    tree = margin_trees.normalise_margin(tree, info.data, info.params)
+    tree, _, _ = margin_trees.embed_margin_tree(model, tree, relabelled, evaluate)
     set_margin(model.margin, tree.omega)
-    return tree.with_relabelled(margin_trees.records(tree, data, params.c1, params.c2, marks))
-
-
-def normalise(tree: MarginTree, data: Data, params: RESVMParams) -> MarginTree:
-    """The same classifier for the data's scaling, its intercept moved towards the rows; never worse."""
-    return margin_trees.normalise_margin(tree, data, 0)
+    return tree
 
 
 def evaluate(
@@ -169,29 +158,12 @@ def evaluate(
     weights: FloatArray,
     relabelled: BoolArray | None = None,
 ) -> Evaluation:
-    """Objective terms of ``tree`` on rows ``X (n, p)`` in original units, in plain numpy.
+    """Objective terms of ``tree``, as :func:`margin_trees.evaluate_margin` says."""
 
-    ``y (n,)`` holds indices into the tree's classes (1 is +1).
-    """
-    size = margin_trees.norms(tree.omega, params.norm)
-    margin = 0.5 * float(size[0]) ** 2 if params.norm == "l2" else float(size[0])
-    return margin_trees.evaluate_margin(
-        tree,
-        X,
-        np.where(y > 0, 1.0, -1.0),
-        c1=params.c1,
-        c2=params.c2,
-        c3=0.0,
-        margin=margin,
-        size=size,
-        weights=weights,
-        relabelled=relabelled,
-    )
+    def margin(size: FloatArray) -> float:
+        return 0.5 * float(size[0]) ** 2 if params.norm == "l2" else float(size[0])
 
-
-def constant_tree(data: Data, params: RESVMParams) -> MarginTree:
-    """The classifier that says the heavier class everywhere."""
-    return margin_trees.constant_margin_tree(data, 0)
+    return margin_trees.evaluate_margin(tree, X, y, params, weights, relabelled, margin)
 
 
 def scores(model: pyo.ConcreteModel) -> ScoreProblem | None:
@@ -234,10 +206,10 @@ class RESVM(Formulation):
     extract = staticmethod(extract)
     embed = staticmethod(embed)
     evaluate = staticmethod(evaluate)
-    constant_tree = staticmethod(constant_tree)
+    constant_tree = staticmethod(margin_trees.constant_margin_tree)
     size = staticmethod(size)
     model_rows = staticmethod(model_rows)
-    normalise = staticmethod(normalise)
+    normalise = staticmethod(margin_trees.normalise_margin)
     assigned_path = staticmethod(root_path)
     scores = staticmethod(scores)
 

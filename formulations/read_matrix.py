@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .checks import listed
 from .errors import InvalidData
 from .written_numbers import form_of
 
@@ -135,7 +136,7 @@ def read_matrix(X: Any, expected: Sequence[str] | None = None) -> tuple[NDArray[
     names = tuple(expected) if expected is not None else MadeUpNames.of(array.shape[1])
     if expected is not None and array.shape[1] != len(names):
         raise InvalidData(
-            f"X has {array.shape[1]} columns, and the tree was trained on {len(names)}: {_some(names)}. "
+            f"X has {array.shape[1]} columns, and the tree was trained on {len(names)}: {listed(names, 8)}. "
             "Pass the same features in the same order."
         )
     if 0 in array.shape:
@@ -190,12 +191,12 @@ def _order_of(given: list[str], expected: Sequence[str] | None) -> list[int]:
         return by_position
     if undecided and list(expected) != given:
         raise InvalidData(
-            f"X has the columns {_some(given)}, and this tree was saved by an octsvm that did not note whether "
-            f"{_some(expected)} are names or positions. Pass X[{list(expected)!r}] for names, X.to_numpy() for positions."
+            f"X has the columns {listed(given, 8)}, and this tree was saved by an octsvm that did not note whether "
+            f"{listed(expected, 8)} are names or positions. Pass X[{list(expected)!r}] for names, X.to_numpy() for positions."
         )
     if missing:
         raise InvalidData(
-            f"X lacks the column {missing[0]!r} that the tree was trained on; it has {_some(given)}. "
+            f"X lacks the column {missing[0]!r} that the tree was trained on; it has {listed(given, 8)}. "
             "Pass the same features (any order)."
         )
     return [given.index(c) for c in expected]
@@ -316,7 +317,3 @@ def _require_apart(column: Any, numbers: NDArray[np.float64], name: str) -> None
                 f"Column {name!r} holds {low} and {high}, which are one number in double precision. Subtract the least value "
                 "of the column first, or leave it out if it only tells rows apart."
             )
-
-
-def _some(names: Sequence[str], most: int = 8) -> str:
-    return ", ".join(repr(c) for c in names[:most]) + (", ..." if len(names) > most else "")

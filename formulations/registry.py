@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import importlib.util
 import re
@@ -11,6 +10,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from .checks import nearest
 from .errors import InvalidParameter, OctsvmError, UnknownFormulation
 
 if TYPE_CHECKING:
@@ -66,8 +66,7 @@ def formulation(name: str) -> Formulation:
 
 def _unknown(name: object) -> UnknownFormulation:
     known = names()
-    close = difflib.get_close_matches(str(name).lower().replace("-", "_"), known, n=1, cutoff=0.4)
-    hint = f" Did you mean {close[0]!r}?" if close else ""
+    hint = nearest(str(name).lower().replace("-", "_"), known, 0.4)
     return UnknownFormulation(f"{name!r} is not a formulation.{hint} There are: {', '.join(known)}.")
 
 

@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 from . import saved_trees
 from .base import BoolArray, FloatArray, IntArray, Scaling
 from .errors import InvalidData, TreeNotAdmitted
-from .heap import children, parent, rightmost
+from .heap import parent, rightmost
 from .kernels import Kernel, KernelMap
+from .outline import Split, condition, outline, sum_text, text_lines
 from .preparation import Preparation
 from .read_file import read_json
 from .read_matrix import read_matrix
@@ -86,6 +87,7 @@ class Tree:
 
     kind: ClassVar[str] = ""
     routes_on_scaled: ClassVar[bool] = True
+    _threshold_format: ClassVar[str] = ".6g"
 
     @property
     def n_branch(self) -> int:
@@ -125,16 +127,6 @@ class Tree:
         effect = np.abs(self.weights("scaled")[0][t - 1])
         order = np.argsort(-effect, kind="stable")
         return order[effect[order] > 0]
-
-    def _sum_text(self, t: int, w: FloatArray, most: int) -> str:
-        """The weighted sum with the weights ``w (p,)`` of node ``t``."""
-        used = [j for j in self.by_effect(t) if w[j] != 0]
-        text = ""
-        for k, j in enumerate(used[:most]):
-            sign = ("-" if w[j] < 0 else "") if k == 0 else (" - " if w[j] < 0 else " + ")
-            text += f"{sign}{abs(w[j]):.4g}*{printable(self.feature_names[j])}"
-        rest = len(used) - most
-        return (text or "0") + (f" + ({rest} with less effect)" if rest > 0 else "")
 
     def class_index_at(self, path: IntArray, X: FloatArray) -> IntArray:
         """Class index (m,) for rows with the given path of nodes (m, D + 1)."""
@@ -205,24 +197,26 @@ class Tree:
 
     # -- text -----------------------------------------------------------------------------------------------
 
-    def _condition(self, t: int, units: Units, most: int) -> tuple[str, str]:
-        """Left and right condition of node t as text."""
-        raise NotImplementedError
+    def _rules(self, units: str) -> tuple[FloatArray, FloatArray]:
+        """Weights of the nodes that can split, and what the weighted sum of a row that goes left is below."""
+        return self.weights(units)  # type: ignore[arg-type]  # which refuses others
 
-    def _text_below(self, t: int, units: Units, most: int, side: int | None = None) -> list[str]:
-        if not self._splits_at(t):
-            return [f"class {self.classes[self._class_below(t, side)]!r}"]
-        out: list[str] = []
-        for k, (child, condition) in enumerate(
-            zip(children(t), self._condition(t, units, most), strict=True)
-        ):
-            out += _branch_text(f"[{t}] {condition}", self._text_below(child, units, most, side=k))
-        return out
+    def _words(self, t: int) -> tuple[str, str] | None:
+        """What holds on both sides of node ``t`` where no number says it."""
+        return None
+
+    def _asked(self, split: Split, names: Sequence[str], most: int | None, weight: str) -> str:
+        """What a split looks at, as text; the arguments are those of :func:`~.outline.condition`."""
+        return sum_text(self, split, names, most, weight)
+
+    def _condition(self, split: Split, most: int) -> tuple[str, str]:
+        """What holds on the left and on the right of a ``split`` of the tree's outline, as :meth:`to_text` says it."""
+        names = [printable(name) for name in self.feature_names]
+        return condition(self, split, names, most, ".4g", self._threshold_format)
 
     def to_text(self, units: Units = "original", most: int = 6) -> str:
         """The tree as indented text; an oblique split shows its ``most`` largest weights."""
-        _require_units(units)
-        return "\n".join(self._text_below(1, units, most))
+        return "\n".join(text_lines(self, outline(self, units), lambda split: self._condition(split, most)))
 
     def __str__(self) -> str:
         return self.to_text()
@@ -318,6 +312,7 @@ class AxisTree(_LeafLabelledTree):
 
     kind: ClassVar[str] = "axis"
     routes_on_scaled: ClassVar[bool] = False
+    _threshold_format: ClassVar[str] = ".12g"
 
     def __post_init__(self) -> None:
         """Refuse arrays that do not fit together."""
@@ -361,14 +356,11 @@ class AxisTree(_LeafLabelledTree):
         words = None if self.preparation is None else self.preparation.worded(j, below)
         return None if words is None else (printable(words[0]), printable(words[1]))
 
-    def _condition(self, t: int, units: Units, most: int) -> tuple[str, str]:
-        j = int(self.feature[t - 1])
-        words = self.in_words(j, float(self.threshold[t - 1]))
-        if words is not None:
-            return words
-        name = printable(self.feature_names[j])
-        value = self.weights(units)[1][t - 1]
-        return f"{name} < {value:.12g}", f"{name} >= {value:.12g}"
+    def _words(self, t: int) -> tuple[str, str] | None:
+        return self.in_words(int(self.feature[t - 1]), float(self.threshold[t - 1]))
+
+    def _asked(self, split: Split, names: Sequence[str], most: int | None, weight: str) -> str:
+        return names[int(self.feature[split.node - 1])]
 
 
 @dataclass(frozen=True, eq=False)
@@ -424,11 +416,6 @@ class ObliqueTree(_LeafLabelledTree):
             return self.a.copy(), self.b.copy()
         W, shift = _to_original(self.a, self.scaling)
         return W, self.b + shift
-
-    def _condition(self, t: int, units: Units, most: int) -> tuple[str, str]:
-        W, b = self.weights(units)
-        left = self._sum_text(t, W[t - 1], most)
-        return f"{left} < {b[t - 1]:.6g}", f"{left} >= {b[t - 1]:.6g}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -522,10 +509,9 @@ class MarginTree(Tree):
         """The same tree with another record of relabelled rows."""
         return replace(self, relabelled=relabelled)
 
-    def _condition(self, t: int, units: Units, most: int) -> tuple[str, str]:
-        W, w0 = self.weights(units)
-        left = self._sum_text(t, W[t - 1], most)
-        return f"{left} < {-w0[t - 1]:.6g}", f"{left} >= {-w0[t - 1]:.6g}"
+    def _rules(self, units: str) -> tuple[FloatArray, FloatArray]:
+        W, w0 = super()._rules(units)
+        return W, -w0
 
 
 @dataclass(frozen=True, eq=False)
@@ -587,9 +573,12 @@ class KernelTree(MarginTree):
         used = int(np.count_nonzero(self.omega[t - 1] @ self.scaling.basis.T))
         return f"score({printable(self.kernel.describe())}; {used} support sample{'' if used == 1 else 's'})"
 
-    def _condition(self, t: int, units: Units, most: int) -> tuple[str, str]:
-        left = self.score_text(t)
-        return f"{left} < {-self.omega0[t - 1]:.6g}", f"{left} >= {-self.omega0[t - 1]:.6g}"
+    def _rules(self, units: str) -> tuple[FloatArray, FloatArray]:
+        _require_units(units)
+        return self.alpha, -self.omega0
+
+    def _asked(self, split: Split, names: Sequence[str], most: int | None, weight: str) -> str:
+        return self.score_text(split.node)
 
 
 def margin_tree(
@@ -604,12 +593,6 @@ def margin_tree(
     """A margin tree of the kind that ``scaling`` leads to: with a kernel's map a :class:`KernelTree`."""
     kind = KernelTree if isinstance(scaling, KernelMap) else MarginTree
     return kind(depth, classes, feature_names, scaling, omega, omega0, split)  # type: ignore[arg-type]
-
-
-def _branch_text(condition: str, below: list[str]) -> list[str]:
-    if len(below) == 1:
-        return [f"{condition}: {below[0]}"]
-    return [f"{condition}:"] + ["    " + line for line in below]
 
 
 def _to_original(W: FloatArray, scaling: Scaling) -> tuple[FloatArray, FloatArray]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import warnings
 from collections.abc import Mapping
 from typing import Any
@@ -13,6 +12,7 @@ import pyomo.environ as pyo
 from .data import prepare, read_labels, read_weights, require_same_rows
 from .errors import InvalidData, InvalidParameter
 from .formulations.base import Data, Evaluation, Formulation, ModelInfo
+from .formulations.checks import is_number, nearest
 from .formulations.registry import formulation as find_formulation
 from .formulations.trees import Tree
 from .options import BUILD, FIT, SolveOptions, advice_on, declarations, limited, takes_options
@@ -102,9 +102,9 @@ def _require_parameters(form: Formulation, given: Mapping[str, Any], who: str = 
         advice = advice_on(name, [*own, *others])
         if advice:
             raise InvalidParameter(f"{name!r} is no argument of octsvm.{who}. {advice}")
-        close = difflib.get_close_matches(name, others, n=1, cutoff=0.8)
-        if close and who == FIT:
-            raise InvalidParameter(f"{name!r} is no argument of octsvm.fit. Did you mean {close[0]!r}?")
+        hint = nearest(name, others, 0.8)
+        if hint and who == FIT:
+            raise InvalidParameter(f"{name!r} is no argument of octsvm.fit.{hint}")
 
 
 def _warn_of_cheap_errors(params: Any, data: Data) -> None:
@@ -192,11 +192,7 @@ def build(
         )
     if start is not None:
         raise InvalidParameter("Give start= or upper_bound=, not both: each says what big-M is built from.")
-    if (
-        isinstance(upper_bound, bool)
-        or not isinstance(upper_bound, (int, float, np.number))
-        or not 0 < upper_bound < np.inf
-    ):
+    if not is_number(upper_bound) or upper_bound <= 0:
         raise InvalidParameter(f"upper_bound={upper_bound!r} should be a positive number.")
     return build_within(clock, form, data, checked, None, float(upper_bound))
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from .data import label_list, read_labels
 from .errors import InvalidData, InvalidParameter
+from .formulations.checks import is_number, whole
 from .formulations.trees import label_array
 
 
@@ -34,10 +35,9 @@ def flip_labels(y: Any, share: float, seed: int = 0) -> NDArray[Any]:
     InvalidData, InvalidParameter
         No other label to flip to; a share or seed out of range.
     """
-    if isinstance(share, bool) or not isinstance(share, (int, float, np.number)) or not 0 <= share <= 1:
+    if not is_number(share) or not 0 <= share <= 1:
         raise InvalidParameter(f"share={share!r} should be a number between 0 and 1.")
-    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
-        raise InvalidParameter(f"seed={seed!r} should be a whole number, 0 or more.")
+    seed = whole("seed", seed, 0)
     values = label_list(y)
     n = len(values)
     classes, index = read_labels(values, n)

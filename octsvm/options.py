@@ -17,6 +17,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, get_args
 
+from .formulations.checks import is_number, is_whole, nearest
 from .formulations.errors import InvalidParameter, OutputNotWritable
 
 OnMismatch = Literal["raise", "warn", "ignore"]
@@ -87,23 +88,6 @@ class WorkLimits(NamedTuple):
 
 # -- checks -------------------------------------------------------------------------------------------------------
 
-
-# Modules that only some calls need are imported there: the command line shows its help sooner.
-
-
-def _number(value: Any) -> bool:
-    from numbers import Real
-
-    number: Any = value if isinstance(value, Real) and not isinstance(value, bool) else math.nan
-    return bool(abs(number) <= 1e300)  # integers of 400 digits, too, can be compared
-
-
-def _whole(value: Any, least: int) -> bool:
-    from numbers import Integral
-
-    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
-
-
 Check = Callable[[str, Any], None]  # of an option's name and value
 
 
@@ -116,24 +100,24 @@ def _should_be(what: str, fits: Callable[[Any], bool]) -> Check:
 
 
 def _from(least: int) -> Check:
-    return _should_be(f"a whole number, {least} or more", lambda value: _whole(value, least))
+    return _should_be(f"a whole number, {least} or more", lambda value: is_whole(value, least))
 
 
 def _is_work(value: Any) -> bool:
-    limits = {"nodes": value} if _whole(value, -(10**18)) else {} if value is None else value
+    limits = {"nodes": value} if is_whole(value, -(10**18)) else {} if value is None else value
     return (
         isinstance(limits, Mapping)
         and not set(limits) - {"nodes", "rounds", "work"}
-        and all(_whole(limits.get(k, 1), 1) for k in ("nodes", "rounds"))
-        and _number(limits.get("work", 1))
+        and all(is_whole(limits.get(k, 1), 1) for k in ("nodes", "rounds"))
+        and is_number(limits.get("work", 1))
         and limits.get("work", 1) > 0
     )
 
 
-_seconds = _should_be("a positive number of seconds", lambda value: _number(value) and value > 0)
+_seconds = _should_be("a positive number of seconds", lambda value: is_number(value) and value > 0)
 _relative_gap = _should_be(
     "a relative gap, 0 or more and below 1 (1e-4 is the default)",
-    lambda value: _number(value) and 0 <= value < 1,
+    lambda value: is_number(value) and 0 <= value < 1,
 )
 _strategy = _should_be(f"one of {', '.join(map(repr, STRATEGIES))}", lambda value: value in STRATEGIES)
 _on_mismatch = _should_be("'raise', 'warn' or 'ignore'", lambda value: value in get_args(OnMismatch))
@@ -488,13 +472,10 @@ def require_known(who: str, given: Mapping[str, Any], own: tuple[str, ...] = ())
     InvalidParameter
         With the nearest name.
     """
-    import difflib
-
     known = (*declarations(who), *own)
     for name in given:
         if name not in known:
-            close = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
-            hint = f" Did you mean {close[0]!r}?" if close else f" It takes: {', '.join(known)}."
+            hint = nearest(name, known) or f" It takes: {', '.join(known)}."
             advice = advice_on(name, known)
             if advice:
                 hint = f" {advice}"

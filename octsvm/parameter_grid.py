@@ -21,6 +21,7 @@ import numpy as np
 from .data import prepare
 from .errors import InvalidParameter, TreeNotAdmitted
 from .formulations.base import Data, FloatArray, Formulation, ModelInfo
+from .formulations.checks import whole
 from .formulations.margin_trees import norms
 from .formulations.registry import formulation as find_formulation
 from .formulations.trees import MarginTree, Tree
@@ -163,18 +164,6 @@ def _check_settings(form: Formulation, settings: Any, params: Mapping[str, Any])
             )
         checked.append(form.Params.make(form.name, **params, **setting))
     return checked
-
-
-def whole(name: str, value: Any, least: int) -> int:
-    """A whole number that is ``least`` or more.
-
-    Raises
-    ------
-    InvalidParameter
-    """
-    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
-        raise InvalidParameter(f"{name}={value!r} should be a whole number, {least} or more.")
-    return int(value)
 
 
 def _result(form: Formulation, data: Data, params: Any, trees: Iterable[Tree], began: float) -> Result:

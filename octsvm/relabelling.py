@@ -11,6 +11,7 @@ from .data import label_list, read_labels, require_same_rows
 from .errors import InvalidData, InvalidParameter
 from .exports import tree_of
 from .formulations.base import BoolArray, FloatArray, table_digest
+from .formulations.checks import is_number
 from .formulations.trees import MarginTree, Relabelled, Tree, label_array
 from .result import Result
 
@@ -339,9 +340,7 @@ def _prices(estimator: Any, c2: Any) -> list[float]:
             f"{type(estimator).__name__}."
         )
     prices = list(c2) if hasattr(c2, "__iter__") else []
-    if not prices or not all(
-        isinstance(v, (int, float, np.number)) and not isinstance(v, bool) and 0 < v < np.inf for v in prices
-    ):
+    if not prices or not all(is_number(v) and v > 0 for v in prices):
         raise InvalidParameter(f"c2={c2!r} should be a list of numbers above 0, e.g. (0.5, 1, 2, 4).")
     return sorted({float(v) for v in prices})
 

@@ -51,6 +51,14 @@ STOPS = (
 )
 
 
+# Fields of a result that its JSON has besides the tree, in that order.
+IN_JSON = (
+    "formulation", "status", "stop", "objective", "bound", "gap", "seconds", "solver", "solver_version", "rounds", "nodes",
+    "model_objective", "bound_source", "data_digest", "n", "p", "params", "terms", "counts", "trace", "notes", "conflict",
+    "differing_rows", "big_m", "engine", "versions",
+)  # fmt: skip
+
+
 class TracePoint(NamedTuple):
     """Best objective (``incumbent``) and ``bound`` known after some ``seconds``."""
 
@@ -260,20 +268,10 @@ class Result:
         """The result as one row: status, figures, terms and parameters."""
         import pandas as pd
 
-        row: dict[str, Any] = {
-            "formulation": self.formulation,
-            "n": self.n,
-            "p": self.p,
-            "status": self.status,
-            "stop": self.stop,
-            "objective": self.objective,
-            "bound": self.bound,
-            "gap": self.gap,
-            "seconds": self.seconds,
-            "rounds": self.rounds,
-            "nodes": self.nodes,
-            "solver": self.solver,
-        }
+        shown = (
+            "formulation", "n", "p", "status", "stop", "objective", "bound", "gap", "seconds", "rounds", "nodes", "solver",
+        )  # fmt: skip
+        row: dict[str, Any] = {name: getattr(self, name) for name in shown}
         row |= {f"term_{k}": v for k, v in self.terms.items()}
         row |= {f"param_{k}": v for k, v in self.params.items()}
         return pd.DataFrame([row])
@@ -291,37 +289,7 @@ class Result:
 
     def to_dict(self) -> dict[str, Any]:
         """The result as plain data, fit for JSON (infinite and missing numbers become None)."""
-        out = {
-            name: getattr(self, name)
-            for name in [
-                "formulation",
-                "status",
-                "stop",
-                "objective",
-                "bound",
-                "gap",
-                "seconds",
-                "solver",
-                "solver_version",
-                "rounds",
-                "nodes",
-                "model_objective",
-                "bound_source",
-                "data_digest",
-                "n",
-                "p",
-            ]
-        }
-        out["params"] = dict(self.params)
-        out["terms"] = dict(self.terms)
-        out["counts"] = dict(self.counts)
-        out["trace"] = [list(t) for t in self.trace]
-        out["notes"] = list(self.notes)
-        out["conflict"] = list(self.conflict)
-        out["differing_rows"] = list(self.differing_rows)
-        out["big_m"] = dict(self.big_m)
-        out["engine"] = dict(self.engine)
-        out["versions"] = dict(self.versions)
+        out = {name: getattr(self, name) for name in IN_JSON}
         out["tree"] = None if self.tree is None else self.tree.to_dict()
         plain: dict[str, Any] = _finite(out)
         return {"schema": "octsvm.result", "version": 1} | plain
@@ -367,7 +335,7 @@ def _version(name: str) -> str:
 
 
 def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         return {k: _finite(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
         return [_finite(v) for v in value]

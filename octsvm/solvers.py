@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 import importlib
 import importlib.metadata
 import importlib.resources
@@ -23,6 +22,7 @@ from platformdirs import user_config_path
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from .errors import InvalidSolverTable, SolverUnavailable, UnknownSolver
+from .formulations.checks import nearest
 from .read_yaml import read_yaml
 
 ENVIRONMENT = "OCTSVM_SOLVERS"
@@ -552,12 +552,10 @@ def get(name: str) -> SolverSpec:
     if name in entries.searches:
         return entries.searches[name]
     if name not in entries:
-        close = difflib.get_close_matches(
-            str(name).lower(), [*entries, *entries.searches, AUTO], n=1, cutoff=0.4
-        )
-        hint = f" Did you mean {close[0]!r}?" if close else ""
+        known = [*entries, *entries.searches]
+        hint = nearest(str(name).lower(), [*known, AUTO], 0.4)
         raise UnknownSolver(
-            f"{name!r} is not in the solver table.{hint} There are: {AUTO}, {', '.join([*entries, *entries.searches])}. Another solver is one "
+            f"{name!r} is not in the solver table.{hint} There are: {AUTO}, {', '.join(known)}. Another solver is one "
             "entry in a table of your own (`octsvm solvers --help`), or takes a file of octsvm.write."
         )
     return entries[name]

@@ -55,6 +55,20 @@ def tree(kind: str, seed: int = 0, depth: int = 2) -> Any:
     return octsvm.MarginTree(*common, 8 * weights, constant, split)
 
 
+def large(depth: int, classes: tuple[Any, ...], name: str) -> list[Any]:
+    """Trees of each kind on sixty features with long names, every node in use."""
+    rng = np.random.default_rng(5)
+    scaling = Scaling(rng.normal(size=60) * 1e3, rng.uniform(0.1, 1e5, 60))
+    B, T = 2**depth - 1, 2 ** (depth + 1) - 1
+    common = (depth, classes, tuple(name.format(j) for j in range(60)), scaling)
+    a = rng.normal(size=(B, 60)) / 60
+    return [
+        octsvm.AxisTree(*common, rng.integers(0, 60, B), rng.normal(size=B) * 1e4, rng.integers(0, 2, B + 1)),
+        octsvm.ObliqueTree(*common, a, rng.normal(size=B) / 60, np.ones(B, bool), rng.integers(0, 2, B + 1)),
+        octsvm.MarginTree(*common, rng.normal(size=(T, 60)), rng.normal(size=T), np.ones(T, bool)),
+    ]
+
+
 def grid() -> np.ndarray:
     """Quarters of every range (m, 4), the constant feature away from its value as well."""
     quarters = np.arange(5) / 4

@@ -175,6 +175,13 @@ def data(seed: int, n: int, p: int) -> tuple[np.ndarray, np.ndarray]:
     return X, y
 
 
+def small(formulation: str, X: Any, y: Any, **more: Any) -> pyo.ConcreteModel:
+    """The model of a formulation with costs at which splits pay, of depth 1 where there is one."""
+    params: dict[str, Any] = {} if formulation == "re_svm" else {"depth": 1}
+    params |= {"alpha": 0.1} if formulation in ("oct", "oct_h") else {"c1": 1.0, "c2": 1.0}
+    return octsvm.build(formulation, X, y, **(params | more))
+
+
 def costs(seed: int) -> dict[str, Any]:
     """Costs that make splits pay in about half of the instances."""
     rng = np.random.default_rng([7104, seed])

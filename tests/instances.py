@@ -19,9 +19,22 @@ import numpy as np
 from numpy.typing import NDArray
 from places import SHARED
 
+import octsvm
+
 Array = NDArray[Any]
 
-__all__ = ["CASES", "CASES_DIR", "FORMULATIONS", "Case", "Instance", "shared_cases", "tiny"]
+__all__ = [
+    "CASES",
+    "CASES_DIR",
+    "FORMULATIONS",
+    "Case",
+    "Instance",
+    "halves",
+    "noisy",
+    "shared_cases",
+    "sloped",
+    "tiny",
+]
 
 FORMULATIONS = ("oct", "oct_h", "re_svm", "octsvm", "moctsvm")
 KINDS = ("uniform", "grid", "xor", "noise", "clash", "few", "constant", "close", "line", "bands")
@@ -261,3 +274,27 @@ def shared_cases(path: str | Path = CASES_DIR) -> list[Case]:
 
 
 CASES: list[Case] = shared_cases()
+
+
+# Larger tables, for what brute force is not asked about.
+
+
+def sloped(n: int = 40, p: int = 3) -> tuple[Array, Array]:
+    """Classes of a line, with noise: hard to prove."""
+    rng = np.random.default_rng(0)
+    X = rng.random((n, p))
+    return X, (X[:, 0] + X[:, 1] + 0.3 * rng.normal(size=n) > 1).astype(int)
+
+
+def noisy(n: int = 30, p: int = 3, seed: int = 0) -> tuple[Array, Array]:
+    """Exclusive or, with one label in ten turned around."""
+    rng = np.random.default_rng(seed)
+    X = rng.random((n, p))
+    return X, octsvm.flip_labels((X[:, 0] > 0.5) ^ (X[:, 1] > 0.5), 0.1, seed=seed)
+
+
+def halves(seed: int = 1, n: int = 10) -> tuple[Array, Array]:
+    """Two columns of few digits, the first of which nearly tells the classes."""
+    rng = np.random.default_rng(seed)
+    X = rng.random((n, 2)).round(2)
+    return X, (X[:, 0] + 0.5 * rng.random(n) > 0.75).astype(int)

@@ -13,6 +13,7 @@ import instances
 import numpy as np
 import oracles
 import pytest
+from instances import noisy
 
 import octsvm
 from octsvm import parameter_grid as paths
@@ -35,12 +36,6 @@ GRIDS: dict[str, list[dict[str, Any]]] = {
 }
 DEPTHS = {"oct": 2, "oct_h": 1, "octsvm": 1, "moctsvm": 1}
 SHARED = {name: {"depth": DEPTHS[name]} if name in DEPTHS else {} for name in GRIDS}
-
-
-def noisy(n: int = 30, p: int = 3, seed: int = 0) -> tuple[Any, Any]:
-    rng = np.random.default_rng(seed)
-    X = rng.random((n, p))
-    return X, octsvm.flip_labels((X[:, 0] > 0.5) ^ (X[:, 1] > 0.5), 0.1, seed=seed)
 
 
 def run(name: str, X: Any, y: Any, settings: Any = None, **more: Any) -> dict[int, Result]:

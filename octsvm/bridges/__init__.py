@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 
 from ..backends.matrix_program import Array, LinearProgram, Row
 from ..errors import InvalidParameter, UnsupportedProblem
+from ..formulations.checks import nearest
 from ..problem_class import ProblemClass
 
 
@@ -138,8 +138,7 @@ def bridge(name: str) -> Bridge:
         With the nearest name.
     """
     if name not in _kinds:
-        close = difflib.get_close_matches(str(name).lower().replace("-", "_"), _kinds, n=1, cutoff=0.4)
-        hint = f" Did you mean {close[0]!r}?" if close else ""
+        hint = nearest(str(name).lower().replace("-", "_"), _kinds, 0.4)
         raise InvalidParameter(f"{name!r} is not a bridge.{hint} There are: {', '.join(_kinds)}.")
     kind = _kinds[name]
     if isinstance(kind, str):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidData, MissingPackage
+from ..formulations.checks import listed, nearest
 from . import table_remarks
 from .built_in_tables import BUILT_IN, built_in
 from .csv_form import PLAIN, CsvForm
@@ -260,7 +260,7 @@ def _kept(
             f"{name}: --features names {both!r}, and --drop leaves it out. Leave one of them out."
         )
     if gone and len(set(header) - set(gone)) < 2:
-        raise InvalidData(f"{name}: --drop leaves no feature. Its columns are: {table_remarks.some(header)}.")
+        raise InvalidData(f"{name}: --drop leaves no feature. Its columns are: {listed(header)}.")
     return [c for c in header if c not in gone and (not used or c in used or c == chosen)]
 
 
@@ -270,7 +270,7 @@ def _require_columns(name: str, header: list[str], label: str | None, separator:
     if label is not None and label not in header:
         raise InvalidData(
             f"{name}, line 1: there is no label column {label!r}.{table_remarks.nearest(label, header)} Its columns are: "
-            f"{table_remarks.some(header)}."
+            f"{listed(header)}."
         )
 
 
@@ -292,8 +292,7 @@ def _content(name: str, encoding: str | None, names: Sequence[str]) -> Content:
         return read_content(name, encoding)
     except FileNotFoundError:
         others = [n for n in (*names, *_beside(path)) if n != name]
-        close = difflib.get_close_matches(name, others, n=1, cutoff=0.6)
-        hint = f" Did you mean {close[0]!r}?" if close else ""
+        hint = nearest(name, others)
         raise InvalidData(
             f"{name}: there is no such file.{hint} Give the path of a CSV file"
             + (f", or one of {', '.join(names)}." if names else "; built-in data are for fitting.")
@@ -375,7 +374,7 @@ def against_rest(table: CsvTable, chosen: str) -> CsvTable:
     if chosen not in texts:
         known = sorted(set(texts))
         raise InvalidData(
-            f"{table.name}: no row has the label {chosen!r}.{table_remarks.nearest(chosen, known)} Its labels are: {table_remarks.some(known)}."
+            f"{table.name}: no row has the label {chosen!r}.{table_remarks.nearest(chosen, known)} Its labels are: {listed(known)}."
         )
     rest = f"not {chosen}"
     y = np.array([chosen if v == chosen else rest for v in texts], dtype=object)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..formulations.replace_file import replace_text
 from ..options import FIT
 from . import options as shared
 from .findings import supports, weights_of, words_of
@@ -43,7 +44,7 @@ UNHELD = "no rows are held out, so nothing says how the tree does on others"
 )
 @shared.scale_option
 @shared.solve_options(FIT)
-@click.option("--out", metavar="TREE.json", help="Save the tree.")
+@shared.out_option("TREE.json", "Save the tree.")
 @shared.json_option
 @click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
 def fit(table: str, **options: Any) -> int:
@@ -66,9 +67,6 @@ def fit(table: str, **options: Any) -> int:
     """
     from .csv_tables import BUILT_IN
 
-    for wanted in ("out", "log"):
-        if options[wanted] is not None:
-            shared.require_writable(options[wanted])
     with shared.noted_interrupts() as asked:
         data = shared.load(table, options, prepare=False)
         share = options["test_size"]
@@ -179,7 +177,7 @@ def finish(
 
         weights = row_weights(rows.y, options["class_weight"])
         text = fitted_file.as_json(result, data, rows, weights, options, folds)
-        shared.write_text(options["out"], text)
+        replace_text(options["out"], text)
     report = _report_of(data, result, rows)
     if options["as_json"]:
         shared.echo_json(result.to_dict() | report | dict(more or {}))

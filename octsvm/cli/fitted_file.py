@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from ..errors import InvalidData
+from ..errors import InvalidData, InvalidParameter
 from .csv_form import form_given
 
 if TYPE_CHECKING:
@@ -152,7 +152,6 @@ def estimator_of(tree: Tree, record: FitRecord) -> tuple[Any, dict[str, str]]:
         The formulation is none of the classifiers'.
     """
     from .. import estimators
-    from ..errors import InvalidParameter
     from ..estimators._base import NAMES
 
     formulation, names = record.result.get("formulation"), {theirs: ours for ours, theirs in NAMES.items()}

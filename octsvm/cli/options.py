@@ -21,6 +21,8 @@ import click
 from click.shell_completion import CompletionItem
 
 from .. import options as declared
+from ..errors import EngineFailed, InvalidData, OctsvmError
+from ..formulations.replace_file import require_writable
 from . import csv_form, table_preparation
 
 if TYPE_CHECKING:
@@ -146,8 +148,6 @@ OUTPUT_ERRORS = (errno.ENOSPC, errno.EIO, errno.EFBIG, errno.EBADF)
 
 
 def _failed(error: Exception) -> int:
-    from ..errors import EngineFailed, OctsvmError
-
     if isinstance(error, OctsvmError):
         say(f"Error: {error}")
         return UNEXPECTED if isinstance(error, EngineFailed) else WRONG_INPUT
@@ -487,6 +487,30 @@ formulation_options = all_of(
 SOLVER = Suggested("solver", solver_names)
 
 
+def _read_start(ctx: click.Context, _: click.Parameter, path: str | None) -> Tree | None:
+    return None if path is None or ctx.resilient_parsing else read_tree(path)
+
+
+def _check_target(ctx: click.Context, _: click.Parameter, path: str | None) -> str | None:
+    """Refuse a target that cannot be written: better now than after the work."""
+    if path is not None and not ctx.resilient_parsing:
+        require_writable(path)
+    return path
+
+
+CALLBACKS: dict[str, Callable[..., Any]] = {"start": _read_start, "log": _check_target}
+
+
+def start_option(line: str) -> Callable[[Function], Function]:
+    """A saved tree, which the command is handed; ``line`` is its line of help."""
+    return click.option("--start", metavar="TREE.json", help=line, callback=_read_start)
+
+
+def out_option(metavar: str, line: str, **more: Any) -> Callable[[Function], Function]:
+    """A file to be written, refused at once where that cannot be."""
+    return click.option("--out", metavar=metavar, help=line, callback=_check_target, **more)
+
+
 class WorkLimit(click.ParamType):
     """``500`` nodes, or ``nodes=500,rounds=3``."""
 
@@ -531,6 +555,8 @@ def solve_options(
         elif default is not None:
             text = f"{default:g}" if default >= 1e-3 else f"{default:.0e}".replace("e-0", "e-")
             line += f"  [default: {text}]"
+        if name in CALLBACKS:
+            more["callback"] = CALLBACKS[name]
         if name == "options":
             added.append(click.option(flag, "native", multiple=True, help=line, **more))
         else:
@@ -552,8 +578,6 @@ def given_options(who: str, options: Mapping[str, Any]) -> dict[str, Any]:
     found = {name: options[name] for name in declared.declarations(who) if options.get(name) is not None}
     if options.get("native"):
         found["options"] = dict(options["native"])
-    if "start" in found:
-        found["start"] = read_tree(found["start"])
     return found
 
 
@@ -572,9 +596,7 @@ seed_of_toy = click.option(
     "--seed", type=int, default=0, show_default=True, help="For the generated table toy."
 )
 model_options = all_of([table_options, formulation_options, scale_option, seed_of_toy])
-start_option = click.option(
-    "--start", metavar="TREE.json", help="A saved tree that the model admits; it lowers the big-M constants."
-)
+lowering_start = start_option("A saved tree that the model admits; it lowers the big-M constants.")
 
 
 def weights_option(default: int, line: str) -> Callable[[Function], Function]:
@@ -604,7 +626,7 @@ def params_of(options: Mapping[str, Any]) -> dict[str, Any]:
 # -- tables and files ---------------------------------------------------------------------------------------------
 
 
-def build(data: CsvTable, options: Mapping[str, Any], start: Tree | None = None) -> Any:
+def build(data: CsvTable, options: Mapping[str, Any]) -> Any:
     """The model of a table; what the toolkit says about the data is said with the table's name."""
     import octsvm
 
@@ -615,7 +637,7 @@ def build(data: CsvTable, options: Mapping[str, Any], start: Tree | None = None)
                 data.X,
                 data.y,
                 scale=not options["no_scale"],
-                start=start,
+                start=options["start"],
                 weights=table_preparation.row_weights(data.y, options["class_weight"]),
                 **params_of(options),
             )
@@ -669,7 +691,6 @@ def read_tree(path: str) -> Tree:
 
 def read_fitted(path: str) -> tuple[Tree, FitRecord | None]:
     """A saved tree, and what its file says of the fit; what is wrong with the file is said with its name."""
-    from ..errors import InvalidData
     from ..formulations.read_file import read_json
     from ..formulations.trees import Tree
     from .fitted_file import record_of
@@ -682,17 +703,3 @@ def read_fitted(path: str) -> tuple[Tree, FitRecord | None]:
         return Tree.from_dict(content), record_of(content)
     except InvalidData as error:
         raise InvalidData(f"{path}: {error} {hint}") from None
-
-
-def require_writable(path: str) -> None:
-    """Refuse a target that cannot be written: better now than after the work."""
-    from ..formulations.replace_file import require_writable as check
-
-    check(path)
-
-
-def write_text(path: str, text: str) -> None:
-    """Write a file that appears complete or not at all."""
-    from ..formulations.replace_file import replace_text
-
-    replace_text(path, text)

@@ -19,7 +19,7 @@ from .options import OK
 )  # fmt: skip
 @shared.solve_options(PLAN, "solver")
 @shared.model_options
-@shared.start_option
+@shared.lowering_start
 @shared.json_option
 def plan(table: str, **options: Any) -> int:
     """Say how the model of TABLE would be solved, and why: which solver, what is rewritten, which limits bind.
@@ -36,8 +36,7 @@ def plan(table: str, **options: Any) -> int:
     import octsvm
 
     data = shared.load(table, options)
-    start = None if options["start"] is None else shared.read_tree(options["start"])
-    found = octsvm.plan(shared.build(data, options, start), **shared.given_options(PLAN, options))
+    found = octsvm.plan(shared.build(data, options), **shared.given_options(PLAN, options))
     if options["as_json"]:
         shared.echo_json(found.to_dict())
     else:

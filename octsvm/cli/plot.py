@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..errors import InvalidParameter
+from ..formulations.replace_file import replace_bytes
 from . import options as shared
 from .options import OK
 
@@ -21,9 +23,7 @@ FORMATS = ("svg", "png", "pdf")
 
 @click.command(epilog=shared.EXIT_CODES)
 @click.argument("tree", metavar="TREE.json")
-@click.option(
-    "--out", metavar="TREE.svg|.png|.pdf", required=True, help="The picture; its ending is the format."
-)
+@shared.out_option("TREE.svg|.png|.pdf", "The picture; its ending is the format.", required=True)
 @shared.weights_option(3, "How many of an oblique split's weights to show, those with most effect first.")
 @click.option("--dark", is_flag=True, help="Colours for a dark background.")
 @shared.json_option
@@ -37,16 +37,12 @@ def plot(tree: str, out: str, units: Any, most: int, dark: bool, as_json: bool) 
       octsvm plot tree.json --out tree.svg
       octsvm plot tree.json --out tree.png --units scaled --dark
     """
-    from ..errors import InvalidParameter
-
     ending = Path(out).suffix.lower().removeprefix(".")
     if ending not in FORMATS:
         raise InvalidParameter(
             f"--out {out}: pictures are written as {', '.join(FORMATS)}. Give one of these endings."
         )
-    shared.require_writable(out)
     fitted, record = shared.read_fitted(tree)
-    from ..formulations.replace_file import replace_bytes
 
     replace_bytes(out, drawn(fitted, record, ending, units=units, most=most, dark=dark))
     if as_json:

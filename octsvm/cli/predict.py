@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..errors import InvalidData
+from ..formulations.checks import nearest
+from ..formulations.replace_file import replace_text
 from . import options as shared
 from .csv_form import CsvForm, form_given
 from .options import OK, say
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
     help="A column for each class besides: its share of the training weight in the row's leaf; of re_svm and octsvm "
     "1/(1 + exp(-score)), which orders the rows and is no frequency.",
 )
-@click.option("--out", metavar="PREDICTIONS.csv", help="Write the predictions there instead of to stdout.")
+@shared.out_option("PREDICTIONS.csv", "Write the predictions there instead of to stdout.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
 def predict(tree: str, table: str, **options: Any) -> int:
     """Predict the class of every row of DATA.csv with a tree that "octsvm fit --out" saved.
@@ -59,8 +61,6 @@ def predict(tree: str, table: str, **options: Any) -> int:
       octsvm predict tree.json new.csv --keep customer --proba --out predictions.csv
     """
     out, as_json = options["out"], options["as_json"]
-    if out is not None:
-        shared.require_writable(out)
     fitted, record = shared.read_fitted(tree)
     form = form_given(options, record)
     data = read_for(fitted, table, form, options["label"], options["against_rest"])
@@ -73,7 +73,7 @@ def predict(tree: str, table: str, **options: Any) -> int:
             columns |= {f"probability of {c}": shares[:, k].round(6) for k, c in enumerate(fitted.classes)}
         text = _as_csv(data.name, frame, columns, form.separator)
         if out is not None:
-            shared.write_text(out, text)
+            replace_text(out, text)
             if not as_json:
                 click.echo(f"written    {out}: {len(predictions)} rows{_filled(fitted, data)}")
         else:
@@ -130,8 +130,6 @@ def _predicted(
     fitted: Tree, record: FitRecord | None, data: CsvTable, proba: bool, path: str
 ) -> tuple[list[Any], Any]:
     """The labels, and where they are asked for the probabilities (m, K)."""
-    from ..errors import InvalidData
-
     if proba and record is None:
         raise InvalidData(
             f"{path}: the file holds the tree alone, and --proba needs what its training rows were. Fit it again with --out."
@@ -167,16 +165,13 @@ def share_right(data: CsvTable, predictions: Sequence[Any], classes: Sequence[An
     InvalidData
         No known label is one of the tree's ``classes``.
     """
-    from ..errors import InvalidData
-
     known = data.labels_like(classes)
     strange = [v for v in known if v not in classes]
     if len(strange) == len(known):
-        close = difflib.get_close_matches(str(strange[0]), [str(c) for c in classes], n=1)
         raise InvalidData(
             f"{data.name}: the column {data.label!r} holds labels such as {strange[0]!r}, and the tree knows "
             f"{', '.join(map(repr, classes))}."
-            + (f" Did you mean {close[0]!r}?" if close else " Is it the column of the labels?")
+            + (nearest(strange[0], classes) or " Is it the column of the labels?")
         )
     if strange:
         say(
@@ -201,8 +196,6 @@ def kept_columns(data: CsvTable, table: str, form: CsvForm, names: Sequence[str]
 
 
 def _as_csv(name: str, kept: pd.DataFrame, columns: Mapping[str, Any], separator: str) -> str:
-    from ..errors import InvalidData
-
     twice = next((c for c in columns if c in kept.columns), None)
     if twice is not None:
         raise InvalidData(

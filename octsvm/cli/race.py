@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..formulations.replace_file import replace_text
 from ..options import RACE
 from . import options as shared
 from .options import DISAGREEMENT, INTERRUPTED, OK, TERMINATED, say
@@ -43,7 +44,7 @@ Exit codes:
     seed="For the generated table toy, and the solvers.",
     start="A saved tree that every solver is handed as its start.",
 )
-@click.option("--out", metavar="RESULTS.csv", help="Save the table.")
+@shared.out_option("RESULTS.csv", "Save the table.")
 @shared.json_option
 @click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
 def race(table: str, **options: Any) -> int:
@@ -58,16 +59,13 @@ def race(table: str, **options: Any) -> int:
       octsvm race iris --formulation oct --depth 1 --solvers highs,scip,cbc --out results.csv
       octsvm race measurements.csv --label species --formulation re_svm --json
     """
-    if options["out"] is not None:
-        shared.require_writable(options["out"])
     with shared.noted_interrupts() as asked:
         data = shared.load(table, options)
-        asked_for = shared.given_options(RACE, options)
-        model = shared.build(data, options, asked_for.get("start"))
-        frame = _raced(model, asked_for, options)
+        model = shared.build(data, options)
+        frame = _raced(model, shared.given_options(RACE, options), options)
         interrupted = bool(asked) or frame.attrs["interrupted"]
     if options["out"] is not None:
-        shared.write_text(options["out"], frame.to_csv(index=False))
+        replace_text(options["out"], frame.to_csv(index=False))
     against = frame.attrs["disagreements"]
     if options["as_json"]:
         content = {

@@ -16,7 +16,7 @@ KINDS = ("asl", "cbc", "cplex", "glpk", "gurobi", "highs", "scip", "xpress")
 @click.argument("table", type=shared.TABLE)
 @click.argument("solution")
 @shared.model_options
-@click.option("--start", metavar="TREE.json", help="The --start that the model was written with.")
+@shared.start_option("The --start that the model was written with.")
 @click.option(
     "--kind",
     type=shared.Suggested("kind", shared.fixed(*KINDS)),
@@ -28,7 +28,7 @@ KINDS = ("asl", "cbc", "cplex", "glpk", "gurobi", "highs", "scip", "xpress")
     "--bound", type=float, help="A lower bound on the objective that you trust, e.g. of the solver's log."
 )
 @click.option("--bound-source", metavar="TEXT", help="Whose bound that is; shown with the status.")
-@click.option("--out", metavar="TREE.json", help="Save the tree.")
+@shared.out_option("TREE.json", "Save the tree.")
 @shared.json_option
 def read(table: str, solution: str, **options: Any) -> int:
     """Read a solver's SOLUTION of a model that "octsvm write" wrote, check the tree in it, and show it.
@@ -45,12 +45,9 @@ def read(table: str, solution: str, **options: Any) -> int:
     """
     import octsvm
 
-    if options["out"] is not None:
-        shared.require_writable(options["out"])
     data = shared.load(table, options)
-    start = None if options["start"] is None else shared.read_tree(options["start"])
     with shared.spoken_warnings(), shared.clean_stdout():
-        model = shared.build(data, options, start)
+        model = shared.build(data, options)
         result = octsvm.read_solution(
             model,
             solution,

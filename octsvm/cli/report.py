@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..errors import InvalidParameter, MissingPackage
+from ..formulations.replace_file import replace_text
+from ..reports.document import Picture, Table, number, render
 from . import options as shared
+from .findings import weights_of, words_of
 from .options import OK
 from .suspects import COST, listed_suspects, rows_of, rows_options, suspects_frame
 
 if TYPE_CHECKING:
     from ..formulations.trees import Tree
-    from ..reports.document import Picture, Table
     from .suspects import Rows
 
 ROWS_AT_ONCE = 40  # longer tables are folded
@@ -24,7 +27,7 @@ ROWS_AT_ONCE = 40  # longer tables are folded
 @click.command(epilog=shared.EXIT_CODES)
 @click.argument("tree", metavar="TREE.json")
 @click.argument("table", required=False, metavar="[DATA.csv]")
-@click.option("--out", metavar="REPORT.html", required=True, help="The page: one file that needs no network.")
+@shared.out_option("REPORT.html", "The page: one file that needs no network.", required=True)
 @rows_options
 @shared.json_option
 def report(tree: str, table: str | None, **options: Any) -> int:
@@ -40,9 +43,6 @@ def report(tree: str, table: str | None, **options: Any) -> int:
       octsvm report tree.json --out report.html
       octsvm report tree.json measurements.csv --keep plant --out report.html
     """
-    from ..errors import MissingPackage
-
-    shared.require_writable(options["out"])
     try:
         import jinja2  # noqa: F401
     except ImportError:
@@ -51,10 +51,8 @@ def report(tree: str, table: str | None, **options: Any) -> int:
             "octsvm predict do without."
         ) from None
     rows = rows_of(tree, table, options)
-    from ..reports.document import render
-
     page = render("html", _content(rows))
-    shared.write_text(options["out"], page)
+    replace_text(options["out"], page)
     listed = listed_suspects(rows)
     if options["as_json"]:
         shared.echo_json({"file": options["out"], "suspects": listed}, "report")
@@ -101,7 +99,6 @@ def _summary(rows: Rows) -> list[str]:
 
 def _rules(tree: Tree) -> Table:
     from ..exports import export_text
-    from ..reports.document import Table
 
     lines = export_text(tree).splitlines()
     return Table(["rule"], [[line.replace("    ", "\u2003")] for line in lines], folded=len(lines) > ROWS_AT_ONCE,
@@ -109,9 +106,6 @@ def _rules(tree: Tree) -> Table:
 
 
 def _weights(tree: Tree) -> Table | None:
-    from ..reports.document import Table, number
-    from .findings import weights_of
-
     found = [
         [t if k == 0 else "", name, number(scaled, ".4g"), number(original, ".4g")]
         for t, features in weights_of(tree)
@@ -151,8 +145,6 @@ def _suspects_text(rows: Rows) -> str:
 
 
 def _suspects(rows: Rows) -> Table:
-    from ..reports.document import Table, number
-
     frame = suspects_frame(rows)
     digits = {frame.columns[0]: ".0f", "support": ".2f", COST: ".3g"}
     values = [
@@ -166,8 +158,6 @@ def _suspects(rows: Rows) -> Table:
 
 
 def _accuracy(rows: Rows) -> Table:
-    from ..reports.document import Table, number
-
     predicted = rows.tree.predict(rows.X).tolist()
     values = []
     for part, places in _parts(rows).items():
@@ -192,8 +182,6 @@ def _accuracy(rows: Rows) -> Table:
 
 
 def _confusion(rows: Rows, part: str) -> Table:
-    from ..reports.document import Table
-
     predicted, places = rows.tree.predict(rows.X).tolist(), _parts(rows)[part]
     labels = list(rows.tree.classes) + sorted(
         {str(rows.y[i]) for i in places if rows.y[i] not in rows.tree.classes}
@@ -239,9 +227,7 @@ def _recomputed(rows: Rows, objective: Any) -> str:
 
 
 def _certificate(rows: Rows) -> Table | None:
-    from ..reports.document import Table, number
     from ..result import telling
-    from .findings import words_of
 
     terms = rows.result.get("terms")
     if not isinstance(terms, Mapping) or not terms:
@@ -252,8 +238,6 @@ def _certificate(rows: Rows) -> Table | None:
 
 
 def _columns(tree: Tree) -> Table | None:
-    from ..reports.document import Table
-
     if tree.preparation is None:
         return None
     values = [
@@ -273,8 +257,6 @@ def _columns(tree: Tree) -> Table | None:
 
 def _both(name: str, alt: str, draw: Callable[[bool], Any]) -> Picture | None:
     """The picture on light and on dark ground; None without matplotlib."""
-    from ..errors import InvalidParameter, MissingPackage
-    from ..reports.document import Picture
     from .plot import as_file
 
     try:

@@ -12,6 +12,7 @@ from .options import OK
 if TYPE_CHECKING:
     from rich.tree import Tree as Picture
 
+    from ..formulations.outline import Leaf, Split
     from ..formulations.trees import Tree
 
 
@@ -45,8 +46,9 @@ def show(tree: str, units: Any, most: int, as_text: bool, as_json: bool) -> int:
     if as_text:
         click.echo(fitted.to_text(units, most))
         return OK
-    console = shared.console()
-    console.print(_picture(fitted, 1, units, most, None, ""))
+    from ..formulations.outline import outline
+
+    shared.console().print(_picture(fitted, outline(fitted, units), most))
     return OK
 
 
@@ -76,62 +78,46 @@ def _space(tree: Tree, units: str) -> str:
     return f"kernel {tree.kernel.describe()}" if isinstance(tree, KernelTree) else f"{units} units"
 
 
-def _picture(tree: Tree, t: int, units: Any, most: int, side: int | None, way: str) -> Picture:
+def _picture(tree: Tree, part: Split | Leaf, most: int, way: str = "") -> Picture:
     from rich.text import Text
     from rich.tree import Tree as Picture
 
-    from ..exports._outline import question
-    from ..formulations.heap import children
+    from ..formulations.outline import Leaf, question
 
     label = Text(way, style="dim")
-    if not tree._splits_at(t):
-        label.append(f"class {tree.classes[tree._class_below(t, side)]!r}", style="bold green")
+    if isinstance(part, Leaf):
+        label.append(f"class {tree.classes[part.label]!r}", style="bold green")
         return Picture(label)
-    label.append(f"[{t}] ", style="cyan")
-    asked, *sides = question(*tree._condition(t, units, most))
+    label.append(f"[{part.node}] ", style="cyan")
+    asked, *sides = question(*tree._condition(part, most))
     label.append(asked)
     picture = Picture(label, guide_style="dim")
-    for side, (child, holds) in enumerate(zip(children(t), sides, strict=True)):
-        picture.children.append(_picture(tree, child, units, most, side, f"{holds}: "))
+    for below, holds in zip((part.left, part.right), sides, strict=True):
+        picture.children.append(_picture(tree, below, most, f"{holds}: "))
     return picture
 
 
 def _content(tree: Tree, units: Any) -> dict[str, Any]:
-    from ..formulations.heap import children
-    from ..formulations.trees import KernelTree, MarginTree
+    """The tree's rules, node by node from the left."""
+    from ..exports import export_dict
 
-    kernel = isinstance(tree, KernelTree)
-    W, b = (tree.alpha, tree.omega0) if kernel else tree.weights(units)  # type: ignore[attr-defined]
+    rules = export_dict(tree, units=units)
+    rules.pop("scaling", None)
     nodes: list[dict[str, Any]] = []
 
-    def named(row: Any) -> dict[str, float]:
-        return {n: float(w) for n, w in zip(tree.feature_names, row, strict=True) if w != 0}
+    def visit(part: dict[str, Any]) -> None:
+        sides = [part.pop(side) for side in ("left", "right") if side in part]
+        nodes.append(part | {answer: one["node"] for answer, one in zip(("yes", "no"), sides, strict=False)})
+        for one in sides:
+            visit(one)
 
-    def visit(t: int, side: int | None) -> None:
-        if not tree._splits_at(t):
-            nodes.append({"node": t, "class": tree.classes[tree._class_below(t, side)]})
-            return
-        rule: dict[str, Any] = {"alpha": W[t - 1].tolist()} if kernel else {"weights": named(W[t - 1])}
-        # A margin tree's rule is score = weights + intercept < 0; one form for all kinds is easier to use.
-        threshold = float(-b[t - 1] if isinstance(tree, MarginTree) else b[t - 1])
-        left, right = children(t)
-        nodes.append({"node": t, **rule, "below": threshold, "yes": left, "no": right})
-        visit(left, 0)
-        visit(right, 1)
-
-    visit(1, None)
+    visit(rules.pop("root"))
     return {
         "schema": "octsvm.shown_tree",
         "version": 1,
         "kind": tree.kind,
         "depth": tree.depth,
-        "units": "scaled" if kernel else units,
-        "classes": list(tree.classes),
-        "features": list(tree.feature_names),
-        **({} if tree.preparation is None else {"preparation": tree.preparation.to_dict()}),
-        **({"kernel": tree.kernel.to_dict(), "support": tree.support.tolist()} if kernel else {}),  # type: ignore[attr-defined]
+        **rules,
         "nodes": nodes,
-        "relabelled": [
-            {"row": r.row, "node": r.node, "cost": r.cost} for r in getattr(tree, "relabelled", ())
-        ],
+        "relabelled": [r._asdict() for r in getattr(tree, "relabelled", ())],
     }

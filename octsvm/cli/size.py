@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..errors import InvalidData
 from . import options as shared
 from .options import OK
 
@@ -61,7 +62,6 @@ def size(table: str | None, **options: Any) -> int:
 
 def _of_table(table: str, options: dict[str, Any]) -> Size:
     from ..diagnostics import model_size as sizes
-    from ..errors import InvalidData
 
     data = shared.load(table, options)
     params = shared.params_of(options)

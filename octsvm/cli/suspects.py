@@ -10,8 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..errors import InvalidData, InvalidParameter
+from ..formulations.replace_file import replace_text
+from . import findings
 from . import options as shared
 from .csv_form import form_given
+from .findings import Suspect, other_label, supports
 from .options import OK
 
 if TYPE_CHECKING:
@@ -19,7 +23,6 @@ if TYPE_CHECKING:
 
     from ..formulations.trees import Tree
     from .csv_tables import CsvTable
-    from .findings import Suspect
     from .fitted_file import FitRecord
 
 
@@ -55,7 +58,7 @@ rows_options = shared.all_of(
 @click.command(epilog=shared.EXIT_CODES)
 @click.argument("tree", metavar="TREE.json")
 @click.argument("table", required=False, metavar="[DATA.csv]")
-@click.option("--out", metavar="SUSPECTS.csv", help="Write them there instead of to stdout.")
+@shared.out_option("SUSPECTS.csv", "Write them there instead of to stdout.")
 @rows_options
 @click.option(
     "--over",
@@ -95,8 +98,6 @@ def suspects(tree: str, table: str | None, **options: Any) -> int:
       octsvm suspects tree.json measurements.csv --keep plant --out suspects.csv
     """
     out = options["out"]
-    if out is not None:
-        shared.require_writable(out)
     rows = rows_of(tree, table, options)
     against = _against(rows, options) if options["over"] else None
     if against is not None:
@@ -107,7 +108,7 @@ def suspects(tree: str, table: str | None, **options: Any) -> int:
         .to_csv(index=False, lineterminator="\n", sep=form_given(options, rows.record).separator)
     )
     if out is not None:
-        shared.write_text(out, text)
+        replace_text(out, text)
     if options["as_json"]:
         shared.echo_json({"suspects": listed_suspects(rows, against)}, "suspects")
     elif out is None:
@@ -156,10 +157,8 @@ def rows_of(path: str, table: str | None, options: Mapping[str, Any]) -> Rows:
         The file says nothing of its fit, or the table is another one.
     """
     from ..data import read_labels
-    from ..errors import InvalidData
     from ..formulations.base import table_digest
     from . import csv_tables as tables
-    from .findings import suspects
     from .fitted_file import classifier_of
     from .predict import kept_columns, read_for
 
@@ -195,7 +194,7 @@ def rows_of(path: str, table: str | None, options: Mapping[str, Any]) -> Rows:
             "suspects are rows of it."
         )
     weights = classifier_of(tree, record).node_weights_
-    found = suspects(tree, X, y, weights, dict(enumerate(trained)))
+    found = findings.suspects(tree, X, y, weights, dict(enumerate(trained)))
     return Rows(tree, record, data, X, y, kept, trained, found)
 
 
@@ -209,7 +208,6 @@ def _against(rows: Rows, options: Mapping[str, Any]) -> pd.DataFrame:
     """
     from sklearn.exceptions import ConvergenceWarning
 
-    from ..errors import InvalidParameter
     from ..relabelling import suspect_rows
     from .fitted_file import estimator_of
 
@@ -237,8 +235,6 @@ def _against(rows: Rows, options: Mapping[str, Any]) -> pd.DataFrame:
 
 def _of_many(rows: Rows, against: pd.Series) -> list[Suspect]:
     """The training rows that a tree is against, most of them first, then the least supported by the saved tree."""
-    from .findings import Suspect, other_label, supports
-
     support = supports(rows.tree, rows.X, rows.y, rows.record.node_weights)
     predicted = rows.tree.predict(rows.X).tolist()
     costs = {s.row: s.cost for s in rows.suspects}

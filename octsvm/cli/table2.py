@@ -9,18 +9,18 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..errors import InvalidData, OutputNotWritable
+from ..formulations.replace_file import require_writable
 from . import options as shared
 from .options import INTERRUPTED, OK, UNEXPECTED, say
 
 if TYPE_CHECKING:
     from ..experiments import Protocol, Summary
     from ..experiments.protocol import TableSpec
-
-Function = TypeVar("Function", bound=Callable[..., Any])
 
 EXIT_CODES = """\b
 Exit codes:
@@ -36,9 +36,9 @@ def names(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str
     return None if value is None else tuple(n.strip() for n in value.split(",") if n.strip())
 
 
-def run_options(function: Function) -> Function:
-    """What says what to run, and on what."""
-    options = [
+# What is run, and on what.
+run_options = shared.all_of(
+    [
         click.option("--quick", is_flag=True, help="Two sets and small grids: --protocol quick."),
         click.option(
             "--protocol", "-p", metavar="NAME|FILE",
@@ -59,10 +59,8 @@ def run_options(function: Function) -> Function:
         click.option("--out", metavar="DIR", help="For the report.  [default: named after the protocol]"),
         shared.json_option,
         click.option("--quiet", "-q", is_flag=True, help="No progress on stderr."),
-    ]  # fmt: skip
-    for option in reversed(options):
-        function = option(function)
-    return function
+    ]
+)  # fmt: skip
 
 
 @click.group(invoke_without_command=True, epilog=EXIT_CODES)
@@ -180,7 +178,7 @@ def export(store: str, out: str) -> int:
     """
     from ..experiments.store import Store
 
-    shared.require_writable(out)
+    require_writable(out)
     with Store.open(store) as opened:
         path = opened.export(out)
     say(f"{path.stat().st_size:,} bytes in {out}")
@@ -291,8 +289,6 @@ def _own_table(spec: TableSpec, folder: Path) -> SimpleNamespace:
     """Features and labels of -1 and 1."""
     import numpy as np
 
-    from ..errors import InvalidData
-
     asked = spec.model_dump(exclude={"file", "positive"})
     data = shared.load(str(folder / spec.file), asked | {"seed": 0, "against_rest": spec.positive})
     labels = sorted(set(data.y.tolist()))
@@ -314,8 +310,6 @@ def _protocol(options: Mapping[str, Any]) -> Protocol:
 
 
 def _make_folder(path: Path) -> None:
-    from ..errors import OutputNotWritable
-
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:

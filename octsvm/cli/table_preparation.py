@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import InvalidData, InvalidParameter
-from .table_remarks import holds_categories, nearest, some
+from ..formulations.checks import listed
+from .table_remarks import holds_categories, nearest
 
 if TYPE_CHECKING:
     from .csv_tables import CsvTable
@@ -57,7 +58,7 @@ def named(name: str, header: Sequence[str], given: Sequence[str], what: str) -> 
             column = next(p for p in parts if p not in header)
             raise InvalidData(
                 f"{name}, line 1: there is no column {column!r} to {what}.{nearest(column, header)} Its columns are: "
-                f"{some(header)}."
+                f"{listed(header)}."
             )
         out += [p for p in parts if p not in out]
     return out

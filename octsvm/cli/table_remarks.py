@@ -270,11 +270,6 @@ def nearest(name: str, names: Sequence[str]) -> str:
     return f" Did you mean {by_lower[close[0]]!r}?" if close else ""
 
 
-def some(names: Sequence[str], most: int = 12) -> str:
-    """``names`` for a message, the first of them where there are many."""
-    return ", ".join(repr(c) for c in names[:most]) + (", ..." if len(names) > most else "")
-
-
 def quoted(name: str) -> str:
     """A column's name as an argument of a command."""
     from ..formulations.trees import printable

@@ -43,7 +43,7 @@ SHOWN = 5  # settings in the summary
 @click.option("--store", metavar="FOLDS.jsonl", help="Keep finished folds here, and go on from them.")
 @shared.scale_option
 @shared.solve_options(FIT, "start")
-@click.option("--out", metavar="TREE.json", help="Save the tree.")
+@shared.out_option("TREE.json", "Save the tree.")
 @shared.json_option
 @click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
 def tune(table: str, **options: Any) -> int:
@@ -64,9 +64,6 @@ def tune(table: str, **options: Any) -> int:
 
     from .table_preparation import row_weights
 
-    for wanted in ("out", "log"):
-        if options[wanted] is not None:
-            shared.require_writable(options[wanted])
     data = shared.load(table, options)
     weights = row_weights(data.y, options["class_weight"])
     with shared.spoken_warnings(), shared.clean_stdout():

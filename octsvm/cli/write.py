@@ -13,9 +13,9 @@ from .options import OK
 
 @click.command(epilog=shared.EXIT_CODES)
 @click.argument("table", type=shared.TABLE)
-@click.option("--out", metavar="MODEL.lp|.nl|.mps", required=True, help="The file; its ending is the format.")
+@shared.out_option("MODEL.lp|.nl|.mps", "The file; its ending is the format.", required=True)
 @shared.model_options
-@shared.start_option
+@shared.lowering_start
 @click.option(
     "--compact", is_flag=True, help="Generic names (x1, c1, ...): smaller files, written in less time."
 )
@@ -49,10 +49,8 @@ def write(table: str, **options: Any) -> int:
 
     out = options["out"]
     export.format_of(out)
-    shared.require_writable(out)
     data = shared.load(table, options)
-    start = None if options["start"] is None else shared.read_tree(options["start"])
-    model = shared.build(data, options, start)
+    model = shared.build(data, options)
     problem = classify(model)
     with shared.spoken_warnings():
         written = octsvm.write(
@@ -61,7 +59,7 @@ def write(table: str, **options: Any) -> int:
             compact=options["compact"],
             sidecar=not options["no_sidecar"],
             solver=options["solver"],
-            start=start,
+            start=options["start"],
         )
     files = [str(p) for p in export.files_of(written)]
     classes, features = list(model.info.data.classes), list(model.info.data.feature_names)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from functools import lru_cache
 from importlib.resources import files
 from typing import Annotated, Literal
@@ -11,6 +10,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, model_validator
 
 from ..errors import InvalidParameter
+from ..formulations.checks import nearest
 
 PAGE = "https://archive.ics.uci.edu/dataset/{}"
 
@@ -147,7 +147,6 @@ def info(name: str) -> DatasetInfo:
     """
     known = catalogue()
     if not isinstance(name, str) or name not in known:
-        near = difflib.get_close_matches(str(name).lower(), known, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
+        hint = nearest(str(name).lower(), known)
         raise InvalidParameter(f"There is no data set {name!r}; there are {', '.join(known)}.{hint}")
     return known[name]

@@ -12,6 +12,7 @@ from ..data import prepare
 from ..errors import InvalidData, InvalidParameter
 from ..formulations.base import Data, Formulation
 from ..formulations.blocks.sizes import BlockSize, Shape, counted
+from ..formulations.checks import whole
 from ..formulations.params import Params
 from ..formulations.registry import formulation as find_formulation
 
@@ -74,8 +75,7 @@ def of_shape(formulation: str, n: int, p: int, k: int = 2, **params: Any) -> Siz
     form = find_formulation(formulation)
     checked = form.Params.make(formulation, **params)
     for name, value, least in (("n", n, 2), ("p", p, 1), ("k", k, 2)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise InvalidParameter(f"{name}={value!r} should be a whole number, {least} or more.")
+        whole(name, value, least)
     if k > n:
         raise InvalidParameter(f"k={k} classes need as many rows, and n={n}. Give k of at most n.")
     if form.binary_only and k > 2:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import textwrap
 from typing import Any, Literal
 
-from ._outline import Leaf, Split, condition, outline, question, require_count, tree_of
+from ..formulations.outline import Leaf, Split, condition, outline, question
+from ._outline import number_format, require_count, shown_names, tree_of
 
 # Okabe and Ito's colours: told apart by colour-blind readers, light enough for black text.
 COLOURS = ("#E69F00", "#56B4E9", "#009E73", "#F0E442", "#CC79A7", "#D55E00", "#BBBBBB")
@@ -46,8 +47,8 @@ def export_graphviz(
         Unknown units, no tree, or a count that is none.
     """
     tree = tree_of(fitted)
-    require_count("digits", digits)
-    require_count("most", most)
+    require_count(digits=digits, most=most)
+    names, form = shown_names(tree), number_format(digits)
     weight = getattr(fitted, "node_weights_", None)
     nodes: list[str] = []
     edges: list[str] = []
@@ -64,7 +65,7 @@ def export_graphviz(
                 part, [f"class {tree.classes[part.label]!r}"], f'fillcolor="{colour}", style="filled,rounded"'
             )
             return
-        words, *sides = question(*condition(tree, part, digits, most))
+        words, *sides = question(*condition(tree, part, names, most, form, form))
         box(
             part,
             textwrap.wrap(words, WIDTH, break_long_words=False, break_on_hyphens=False),

@@ -6,9 +6,10 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ..formulations.outline import Leaf, Split, outline
 from ..formulations.saved_trees import plain_labels
 from ..formulations.trees import KernelTree
-from ._outline import Leaf, Split, exact_units, outline, tree_of
+from ._outline import exact_units, tree_of
 
 
 def export_dict(fitted: Any, *, units: Literal["original", "scaled"] | None = None) -> dict[str, Any]:

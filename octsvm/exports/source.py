@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InvalidData, InvalidParameter
+from ..formulations.outline import Leaf, Split, outline
 from ..formulations.replace_file import replace_text
 from ..formulations.saved_trees import plain_labels
 from ..formulations.trees import AxisTree, KernelTree, label_array
-from ._outline import Leaf, Split, exact_units, outline, tree_of
+from ._outline import exact_units, tree_of
 
 HEAD = '''"""Predicts the classes of a classification tree. Made by octsvm; needs numpy only."""
 

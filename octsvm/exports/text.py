@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from ._outline import Leaf, Split, condition, outline, require_count, tree_of
+from ..formulations.outline import condition, outline, text_lines
+from ._outline import number_format, require_count, shown_names, tree_of
 
 
 def export_text(
@@ -41,19 +42,8 @@ def export_text(
         Unknown units, no tree, or a count that is none.
     """
     tree = tree_of(fitted)
-    require_count("digits", digits)
-    require_count("most", most)
+    require_count(digits=digits, most=most)
 
-    def lines(part: Split | Leaf) -> list[str]:
-        if isinstance(part, Leaf):
-            return [f"class {tree.classes[part.label]!r}"]
-        out: list[str] = []
-        for words, below in zip(condition(tree, part, digits, most), (part.left, part.right), strict=True):
-            inner = lines(below)
-            if isinstance(below, Leaf):
-                out.append(f"[{part.node}] {words}: {inner[0]}")
-            else:
-                out += [f"[{part.node}] {words}:", *("    " + line for line in inner)]
-        return out
-
-    return "\n".join(lines(outline(tree, units)))
+    names, form = shown_names(tree), number_format(digits)
+    top = outline(tree, units)
+    return "\n".join(text_lines(tree, top, lambda split: condition(tree, split, names, most, form, form)))

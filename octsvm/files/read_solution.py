@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import pyomo.environ as pyo
 from pyomo.core.expr.visitor import identify_variables
 
@@ -17,6 +16,7 @@ from ..backends.scratch import Scratch
 from ..backends.solution_formats import SolutionFile
 from ..errors import InvalidParameter, InvalidSolutionFile, OctsvmError, TimeLimitReached
 from ..formulations.base import FEASIBILITY, Formulation, ModelInfo
+from ..formulations.checks import is_number
 from ..formulations.registry import formulation as find_formulation
 from ..options import READ, Clock, OnMismatch, declarations, default_of, limited, require_known, takes_options
 from ..result import Result
@@ -374,7 +374,7 @@ def _trusted(bound: float | None, source: str | None) -> _Trusted | None:
         if source is not None:
             raise InvalidParameter(f"bound_source={source!r} says whose bound it is: give bound= as well.")
         return None
-    if isinstance(bound, bool) or not isinstance(bound, (int, float, np.number)) or not math.isfinite(bound):
+    if not is_number(bound):
         raise InvalidParameter(
             f"bound={bound!r} should be a finite number, in the units of the model's objective."
         )

@@ -9,9 +9,9 @@ import numpy as np
 from ..data import read_labels, require_same_rows
 from ..errors import InvalidData
 from ..exports._decision_paths import weights_at_nodes
-from ..exports._outline import Leaf, Split
 from ..formulations.base import FloatArray, IntArray
 from ..formulations.heap import is_below
+from ..formulations.outline import Leaf, Split
 from ..formulations.trees import MarginTree, Tree
 
 

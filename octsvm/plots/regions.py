@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import InvalidParameter
-from ..exports._outline import Leaf, Split, outline, tree_of
+from ..exports._outline import tree_of
 from ..formulations.base import BoolArray, FloatArray, IntArray
+from ..formulations.checks import is_whole, listed
+from ..formulations.outline import Leaf, Split, outline
 from ..formulations.trees import KernelTree, MarginTree, Tree
 from ._rows import classes_of, read_rows
 from ._style import (
@@ -375,15 +377,14 @@ def _two_features(tree: Tree, features: Any) -> tuple[int, int]:
         )
     found = []
     for f in features:
-        if isinstance(f, (int, np.integer)) and not isinstance(f, bool) and 0 <= f < len(names):
+        if is_whole(f, 0) and f < len(names):
             found.append(int(f))
         elif isinstance(f, str) and f in names:
             found.append(names.index(f))
         else:
-            known = ", ".join(map(repr, names[:6])) + (", ..." if len(names) > 6 else "")
             raise InvalidParameter(
                 f"features={features!r}: {f!r} is none of the tree's {len(names)} features. "
-                f"Use positions from 0 to {len(names) - 1}, or names: {known}."
+                f"Use positions from 0 to {len(names) - 1}, or names: {listed(names, 6)}."
             )
     if found[0] == found[1]:
         raise InvalidParameter(f"features={features!r} names one feature twice; choose two.")

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from ..errors import InvalidParameter
-from ..exports._outline import Leaf, Split, outline, question, require_count, tree_of
+from ..exports._outline import number_format, require_count, tree_of
+from ..formulations.checks import is_number, whole
+from ..formulations.outline import Leaf, Split, largest, outline, question
 from ..formulations.trees import AxisTree, KernelTree, Tree, printable
 from ._rows import classes_of, counts_at_nodes, read_rows, relabelled_at
 from ._style import (
@@ -152,11 +154,9 @@ def plot_tree(
 
 
 def _check_options(digits: Any, most: Any, width: Any, fontsize: Any) -> None:
-    for name, value in (("digits", digits), ("most", most), ("width", width)):
-        require_count(name, value)
-    if width is None or width < 8:
-        raise InvalidParameter(f"width={width!r} should be a whole number, 8 or more.")
-    if isinstance(fontsize, bool) or not isinstance(fontsize, (int, float)) or not 0 < fontsize < 1000:
+    require_count(digits=digits, most=most)
+    whole("width", width, 8)
+    if not is_number(fontsize) or not 0 < fontsize < 1000:
         raise InvalidParameter(f"fontsize={fontsize!r} should be a number of points above 0.")
 
 
@@ -178,7 +178,7 @@ class _Writer:
         self, tree: Tree, classes: list[Any], counts: Any, digits: int | None, most: int | None, width: int
     ) -> None:
         self.tree, self.classes, self.counts = tree, classes, counts
-        self.digits, self.most, self.width = digits, most, width
+        self.form, self.most, self.width = number_format(digits), most, width
         self.names = elided_apart(tree.feature_names, width)
 
     def box(self, part: Split | Leaf) -> _Box:
@@ -211,32 +211,27 @@ class _Writer:
         rest = len(order) - NAMED
         return [*(lines or ["0"]), *([f"… +{rest} more"] if rest > 0 else [])]
 
-    def _number(self, value: float) -> str:
-        return repr(float(value)) if self.digits is None else f"{value:.{self.digits}g}"
-
     def _asked(self, split: Split) -> tuple[list[str], list[str]]:
         """What a split looks at, line by line, and what holds of it on its left and its right."""
         used = np.flatnonzero(split.weights)
-        sides = [f"{sign} {self._number(split.below)}" for sign in ("<", ">=")]
+        sides = [f"{sign} {split.below:{self.form}}" for sign in ("<", ">=")]
+        words = self.tree._words(split.node)
+        if words is not None:
+            asked, *sides = question(*words)
+            return [elided(asked, self.width)], [elided(side, self.width) for side in sides]
         if isinstance(self.tree, KernelTree):
             left = printable(self.tree.kernel.describe())
             return [elided(f"score({left})", self.width), f"at {len(used)} support samples"], sides
         if isinstance(self.tree, AxisTree):
-            words = self.tree.in_words(int(used[0]), float(self.tree.threshold[split.node - 1]))
-            if words is not None:
-                asked, *sides = question(*words)
-                return [elided(asked, self.width)], [elided(side, self.width) for side in sides]
             return [self.names[int(used[0])]], sides
-        order = [j for j in self.tree.by_effect(split.node) if split.weights[j] != 0]
-        shown = order if self.most is None else order[: self.most]
+        shown, rest = largest(self.tree, split, self.most)
         lines = []
         for k, j in enumerate(shown):
-            w = split.weights[j]
+            w = float(split.weights[j])
             sign = "-" if w < 0 else ""
             if k:
                 sign = "- " if w < 0 else "+ "
-            lines.append(f"{sign}{self._number(abs(w))} {self.names[int(j)]}")
-        rest = len(order) - len(shown)
+            lines.append(f"{sign}{abs(w):{self.form}} {self.names[j]}")
         if rest:
             lines.append(f"and {rest} with less effect")
         return lines or ["0"], sides

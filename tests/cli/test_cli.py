@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
+from command_line import run
 from waiting import PATIENCE, at_most
 
 import octsvm
@@ -25,12 +26,6 @@ from octsvm.cli import options as shared
 
 QUICK = ["--formulation", "oct", "--depth", "1"]
 TABLE = "width,height,kind\n" + "".join(f"{i},{i * 7 % 10},{'low' if i < 5 else 'high'}\n" for i in range(10))
-
-
-def run(*args: Any) -> Result:
-    result = CliRunner().invoke(cli.main, [str(a) for a in args])
-    assert "Traceback" not in result.output
-    return result
 
 
 def refused(*args: Any) -> str:

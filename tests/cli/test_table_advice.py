@@ -8,7 +8,8 @@ import shlex
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
+from command_line import run
 
 import octsvm
 from octsvm import cli
@@ -17,10 +18,6 @@ FIT = ["-f", "oct", "--depth", "1", "--alpha", "0.1", "-q"]
 N = 24
 OTHER = [i * 7 % 10 for i in range(N)]
 CLASS = ["xy"[i % 2] for i in range(N)]
-
-
-def run(*line: str) -> Result:
-    return CliRunner().invoke(cli.main, list(line))
 
 
 def table(place: Path, **columns: list) -> str:

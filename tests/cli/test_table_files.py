@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import CliRunner, Result
+from command_line import run
 
 from octsvm import Tree, cli
 
@@ -27,10 +27,6 @@ FRAME = pd.DataFrame(
 )
 CSV = FRAME.to_csv(index=False)
 FIT = ["-f", "oct", "--depth", "1", "--alpha", "0.1", "-q"]
-
-
-def run(*line: str) -> Result:
-    return CliRunner().invoke(cli.main, list(line))
 
 
 def written(write: Callable[..., Any], frame: pd.DataFrame = FRAME, **options: Any) -> bytes:

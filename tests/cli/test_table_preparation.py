@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import CliRunner, Result
+from command_line import run
 
 from octsvm import Tree, cli
 
@@ -20,10 +20,6 @@ HEAD = "customer;signed up;income;region;smoker;visits;risk"
 FORM = ["--separator", ";", "--decimal", ","]
 COLUMNS = shlex.split("--drop customer --dates 'signed up' --encode all --missing ? --impute median")
 FIT = ["-f", "oct", "--depth", "1", "--alpha", "0.1", "-q"]
-
-
-def run(*line: str) -> Result:
-    return CliRunner().invoke(cli.main, list(line))
 
 
 def rows(regions: Sequence[str] = ("north", "south", "west")) -> list[list[str]]:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from instances import halves
 from places import FAKE_SOLVERS, ROOT
 
 import octsvm
@@ -38,12 +39,6 @@ def program(tmp_path: Path, name: str, script: str) -> Path:
     return path
 
 
-def data(seed: int, n: int = 10) -> tuple[Any, Any]:
-    rng = np.random.default_rng(seed)
-    X = rng.random((n, 2)).round(2)
-    return X, (X[:, 0] + 0.5 * rng.random(n) > 0.75).astype(int)
-
-
 MODELS = [
     ("oct", {"depth": 1, "alpha": 0.1}),
     ("octsvm", {"depth": 1, "c1": 1.0, "c2": 2.0, "c3": 0.1, "norm": "l2"}),
@@ -52,7 +47,7 @@ MODELS = [
 
 
 def same_optimum(name: str, formulation: str, params: dict[str, Any], seed: int) -> octsvm.Result:
-    X, y = data(seed)
+    X, y = halves(seed)
     model = octsvm.build(formulation, X, y, **params)
     ours = octsvm.solve(model, time_limit=60)
     theirs = octsvm.solve(model, solver=name, time_limit=60)
@@ -175,7 +170,7 @@ def test_an_own_file_changes_one_option_of_a_shipped_entry(
     assert merged.fixed == {**shipped.fixed, "mip_heuristic_effort": 0.2}
     assert merged.model_copy(update={"tolerances": shipped.tolerances, "fixed": shipped.fixed}) == shipped
     assert set(solvers.table()) > {"highs", "gurobi", "scip"}
-    X, y = data(1)
+    X, y = halves(1)
     assert octsvm.fit("oct", X, y, depth=1).status == "optimal"
 
 
@@ -198,7 +193,7 @@ def test_an_entry_inherits_what_it_does_not_say(tmp_path: Path, monkeypatch: pyt
     careful, highs = solvers.get("careful"), solvers.get("highs")
     assert careful.options == highs.options
     assert (careful.title, careful.tolerances.integrality) == ("Careful", 1e-9)
-    X, y = data(1)
+    X, y = halves(1)
     assert octsvm.fit("oct", X, y, depth=1, solver="careful").solver == "careful"
 
 

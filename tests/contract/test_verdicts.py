@@ -19,9 +19,7 @@ ON_FORMULATIONS = pytest.mark.parametrize("formulation", FORMULATIONS)
 
 
 def build(formulation: str, **more: Any) -> pyo.ConcreteModel:
-    params: dict[str, Any] = {} if formulation == "re_svm" else {"depth": 1}
-    params |= {"alpha": 0.1} if formulation in ("oct", "oct_h") else {"c1": 1.0, "c2": 1.0}
-    return octsvm.build(formulation, X, Y, **(params | more))
+    return engines.small(formulation, X, Y, **more)
 
 
 def choices(model: pyo.ConcreteModel) -> list[Any]:

@@ -10,10 +10,9 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
-from click.testing import CliRunner
+from command_line import run
 from waiting import PATIENCE, at_most
 
 import octsvm
@@ -56,12 +55,6 @@ PROGRAMS = {
     "hanging": "exec sleep 60",
 }
 posix = pytest.mark.skipif(os.name == "nt", reason="the programs are shell scripts")
-
-
-def run(*args: Any) -> Any:
-    result = CliRunner().invoke(cli.main, [str(a) for a in args])
-    assert "Traceback" not in result.output
-    return result
 
 
 @pytest.fixture

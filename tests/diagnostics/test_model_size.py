@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from command_line import run
 from model_counts import counted
 
 import octsvm
-from octsvm import cli
 from octsvm.diagnostics import model_size as size
 from octsvm.formulations.octsvm import MOST_SETS
 from octsvm.formulations.registry import formulation as find_formulation
@@ -147,24 +146,20 @@ def test_expectations_follow_the_measurements() -> None:
     assert " GB" in huge["advice"]
 
 
-def run(*args: str) -> Any:
-    return CliRunner().invoke(cli.main, ["size", *args])
-
-
 def test_size_command() -> None:
-    result = run("--n", "100", "--p", "10", "--depth", "1")
+    result = run("size", "--n", "100", "--p", "10", "--depth", "1")
     assert result.exit_code == 0
     for part in ("MISOCP", "1,238 (403 binary", "2,417, 3 of them second-order cones", "advice"):
         assert part in result.stdout
-    found = json.loads(run("--n", "100", "--p", "10", "--depth", "1", "--json").stdout)
+    found = json.loads(run("size", "--n", "100", "--p", "10", "--depth", "1", "--json").stdout)
     assert (found["schema"], found["rows"], found["binaries"]) == ("octsvm.size", 2417, 403)
 
 
 def test_size_of_a_table_is_what_is_written(tmp_path: Any) -> None:
     args = ["iris", "--formulation", "oct_h", "--depth", "1", "--json"]
-    told = json.loads(run(*args).stdout)
+    told = json.loads(run("size", *args).stdout)
     path = str(tmp_path / "model.lp")
-    written = json.loads(CliRunner().invoke(cli.main, ["write", *args, "--out", path]).stdout)
+    written = json.loads(run("write", *args, "--out", path).stdout)
     assert [told[k] for k in ("variables", "binaries", "rows")] == [
         written[k] for k in ("variables", "binaries", "rows")
     ]

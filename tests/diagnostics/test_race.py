@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import CliRunner
+from command_line import run
+from instances import halves
 from waiting import PATIENCE
 
 import octsvm
@@ -24,21 +25,9 @@ from octsvm.diagnostics.race import COLUMNS, contestants, disagreements
 QUICK = ["--formulation", "oct", "--depth", "1"]
 
 
-def run(*args: Any) -> Any:
-    result = CliRunner().invoke(cli.main, [str(a) for a in args])
-    assert "Traceback" not in result.output
-    return result
-
-
-def data(seed: int = 1, n: int = 10) -> tuple[Any, Any]:
-    rng = np.random.default_rng(seed)
-    X = rng.random((n, 2)).round(2)
-    return X, (X[:, 0] + 0.5 * rng.random(n) > 0.75).astype(int)
-
-
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
-    X, y = data()
+    X, y = halves()
     path = tmp_path / "table.csv"
     pd.DataFrame(X, columns=["a", "b"]).assign(kind=np.where(y, "up", "down")).to_csv(path, index=False)
     return path
@@ -52,7 +41,7 @@ def table(tmp_path: Path) -> Path:
 )
 @pytest.mark.slow
 def test_all_that_are_installed_agree(formulation: str, params: dict[str, Any]) -> None:
-    X, y = data()
+    X, y = halves()
     fitted = octsvm.fit(formulation, X, y, **params)
     frame = octsvm.race(formulation, X, y, time_limit=60, start=fitted.tree, **params)
     assert tuple(frame.columns) == COLUMNS
@@ -74,7 +63,7 @@ def test_all_that_are_installed_agree(formulation: str, params: dict[str, Any]) 
 def test_the_model_comes_back_as_it_was() -> None:
     import pyomo.environ as pyo
 
-    model = octsvm.build("oct", *data(), depth=1)
+    model = octsvm.build("oct", *halves(), depth=1)
     octsvm.embed(model, octsvm.solve(model).tree)
     before = [v.value for v in model.component_data_objects(pyo.Var)]
     frame = octsvm.race(model, solvers=["highs", "glpk"] if solvers.installed("glpk") else ["highs"])
@@ -83,7 +72,7 @@ def test_the_model_comes_back_as_it_was() -> None:
 
 
 def test_a_start_is_handed_to_each() -> None:
-    X, y = data()
+    X, y = halves()
     tree = octsvm.fit("oct", X, y, depth=1).tree
     frame = octsvm.race("oct", X, y, depth=1, start=tree, solvers=["highs"])
     assert list(frame["start"]) == ["accepted"]
@@ -105,7 +94,7 @@ def test_refusals_have_their_short_reason(
     (tmp_path / "mine.yaml").write_text(ENTRIES)
     monkeypatch.setenv(solvers.ENVIRONMENT, str(tmp_path / "mine.yaml"))
     monkeypatch.setattr(licences, "limited", lambda name: name == "small")
-    X, y = data()
+    X, y = halves()
     frame = octsvm.race("oct", X, y, depth=1, solvers=["small", "plain", "gone", "highs"])
     assert list(frame["status"]) == ["refused"] * 3 + ["optimal"]
     assert list(frame["stop"]) == ["licence", "unsupported", "not installed", "optimal"]
@@ -119,7 +108,7 @@ def test_refusals_have_their_short_reason(
 
 
 def test_wrong_use_is_refused_before_anything_is_solved(table: Path) -> None:
-    X, y = data()
+    X, y = halves()
     model = octsvm.build("oct", X, y, depth=1)
     with pytest.raises(octsvm.InvalidParameter, match="needs a table too"):
         octsvm.race("oct")
@@ -241,7 +230,7 @@ def test_a_program_that_lies_is_found_out(
         "  argv: ['{model}', '{solution}'], classes: [LP, MILP], install: nowhere}}"
     )
     monkeypatch.setenv(solvers.ENVIRONMENT, str(tmp_path / "mine.yaml"))
-    X, y = data()
+    X, y = halves()
     frame = octsvm.race("oct", X, y, depth=1, variant="rank", solvers=["liar", "highs"]).set_index("solver")
     assert frame["status"]["highs"] == "optimal"
     assert frame["status"]["liar"] != "optimal", frame
@@ -281,7 +270,7 @@ def test_ctrl_c_shows_what_there_is(tmp_path: Path) -> None:
 
 
 def test_plan_prints_what_python_does(table: Path) -> None:
-    X, y = data()
+    X, y = halves()
     frame = pd.DataFrame(X, columns=["a", "b"])
     for solver in ("auto", "highs"):
         expected = octsvm.plan(octsvm.build("oct", frame, np.where(y, "up", "down"), depth=1), solver)

@@ -21,6 +21,7 @@ from drawn_trees import (
     exact,
     fitted_around,
     grid,
+    large,
     rows_on_boundaries,
     tree,
 )
@@ -109,18 +110,7 @@ def fitted_classifiers() -> list[Any]:
 
 
 def deep_trees() -> list[Any]:
-    """Depth 4 on 60 features, made up."""
-    rng = np.random.default_rng(5)
-    names = tuple(f"a feature with quite a long name, number {j}" for j in range(60))
-    scaling = Scaling(rng.normal(size=60), rng.uniform(0.1, 100, 60))
-    B, T = 15, 31
-    common = (4, (-1, 1), names, scaling)
-    a = rng.normal(size=(B, 60)) / 60
-    return [
-        octsvm.AxisTree(*common, rng.integers(0, 60, B), rng.normal(size=B), rng.integers(0, 2, B + 1)),
-        octsvm.ObliqueTree(*common, a, rng.normal(size=B) / 60, np.ones(B, bool), rng.integers(0, 2, B + 1)),
-        octsvm.MarginTree(*common, rng.normal(size=(T, 60)), rng.normal(size=T), np.ones(T, bool)),
-    ]
+    return large(4, (-1, 1), "a feature with quite a long name, number {}")
 
 
 def points(p: int, X: Any = None) -> np.ndarray:

@@ -9,6 +9,7 @@ import instances
 import numpy as np
 import oracles
 import pytest
+from instances import sloped
 from places import ROOT
 from waiting import PATIENCE
 
@@ -201,12 +202,12 @@ class Stopped(Budget):
 
 def test_nothing_large_is_begun_once_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """What takes long at one node, or at one of many nodes, is not left to the ticks between trees."""
-    data = prepare(find_formulation("oct_h"), *hard_table(200, 4))
+    data = prepare(find_formulation("oct_h"), *sloped(200, 4))
     params = find_formulation("oct_h").Params.make("oct_h", depth=3)
     assert oblique_tree.grow(data, params, 10.0, Budget(60.0)).split.any()
     assert not oblique_tree.grow(data, params, 10.0, Stopped()).split.any()
 
-    data = prepare(find_formulation("octsvm"), *hard_table(200, 4))
+    data = prepare(find_formulation("octsvm"), *sloped(200, 4))
     params = find_formulation("octsvm").Params.make("octsvm", depth=2, c3=50.0)
     for large, pruned in ((False, True), (True, False)):
         monkeypatch.setattr(tree_builder, "SMALL", 0 if large else 10**6)
@@ -223,14 +224,8 @@ def test_nothing_large_is_begun_once_time_is_up(monkeypatch: pytest.MonkeyPatch)
     assert not linear_svm.least_slack(data.X, data.sign, data.weights)[0].any()
 
 
-def hard_table(n: int, p: int) -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(0)
-    X = rng.random((n, p))
-    return X, (X[:, 0] + X[:, 1] + 0.3 * rng.normal(size=n) > 1).astype(int)
-
-
 def test_support_vector_machines_draw_nothing_of_the_callers_generator() -> None:
-    X, y = hard_table(30, 3)
+    X, y = sloped(30, 3)
     sign, weights = np.where(y > 0, 1.0, -1.0), np.ones(30)
     np.random.seed(5)
     before = repr(np.random.get_state())

@@ -9,6 +9,7 @@ import numpy as np
 import oracles
 import pyomo.environ as pyo
 import pytest
+from instances import noisy
 from waiting import at_most
 
 import octsvm
@@ -24,12 +25,6 @@ from octsvm.solving import large_neighbourhood as neighbourhoods
 # Share of the tiny instances on which the heuristic must reach the optimum of brute force.
 REACHED = {"oct": 1.0, "oct_h": 0.6, "re_svm": 0.9, "octsvm": 0.8, "moctsvm": 0.8}
 FIXED = {"work_limit": {"nodes": 400, "rounds": 12}, "time_limit": 120}
-
-
-def noisy(n: int = 30, p: int = 3, seed: int = 0) -> tuple[Any, Any]:
-    rng = np.random.default_rng(seed)
-    X = rng.random((n, p))
-    return X, octsvm.flip_labels((X[:, 0] > 0.5) ^ (X[:, 1] > 0.5), 0.1, seed=seed)
 
 
 @pytest.mark.parametrize("formulation", instances.FORMULATIONS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import engines
 import numpy as np
 import pyomo.environ as pyo
 import pytest
@@ -19,9 +20,7 @@ Y = np.array([0, 1, 0, 1, 1, 0, 1])
 
 
 def build(formulation: str, **more: Any) -> pyo.ConcreteModel:
-    params: dict[str, Any] = {} if formulation == "re_svm" else {"depth": 1}
-    params |= {"alpha": 0.1} if formulation in ("oct", "oct_h") else {"c1": 1.0, "c2": 1.0}
-    return octsvm.build(formulation, X, Y, **(params | more))
+    return engines.small(formulation, X, Y, **more)
 
 
 def binaries(model: pyo.ConcreteModel) -> list[Any]:

@@ -15,6 +15,7 @@ import highspy
 import numpy as np
 import pyomo.environ as pyo
 import pytest
+from instances import sloped
 from waiting import PATIENCE, at_most
 
 import octsvm
@@ -28,12 +29,6 @@ from octsvm.options import Clock
 from octsvm.solving import certificate, dispatch, engine, steps_ahead, strategies
 
 OVER = 2.0  # seconds
-
-
-def table(n: int, p: int) -> tuple[Any, Any]:
-    rng = np.random.default_rng(0)
-    X = rng.random((n, p))
-    return X, (X[:, 0] + X[:, 1] + 0.3 * rng.normal(size=n) > 1).astype(int)
 
 
 def held(name: str, X: Any, y: Any, limit: float, **params: Any) -> octsvm.Result:
@@ -81,7 +76,7 @@ def test_where_the_limit_leaves_no_time_no_model_is_built(
     name: str, n: int, p: int, params: dict[str, Any], strategy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(strategies, "build_from", refuse)
-    X, y = table(n, p)
+    X, y = sloped(n, p)
     result = held(name, X, y, 1.0, strategy=strategy, **params)
     assert result.stop == "time_limit"
     assert result.status in ("feasible", "fallback")
@@ -90,14 +85,14 @@ def test_where_the_limit_leaves_no_time_no_model_is_built(
 
 
 def test_a_small_model_is_built_at_a_short_limit() -> None:
-    X, y = table(40, 3)
+    X, y = sloped(40, 3)
     result = held("oct", X, y, 2.0, depth=2)
     assert not any("no time" in note for note in result.notes)
     assert result.status == "optimal"
 
 
 def test_equal_values_of_a_table_count_before_it_is_called_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    X, y = table(3000, 6)
+    X, y = sloped(3000, 6)
     form = formulation("oct")
     whole = form.size(form.Params.make("oct", depth=2), Shape(3000, 6, 2)).nonzeros
     monkeypatch.setattr(strategies, "MODEL_SECONDS", 2 * PATIENCE / whole)  # of a table without equal values
@@ -107,7 +102,7 @@ def test_equal_values_of_a_table_count_before_it_is_called_too_large(monkeypatch
 
 
 def test_a_start_comes_back_where_no_model_is_built() -> None:
-    X, y = table(600, 40)
+    X, y = sloped(600, 40)
     start = octsvm.fit("oct", X[:, :], y, depth=1, time_limit=1).tree
     best = octsvm.evaluate("oct", start, X, y).objective
     result = held("oct", X, y, 1.0, depth=4, start=start, strategy="exact")
@@ -116,13 +111,13 @@ def test_a_start_comes_back_where_no_model_is_built() -> None:
 
 
 def test_a_solver_that_is_not_there_is_refused_also_without_a_model() -> None:
-    X, y = table(600, 40)
+    X, y = sloped(600, 40)
     with pytest.raises(octsvm.UnknownSolver):
         octsvm.fit("oct", X, y, depth=4, time_limit=1, solver="no such solver")
 
 
 def test_progress_is_told_also_without_a_model() -> None:
-    X, y = table(600, 40)
+    X, y = sloped(600, 40)
     seen: list[octsvm.Progress] = []
     held("oct", X, y, 1.0, depth=4, callback=lambda progress: bool(seen.append(progress)))
     assert seen
@@ -131,7 +126,7 @@ def test_progress_is_told_also_without_a_model() -> None:
 
 def test_size_without_a_search_is_an_upper_one() -> None:
     form = formulation("oct")
-    X, y = table(60, 3)
+    X, y = sloped(60, 3)
     model = octsvm.build("oct", X, y, depth=2)
     data, params = model.info.data, model.info.params
     exact, most = form.size(params, data), form.size(params, data, stop=lambda: True)
@@ -145,7 +140,7 @@ def test_size_without_a_search_is_an_upper_one() -> None:
 def test_a_large_model_is_not_handed_over_late(
     name: str, limit: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    X, y = table(300, 30) if name == "oct" else table(1200, 30)
+    X, y = sloped(300, 30) if name == "oct" else sloped(1200, 30)
     model = octsvm.build(name, X, y, depth=3)
     monkeypatch.setattr(dispatch, "compile_program", refuse)
     monkeypatch.setattr(dispatch, "COMPILING", 1e3)
@@ -161,7 +156,7 @@ def test_a_large_model_is_not_handed_over_late(
 def test_the_heuristics_get_the_time_that_a_model_which_is_not_handed_over_leaves(
     name: str, strategy: str, handing_over_takes_long: None
 ) -> None:
-    X, y = table(36, 3)  # too few rows for a bound from the top level, which would take a third of the limit
+    X, y = sloped(36, 3)  # too few rows for a bound from the top level, which would take a third of the limit
     result = held(name, X, y, 2.0, depth=2, strategy=strategy)
     assert "no time to hand the model over" in result.notes[0]
     assert result.tree.splits.any()
@@ -187,7 +182,7 @@ def own_part(model: Any, kind: str) -> None:
 def test_a_large_model_with_own_rows_is_not_handed_over_late(
     name: str, kind: str, handing_over_takes_long: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model = octsvm.build(name, *table(40, 3), depth=2)
+    model = octsvm.build(name, *sloped(40, 3), depth=2)
     own_part(model, kind)
     before = [(v, v.value) for v in model.component_data_objects(pyo.Var)]
     monkeypatch.setattr(dispatch, "compile_program", refuse)
@@ -207,7 +202,7 @@ def test_a_large_model_with_own_rows_is_not_handed_over_late(
 def test_a_start_that_other_labels_would_save_is_not_refused_for_want_of_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    X, y = table(40, 3)
+    X, y = sloped(40, 3)
     start = octsvm.fit("octsvm", X, y, depth=1, time_limit=1).tree
     model = octsvm.build("octsvm", X, y, depth=1)
     model.mine = pyo.Constraint(expr=pyo.quicksum(model.relabelling.xi.values()) <= -1)  # no tree at all
@@ -224,7 +219,7 @@ def test_a_model_is_not_written_for_an_engine_late(solver: str, monkeypatch: pyt
     if octsvm.solvers.installed(solver) is None:
         pytest.skip(f"{solver} is not installed")
 
-    model = octsvm.build("octsvm", *table(40, 3), depth=1)
+    model = octsvm.build("octsvm", *sloped(40, 3), depth=1)
     if solver == "scip":
         model.mine = pyo.Constraint(expr=pyo.exp(next(iter(model.margin.delta.values()))) <= 1e9)
     monkeypatch.setattr(engine, "WRITING", dict.fromkeys(engine.WRITING, 1e3))
@@ -248,7 +243,7 @@ def test_neighbours_are_the_nearest_rows() -> None:
 
 
 def test_neighbours_of_a_very_large_table_are_some(monkeypatch: pytest.MonkeyPatch) -> None:
-    X, _ = table(400, 5)
+    X, _ = sloped(400, 5)
     sign = np.where(np.arange(400) % 4 == 0, 1.0, -1.0)
     assert hull.n_neighbours(sign, 5) == 100 == len(hull.neighbours(X, sign))
     monkeypatch.setattr(hull, "MOST_DIFFERENCES", 300 * 5 * 20)
@@ -303,7 +298,7 @@ def test_collection_is_paused_in_all_threads_and_comes_back() -> None:
 def test_large_tables_and_deep_trees(
     name: str, n: int, p: int, params: dict[str, Any], strategy: str
 ) -> None:
-    held(name, *table(n, p), 2.0, strategy=strategy, **params)
+    held(name, *sloped(n, p), 2.0, strategy=strategy, **params)
 
 
 # -- build, fit_path, read_solution and race, whose limit is declared as that of a fit ------------------------------------
@@ -326,7 +321,7 @@ def late(self: Clock, share: float = 1.0) -> bool:
 def test_a_model_is_built_to_its_end_or_not_at_all(
     name: str, params: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    X, y = table(150, 4)
+    X, y = sloped(150, 4)
     whole = octsvm.build(name, X, y, time_limit=600, **params)
     assert whole.nvariables() == octsvm.build(name, X, y, **params).nvariables()
     monkeypatch.setattr(Clock, "late", late)  # between two rows
@@ -344,13 +339,13 @@ def test_what_no_machine_could_build_in_time_is_not_begun(monkeypatch: pytest.Mo
     monkeypatch.setattr(strategies, "build_from", None)
     began = time.monotonic()
     with pytest.raises(octsvm.TimeLimitReached, match="462363071 nonzeros"):
-        octsvm.build("octsvm", *table(2000, 200), depth=9, time_limit=5)
+        octsvm.build("octsvm", *sloped(2000, 200), depth=9, time_limit=5)
     assert time.monotonic() - began < OVER
 
 
 @pytest.mark.parametrize(("name", "params"), FORMULATIONS)
 def test_a_path_ends_with_its_limit_and_has_a_result(name: str, params: dict[str, Any]) -> None:
-    X, y = table(400, 6)
+    X, y = sloped(400, 6)
     price = "alpha" if name in ("oct", "oct_h") else "c1"
     settings = [{price: 0.5 + k} for k in range(60)]
     formulation(name).load_libraries()

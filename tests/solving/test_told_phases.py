@@ -6,11 +6,10 @@ import itertools
 import logging
 import threading
 import time
-from typing import Any
 
-import numpy as np
 import pyomo.environ as pyo
 import pytest
+from instances import sloped
 from waiting import at_most
 
 import octsvm
@@ -21,12 +20,6 @@ from octsvm.formulations.registry import formulation
 from octsvm.solving import strategies, telling
 
 PHASES = ("start heuristics", "building", "reading", "compiling", "solving", "checking")
-
-
-def table(n: int = 40, p: int = 3) -> tuple[Any, Any]:
-    rng = np.random.default_rng(0)
-    X = rng.random((n, p))
-    return X, (X[:, 0] + X[:, 1] + 0.3 * rng.normal(size=n) > 1).astype(int)
 
 
 @pytest.fixture
@@ -50,7 +43,7 @@ def test_every_phase_is_told_in_order_on_the_callers_thread(name: str, at_once: 
         threads.add(threading.get_ident())
 
     params = {} if name == "re_svm" else {"depth": 1}
-    octsvm.fit(name, *table(), time_limit=20, callback=watch, **params)
+    octsvm.fit(name, *sloped(), time_limit=20, callback=watch, **params)
     assert threads == {threading.get_ident()}
     told = [phase for phase, _ in itertools.groupby(p.phase for p in seen)]
     assert told == [phase for phase in PHASES if phase in told]
@@ -72,7 +65,7 @@ def test_a_callback_ends_any_phase(
         asked.append(progress.phase)
         return progress.phase == phase
 
-    X, y = table()
+    X, y = sloped()
     with caplog.at_level(logging.WARNING):
         result = octsvm.fit(name, X, y, depth=1, strategy=strategy, time_limit=1.5, callback=stop)
     if phase in asked and phase != "checking":
@@ -93,12 +86,12 @@ def test_what_a_callback_raises_comes_out(phase: str, at_once: None) -> None:
             raise LookupError(phase)
 
     with pytest.raises(LookupError, match=phase):
-        octsvm.fit("octsvm", *table(), depth=1, time_limit=5, callback=fail)
+        octsvm.fit("octsvm", *sloped(), depth=1, time_limit=5, callback=fail)
     assert not rows.PYOMO.filters
 
 
 def test_a_solve_with_own_rows_is_called_off_with_the_tree_that_holds_in_them(at_once: None) -> None:
-    model = octsvm.build("octsvm", *table(), depth=1)
+    model = octsvm.build("octsvm", *sloped(), depth=1)
     model.mine = pyo.Constraint(expr=pyo.quicksum(model.relabelling.xi.values()) <= 3)
     result = octsvm.solve(model, callback=lambda progress: progress.phase == "compiling", time_limit=5)
     assert result.stop == "interrupted"
@@ -109,7 +102,7 @@ def test_a_solve_with_own_rows_is_called_off_with_the_tree_that_holds_in_them(at
 def test_building_ends_with_the_limit(
     name: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    X, y = table(3000, 60)
+    X, y = sloped(3000, 60)
     formulation(name).load_libraries()
     monkeypatch.setattr(strategies, "MODEL_SECONDS", 0.0)  # so that the model is begun
     with caplog.at_level(logging.WARNING), at_most(0.6 + 2.0):
