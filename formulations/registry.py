@@ -8,7 +8,7 @@ import re
 import sys
 from collections import defaultdict
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .checks import nearest
 from .errors import InvalidParameter, OctsvmError, UnknownFormulation
@@ -121,6 +121,28 @@ def register(cls: Class) -> Class:
     return cls
 
 
+def load_from(place: str) -> Any:
+    """What stands at ``"FILE.py:NAME"`` or ``"module:NAME"``; the code in the file is run.
+
+    Raises
+    ------
+    Exception
+        Whatever that code raises; the file or module cannot be imported, or lacks the name.
+    """
+    source, _, own = place.rpartition(":")
+    if source.endswith(".py"):
+        # No module that can be imported is called "toy.py", so none is replaced.
+        known = importlib.util.spec_from_file_location(Path(source).name, source)
+        assert known is not None
+        assert known.loader is not None
+        module = importlib.util.module_from_spec(known)
+        sys.modules[known.name] = module
+        known.loader.exec_module(module)
+    else:
+        module = importlib.import_module(source)
+    return getattr(module, own)
+
+
 def register_from(place: str) -> Formulation:
     """Register the class at ``"FILE.py:CLASS"`` or ``"module:CLASS"``, and return the formulation.
 
@@ -133,19 +155,8 @@ def register_from(place: str) -> Formulation:
     InvalidParameter
         As :func:`register`.
     """
-    source, _, own = place.rpartition(":")
     try:
-        if source.endswith(".py"):
-            # No module that can be imported is called "toy.py", so none is replaced.
-            known = importlib.util.spec_from_file_location(Path(source).name, source)
-            assert known is not None
-            assert known.loader is not None
-            module = importlib.util.module_from_spec(known)
-            sys.modules[known.name] = module
-            known.loader.exec_module(module)
-        else:
-            module = importlib.import_module(source)
-        cls = getattr(module, own)
+        cls = load_from(place)
     except OctsvmError:
         raise
     except Exception as error:  # whatever the user's own code raises
@@ -153,6 +164,11 @@ def register_from(place: str) -> Formulation:
             f"{place!r} cannot be loaded: {type(error).__name__}: {error}. Give a formulation's name, or FILE.py:CLASS."
         ) from error
     return _registered[register(cls).name]
+
+
+def known_everywhere(name: str) -> bool:
+    """Whether another process knows a formulation by this name, rather than by its registration in this one."""
+    return name in _BUILT_IN or name in _of_packages()
 
 
 def _home_of(form: Formulation) -> str:

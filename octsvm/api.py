@@ -66,7 +66,7 @@ def fit(
     UnknownSolver, SolverUnavailable, UnsupportedProblem, OutputNotWritable, TreeNotAdmitted, EngineFailed
         As :func:`octsvm.solve`.
     CertificateMismatch
-        The answer does not hold; its ``result`` has the best tree found.
+        The answer does not hold; its ``result`` has the best tree known.
 
     Warns
     -----

@@ -110,7 +110,7 @@ class CertificateMismatch(OctsvmError, RuntimeError):
     Attributes
     ----------
     result : Result
-        With status "unverified" and the best tree that was found.
+        With status "unverified" and the best tree known.
     """
 
     def __init__(self, message: str, result: Result | None = None) -> None:

@@ -107,7 +107,7 @@ def fit_path(
     """
     clock = limited(params)
     form = find_formulation(formulation)
-    checked = _check_settings(form, settings, params)
+    checked = check_settings(form, settings, params)
     steps = None if work_limit is None else whole("work_limit", work_limit, 1)
     seed = whole("seed", seed, 0)
     if not isinstance(skip, Collection):
@@ -141,8 +141,13 @@ def _until(clock: Clock, results: Iterator[tuple[int, Result]]) -> Iterator[tupl
             return
 
 
-def _check_settings(form: Formulation, settings: Any, params: Mapping[str, Any]) -> list[Any]:
-    """The parameters of every setting."""
+def check_settings(form: Formulation, settings: Any, params: Mapping[str, Any]) -> list[Any]:
+    """The parameters of every setting.
+
+    Raises
+    ------
+    InvalidParameter
+    """
     if isinstance(settings, (str, Mapping)) or not isinstance(settings, Iterable):
         raise InvalidParameter(
             f"settings={settings!r} should be a list of mappings, e.g. [{{'c1': 1.0}}, {{'c1': 10.0}}]; "

@@ -25,7 +25,7 @@ STATUSES = {
     "optimal": "proved: no better tree within the gap asked for",
     "feasible": "a checked tree, not proved to be the best",
     "fallback": "the solver found none: this is the start, or the best tree without a split",
-    "unverified": "the solver's answer does not hold outside the solver: this is the best tree found instead",
+    "unverified": "the solver's answer does not hold outside the solver: this is the best tree known",
     "infeasible": "the model has no solution",
     "no_tree": "no tree is known: the solve ended before it found one, and nothing says that there is none",
 }

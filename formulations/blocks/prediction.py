@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import pyomo.environ as pyo
 
+from ..errors import InvalidParameter
 from .roles import describe
 from .rows import linear
 from .sizes import BlockSize, binary, continuous, rows
@@ -71,8 +72,21 @@ def add_side_prediction(
     The class is the side taken at the last node that splits; M_i is the bound that s_i1 carries. A tree of one node has the last
     rows alone, without d. Source: ours. **differs:** not in the papers; a tree that decides a sample by a score between -μ and 0
     is cut off. Size: 2n binaries, n(2 + 1) rows with one node, else n(2|τ_L| + T + 2), for n samples.
+
+    Raises
+    ------
+    InvalidParameter
+        The tree has branch nodes, and a block that says where samples go and which nodes split was not given.
     """
     tree, s = topology.tree, hyperplanes.s
+    given = {"assignment": assignment, "pruning": pruning}
+    lacking = [name for name, part in given.items() if part is None and tree.depth > 0]
+    if lacking:
+        raise InvalidParameter(
+            f"{' and '.join(lacking)} {'is' if len(lacking) == 1 else 'are'} missing. This tree has {len(tree.nodes)} nodes, and "
+            "which of them decides on a sample stands in both blocks: "
+            "add_side_prediction(model, model.topology, model.split, model.assignment, model.pruning)."
+        )
     I = sorted({i for i, _ in s}) if samples is None else list(samples)
     block = model.prediction = pyo.Block(doc="the class of the side that each sample takes last")
     block.p = pyo.Var(I, range(2), domain=pyo.Binary, doc="p_ik = 1: sample i is predicted as of class k")
@@ -92,7 +106,7 @@ def add_side_prediction(
         M += mu
         below[i, t] = (None, linear([1.0, -M, *(M * v for v in by)], variables), M * len(ones) - mu)
 
-    if assignment is None or pruning is None or tree.depth == 0:
+    if assignment is None or pruning is None or tree.depth == 0:  # one node
         for i in I:
             decided_at(i, 1)
         return block

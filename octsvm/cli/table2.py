@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 EXIT_CODES = """\b
 Exit codes:
     0  done (also where single fits failed: they are counted, and "octsvm table2 status" names them)
-    1  something unexpected; or cells are left, because their workers died again and again
+    1  something unexpected; every fit of a method failed; or cells are left, because their workers died again and again
     2  wrong usage, a store of another protocol, data that cannot be had, or a target that cannot be written; the
        message says what to do
   130  interrupted (Ctrl-C): what is finished is kept, and the same command goes on"""
@@ -237,6 +237,8 @@ def _run(options: Mapping[str, Any]) -> tuple[int, Path, Path, dict[str, Any]]:
         say(
             f"Error: workers died {len(found.given_up)} times too often, first on {found.given_up[0]}. Run again."
         )
+    if found.useless:
+        say(f"Error: every fit of {', '.join(found.useless)} failed.")
     content = {
         "schema": "octsvm.run",
         "version": 1,
@@ -249,8 +251,9 @@ def _run(options: Mapping[str, Any]) -> tuple[int, Path, Path, dict[str, Any]]:
         "seconds": found.seconds,
         "given_up": list(found.given_up),
         "skipped": list(found.skipped),
+        "useless": list(found.useless),
     }
-    return UNEXPECTED if found.given_up else OK, store, out, content
+    return UNEXPECTED if found.given_up or found.useless else OK, store, out, content
 
 
 def _call(protocol: Protocol, store: Path, options: Mapping[str, Any], shown: Any) -> Summary:

@@ -33,7 +33,7 @@ class Summary:
 
     ``fitted`` were fitted by this run, ``done`` of ``total`` are in the store, ``failed`` of them. ``given_up`` names
     batches whose workers died again and again (the next run tries them once more), ``skipped`` methods that need a
-    package that is not here.
+    package that is not here, ``useless`` those of which every fit failed.
     """
 
     total: int
@@ -43,6 +43,7 @@ class Summary:
     seconds: float
     given_up: tuple[str, ...] = ()
     skipped: tuple[str, ...] = ()
+    useless: tuple[str, ...] = ()
 
     @property
     def complete(self) -> bool:
@@ -217,4 +218,7 @@ class BatchQueue:
         """What the run came to."""
         now = self.snapshot()
         own = self.store.fitted([self.run, *self.machines.values()])
-        return Summary(now.total, now.done, now.failed, own, now.elapsed, tuple(self.given_up), skipped)
+        counts: Any = self.store.counts().to_dict("index")
+        useless = tuple(m for m in self.methods if 0 < counts[m]["done"] == counts[m]["failed"])
+        given_up = tuple(self.given_up)
+        return Summary(now.total, now.done, now.failed, own, now.elapsed, given_up, skipped, useless)

@@ -50,7 +50,7 @@ def part_data(protocol: Protocol, part: Part, dataset: Any) -> PartData:
     ----------
     protocol : Protocol
     part : Part
-    dataset : object with ``X`` (DataFrame of shape (n, p)) and ``y`` (n,) of -1 and 1
+    dataset : object with ``X`` (DataFrame, or array, of shape (n, p)) and ``y`` (n,) of -1 and 1
         Such as :func:`octsvm.datasets.load` returns.
 
     Returns
@@ -85,7 +85,9 @@ def part_data(protocol: Protocol, part: Part, dataset: Any) -> PartData:
         y_given=given,
         X_score=X[score],
         y_score=y_score,
-        feature_names=tuple(map(str, dataset.X.columns)),
+        feature_names=tuple(
+            map(str, getattr(dataset.X, "columns", [f"x{j + 1}" for j in range(X.shape[1])]))
+        ),
         min_samples_leaf=protocol.min_samples_leaf,
     )
 

@@ -27,7 +27,7 @@ class MethodSpec(_Strict):
     """One column of the table: what is fitted, over which grid, within which limits.
 
     ``grid`` is a product; its last name varies fastest. ``fixed`` goes to every fit. ``work`` limits a fit in
-    steps of the method's own (the same tree on every machine), ``time_limit`` in seconds.
+    steps of the method's own (the same tree on every machine). ``time_limit`` and ``solver`` are for functions of your own.
     """
 
     title: str

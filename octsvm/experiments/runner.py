@@ -18,7 +18,7 @@ from typing import Any
 
 from ..errors import InvalidParameter, MissingPackage
 from .batch_queue import BatchQueue, Load, Summary
-from .methods import available, fit_grid
+from .methods import available, require
 from .progress import Lines, Snapshot
 from .protocol import Protocol
 from .store import Store
@@ -63,7 +63,8 @@ def run(
         Is given a :class:`~octsvm.experiments.progress.Snapshot` every second, from another thread; by default a line
         a minute goes to the logger ``octsvm.experiments``.
     load : callable, optional
-        From the name of a set to an object with ``X`` and ``y``, in place of ``octsvm.datasets.load``.
+        From the name of a set to an object with ``X``, a table of shape (n, p), and ``y`` (n,) of -1 and 1, in place of
+        ``octsvm.datasets.load``.
     keep_trees : bool
         Store the fitted trees as well, where a method has one.
     retry_failed : bool
@@ -77,8 +78,9 @@ def run(
     ------
     ProtocolMismatch, InvalidStore, OutputNotWritable
         The store is of another protocol, is none, or cannot be written.
-    InvalidParameter, MissingPackage
-        A name that the protocol does not have; a package that a chosen method or the scheduler needs.
+    InvalidParameter, UnknownFormulation, MissingPackage
+        A name that the protocol does not have; what a method does not take, and every fit would fail on; a package that a chosen
+        method or the scheduler needs.
     SchedulerLost
         The scheduler does not answer (any more).
     KeyboardInterrupt
@@ -91,7 +93,7 @@ def run(
             raise InvalidParameter(f"repetitions={repetitions} should be 1 or more.")
         protocol = protocol.model_copy(update={"repetitions": repetitions})
     sets = _chosen("sets", sets, protocol.sets)
-    names, skipped = _chosen_methods(protocol, methods)
+    names, skipped = _chosen_methods(protocol, methods, workers=jobs > 1 or scheduler is not None)
     if scheduler is not None and importlib.util.find_spec("distributed") is None:
         raise MissingPackage(
             "scheduler= needs dask.distributed, which is not installed: pip install 'octsvm[dask]'."
@@ -107,7 +109,7 @@ def run(
 
 
 def _chosen_methods(
-    protocol: Protocol, asked: Sequence[str] | None
+    protocol: Protocol, asked: Sequence[str] | None, workers: bool
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Methods to run, and those that are left out as a package is missing; one that was asked for has to be there."""
     names = _chosen("methods", asked, tuple(protocol.methods))
@@ -116,7 +118,7 @@ def _chosen_methods(
         log.warning("%s is left out: a package that it needs is not installed", name)
     names = tuple(n for n in names if n not in skipped)
     for name in names:
-        fit_grid(protocol.methods[name].kind)
+        require(protocol.methods[name], workers)
     return names, skipped
 
 

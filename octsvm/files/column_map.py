@@ -38,6 +38,8 @@ class ColumnMap:
         Of the training table, its labels and weights.
     columns : tuple of (str, str or None)
         Name in the file and name of the variable, in the order of the file; None for a column that is no variable.
+    own : tuple of str or None
+        Names of what was added to the model, or changed in it, since it was built; None where an earlier version wrote the file.
     """
 
     path: Path
@@ -47,6 +49,7 @@ class ColumnMap:
     params: dict[str, Any] | None
     data_digest: str | None
     columns: tuple[tuple[str, str | None], ...]
+    own: tuple[str, ...] | None
 
 
 def beside(model_file: Path) -> Path:
@@ -65,6 +68,7 @@ def is_column_map(path: Path) -> bool:
 
 def text_of(
     info: ModelInfo | None,
+    own: Sequence[str],
     file: Path,
     name: str,
     compact: bool,
@@ -84,6 +88,7 @@ def text_of(
         "data_digest": info.data.digest if info else None,
         "n": info.data.n if info else None,
         "p": len(info.data.feature_names) if info else None,
+        "own": list(own),
         "versions": {k: known[k] for k in ("octsvm", "pyomo")},
     }
     start = json.dumps(head, indent=1, allow_nan=False, default=str).removesuffix("\n}")
@@ -143,6 +148,7 @@ def read(path: Path) -> ColumnMap:
             content["params"],
             content["data_digest"],
             columns,
+            None if content.get("own") is None else tuple(map(str, content["own"])),
         )
         digest = content["sha256"]
     except (KeyError, TypeError, ValueError) as error:

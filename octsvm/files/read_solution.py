@@ -22,7 +22,7 @@ from ..options import READ, Clock, OnMismatch, declarations, default_of, limited
 from ..result import Result
 from ..solving import certificate as checks
 from ..solving.certificate import Certificate
-from ..solving.outcome import Contest, Outcome, delivered, rebuild_note
+from ..solving.outcome import BARRED, Contest, Outcome, delivered, rebuild_note
 from ..solving.own_terms import least_terms
 from ..solving.polish import polish_tree
 from ..solving.steps_ahead import MANY_VARIABLES
@@ -51,7 +51,7 @@ def read_solution(
 ) -> Result:
     """Take the solution file of a solver elsewhere back into the model it was written from, and check the tree in it.
 
-    What the file says of its quality is a note, never a proof: the bound of the result is what holds for every tree, or one
+    What the file says of its quality is a note, never a proof: the bound of the result is what is known of every tree, or one
     that you vouch for (``bound``).
     The model's variables take the values of the returned tree where the model admits it; after an error they are as
     before.
@@ -71,29 +71,32 @@ def read_solution(
         "raise", "warn" or "ignore": what to do when the file's answer does not hold outside its solver.
     bound : float, optional
         A lower bound on the model's objective that you trust, such as the "best bound" of a solver's log. It is refused where
-        a known tree costs less, and limited to the trees that the model as it was built is exact for.
+        a known tree costs less or the file was written with other parts of your own, and limited to the trees that the model as it
+        was built is exact for.
     bound_source : str, optional
         Whose bound that is, e.g. "CPLEX 22.1.1, job 4711"; kept in the result's ``bound_source`` and shown wherever its
-        status is. "the caller of read_solution" where it is left out.
+        status is. "the caller of read_solution" where it is left out. Empty where building the model proved as much.
     {options}
 
     Returns
     -------
     Result
         Its status is "feasible"; "fallback" where the tree without a split is better than the file's; "unverified",
-        with the best tree found, where the answer does not hold. "optimal" only where the bound proves it: a trusted one
-        does where it lies within 1e-4 of the objective, and then the status is said with its source.
+        with the best tree known, where the answer does not hold. "optimal" only where a bound within 1e-4 of the objective proves
+        it: one that was found in building the model, or a trusted one, and then the status is said with its source. A better tree
+        that was met in building is returned in place of the file's.
 
     Raises
     ------
     InvalidSolutionFile
         The file is broken, holds no point, or is the answer to another model.
     InvalidParameter
-        The model belongs to no formulation, ``on_mismatch`` is unknown, or ``bound`` is no number, or above a known tree.
+        The model belongs to no formulation, ``on_mismatch`` is unknown, or ``bound`` is no number, above a known tree, or that
+        of a model with other parts.
     UnsupportedProblem
         The model has no objective to be minimised, or several.
     CertificateMismatch
-        The answer does not hold; its ``result`` has the best tree found.
+        The answer does not hold; its ``result`` has the best tree known.
     TimeLimitReached
         There is no time to check the answer. The model is as before.
     """
@@ -116,12 +119,19 @@ def read_solution(
             "look at the rows that you added and at big_m; octsvm.solve(model) tells whether there is a tree."
         )
     point, notes = _columns(model, info, found, Path(path), sidecar)
+    if point.own is not None:
+        notes += _other_parts(point.own, checks.own_parts(model), name, trusted)
     with checks.as_before_on_error(model) as before:
         _load(model, point, name)
-        notes.insert(0, _claim(model, found, name, trusted))
+        known = max(
+            least_terms(model).floor(), info.least if checks.is_own(model) else -math.inf
+        )  # on nobody's word
+        if trusted is not None and trusted.bound <= known:
+            trusted = None
+        notes.insert(0, _claim(model, found, name, trusted, known))
         _require_time(clock, len(before))
         with checks.with_its_blocks(model):
-            result = _checked(model, form, info, found, notes, clock, trusted)
+            result = _checked(model, form, info, found, notes, clock, known, trusted)
     return delivered(result, on_mismatch, f"The answer in {name!r} does not hold outside its solver")
 
 
@@ -130,7 +140,7 @@ def read_solution(
 
 class _Point(NamedTuple):
     values: list[tuple[Any, float]]
-    columns: int
+    own: tuple[str, ...] | None  # parts of the user's own in the file, where that is known
 
 
 def _columns(
@@ -192,7 +202,7 @@ def _columns(
             "were added or unfixed since: write the model again, and solve that file."
         )
     notes = _missing(found, len(side.columns))
-    return _Point([(variables[v], x) for v, x in by_variable.items()], len(side.columns)), notes
+    return _Point([(variables[v], x) for v, x in by_variable.items()], side.own), notes
 
 
 def _beside(path: Path) -> list[Path]:
@@ -228,6 +238,30 @@ def _difference(side: ColumnMap, info: ModelInfo) -> str | None:
             "their order, labels or weights differ"
         )
     return None
+
+
+def _other_parts(
+    theirs: Iterable[str], ours: Iterable[str], name: str, trusted: _Trusted | None
+) -> list[str]:
+    """A note where the model has other parts of the user's own than the file was written with.
+
+    Raises
+    ------
+    InvalidParameter
+        A bound is to be taken on trust: it is that of the other model.
+    """
+    only_there, only_here = set(theirs) - set(ours), set(ours) - set(theirs)
+    if not only_there and not only_here:
+        return []
+    sides = [(only_there, "there and not here"), (only_here, "here and not there")]
+    which = "; ".join(f"{checks.some(sorted(names))} {where}" for names, where in sides if names)
+    text = f"{name!r} answers a model with other parts of your own ({which})"
+    if trusted is not None:
+        raise InvalidParameter(
+            f"bound={trusted.bound:.8g} is one of another model: {text}. Leave bound= out, or build the model as it was when it was "
+            "written."
+        )
+    return [f"{text}: its tree was checked in this one"]
 
 
 class _DoesNotFit(Exception):
@@ -304,7 +338,7 @@ def _without_column_map(
         if found.ordered is None
         else "no sidecar was found: columns were taken in the model's order, and nothing tells whether it is that of the file"
     ]
-    return _Point([(variables[v], x) for v, x in by_variable.items()], columns_there), notes + _missing(
+    return _Point([(variables[v], x) for v, x in by_variable.items()], None), notes + _missing(
         found, columns_there
     )
 
@@ -383,31 +417,23 @@ def _trusted(bound: float | None, source: str | None) -> _Trusted | None:
     return _Trusted(float(bound), source or "the caller of read_solution")
 
 
-def _trust(outcome: Outcome, trusted: _Trusted, model: pyo.ConcreteModel, form: Formulation) -> None:
-    """Let the outcome rest on a trusted bound, as far as the model is exact.
+def _require_possible(trusted: _Trusted, objective: float) -> None:
+    """Refuse a bound above what a known tree costs.
 
     Raises
     ------
     InvalidParameter
-        A known tree costs less.
     """
-    assert outcome.best is not None
-    assert outcome.info is not None
-    objective = outcome.best.objective
-    if not outcome.mismatch and trusted.bound > objective + _allowance(objective):
+    if trusted.bound > objective + _allowance(objective):
         raise InvalidParameter(
             f"bound={trusted.bound:.8g} cannot be right: a tree that costs {objective:.8g} was checked, and a bound is what no tree "
             "of this model costs less than. Take the solver's best bound (not the objective of its answer) of this very model."
         )
-    terms, own = least_terms(model), checks.is_own(model)
-    known = max(terms.floor(), outcome.info.least if own else -math.inf)  # without anybody's word
-    outcome.bound, outcome.asked_gap = min(trusted.bound, objective), default_of("gap")
-    outcome.limit_bound(own, rebuild_note(form, outcome.info, terms), terms)
-    if outcome.bound > known:
-        outcome.bound_source = trusted.source
 
 
-def _claim(model: pyo.ConcreteModel, found: SolutionFile, name: str, trusted: _Trusted | None) -> str:
+def _claim(
+    model: pyo.ConcreteModel, found: SolutionFile, name: str, trusted: _Trusted | None, known: float
+) -> str:
     """What the file says of itself, as a note."""
     said = [repr(found.status)] if found.status else []
     if found.code is not None:
@@ -415,10 +441,13 @@ def _claim(model: pyo.ConcreteModel, found: SolutionFile, name: str, trusted: _T
     if found.objective is not None:
         said.append(f"objective {found.objective:.8g}")
     text = f"read from {name!r}" + (f", which says {', '.join(said)}" if said else "")
-    if trusted is None:
-        text += "; that is no proof here, the bound holds for every tree"
+    text += "; that is no proof here, "
+    if trusted is not None:
+        text += f"and the bound {trusted.bound:.8g} is taken on trust from {trusted.source}"
+    elif known > 0:
+        text += f"but building the model proved the bound {known:.8g}"
     else:
-        text += f"; that is no proof here, and the bound {trusted.bound:.8g} is taken on trust from {trusted.source}"
+        text += "the bound holds for every tree"
     value = float(pyo.value(checks.active_objective(model).expr))
     if found.objective is not None and abs(found.objective - value) > _allowance(value):
         text += (
@@ -435,6 +464,7 @@ def _checked(
     found: SolutionFile,
     notes: list[str],
     clock: Clock,
+    known: float,
     trusted: _Trusted | None,
 ) -> Result:
     """Certify the file's answer, polish it, and choose the best tree known."""
@@ -451,25 +481,29 @@ def _checked(
         better = polish_tree(form, info, certificate.tree, min(POLISH_SECONDS, clock.left()))
         if better is not None:
             contest.enter(better, "polished")
+    if info.tree is not None:
+        contest.enter(info.tree, "known")
     contest.enter(form.constant_tree(info.data, info.params), "constant")
     contest.load()
     best = contest.best
     assert best is not None
+    if contest.barred:
+        mismatch += BARRED
     notes = [*notes, *certificate.notes]
     if best.source == "polished":
         notes.append(f"polished: the file's tree costs {certificate.objective:.8g} before")
+    elif best.source == "known":
+        notes.append(
+            f"a tree that was met in building the model is better than the file's ({certificate.objective:.8g}), and is returned"
+        )
     elif best.source == "constant":
         notes.append("the tree without a split is better than the file's, and is returned")
-    if best.objective > info.upper_bound * (1 + 1e-6):
-        notes.append(
-            f"big-M was built from a tree that costs {info.upper_bound:.6g}: the model is exact for trees up to that only"
-        )
     outcome = Outcome(
         info,
         "file",
         best,
-        # No cost is negative in any formulation.
-        bound=least_terms(model).floor(),
+        bound=known,
+        asked_gap=default_of("gap"),
         found=best.source != "constant",
         mismatch=mismatch,
         claimed=certificate.claimed,
@@ -478,7 +512,13 @@ def _checked(
         how={"solver": found.kind, "solver_version": "from a file"},
     )
     if trusted is not None:
-        _trust(outcome, trusted, model, form)
+        if not mismatch:
+            _require_possible(trusted, best.objective)
+        outcome.bound = min(trusted.bound, best.objective)
+    terms = least_terms(model)
+    outcome.limit_bound(own, rebuild_note(form, info, terms), terms)
+    if trusted is not None and outcome.bound > known:
+        outcome.bound_source = trusted.source
     return outcome.result(clock.seconds())
 
 

@@ -21,6 +21,7 @@ from ..formulations.replace_file import destination, move, stat_of, writing
 from ..formulations.trees import Tree
 from ..problem_class import ProblemClass, classify, require_plain
 from ..solving.admission import embed_wholly
+from ..solving.certificate import own_parts
 from . import column_map
 from .labels import Names
 
@@ -311,7 +312,8 @@ def write(
             if sidecar:
                 info = getattr(model, "info", None)
                 known = info if isinstance(info, ModelInfo) else None
-                text = column_map.text_of(known, part, target.name, compact, columns)
+                own = own_parts(model) if known else []
+                text = column_map.text_of(known, own, part, target.name, compact, columns)
                 parts[-1].write_text(text, encoding="utf-8", newline="")
             elif not column_map.is_column_map(finished[-1]):
                 finished.pop()  # a file of the user's own that is called so stays

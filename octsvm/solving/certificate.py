@@ -92,8 +92,22 @@ def changed_inside(model: pyo.ConcreteModel) -> list[str]:
     if info is None or info.structure is None:
         return []
     now = structure(model).inside
-    found = [name for name, mark in info.structure.inside.items() if now.get(name) != mark]
-    return found[:MOST_NAMED] + ([f"{len(found) - MOST_NAMED} more"] if len(found) > MOST_NAMED else [])
+    return [name for name, mark in info.structure.inside.items() if now.get(name) != mark]
+
+
+def own_parts(model: pyo.ConcreteModel) -> list[str]:
+    """Names of what was added, or changed inside, since the model was built, and of an objective that was changed."""
+    objective = active_objective(model)
+    priced = [] if has_own_objective(model) else [objective.name]
+    return list(
+        dict.fromkeys([*(c.local_name for c in user_components(model)), *changed_inside(model), *priced])
+    )
+
+
+def some(names: list[str]) -> str:
+    """The first of the names, and how many more there are."""
+    more = len(names) - MOST_NAMED
+    return ", ".join(names[:MOST_NAMED] + ([f"{more} more"] if more > 0 else []))
 
 
 @contextmanager
@@ -402,7 +416,7 @@ def certify(model: pyo.ConcreteModel, formulation: Formulation) -> Certificate:
     if isinstance(tree, MarginTree) and not admitted and evaluation.relabelled is not None:
         tree = with_records(tree, model, evaluation.relabelled)
     objective = total(model, evaluation) if admitted and not own else evaluation.objective + extra
-    notes = [] if own else [_note_on_own_parts(model, extra)]
+    notes = [] if own else [_note_on_own_parts(model)]
     # As printed, OCTSVM lets a row on a hyperplane choose its side: only a worse tree contradicts it then.
     chooses = getattr(info.params, "boundary", 0.0) is None
     found = [] if chooses or not differing else [_otherwise_routed(differing, data.n)]
@@ -423,7 +437,7 @@ def certify(model: pyo.ConcreteModel, formulation: Formulation) -> Certificate:
     changes = [] if own or not found else changed_inside(model)
     if changes:
         mismatch += (
-            f". The model was changed since it was built ({', '.join(changes)}), which may be why: restore what was changed, "
+            f". The model was changed since it was built ({some(changes)}), which may be why: restore what was changed, "
             "or build it again"
         )
     return Certificate(tree, evaluation, objective, claimed, differing, admitted, mismatch, tuple(notes))
@@ -483,10 +497,8 @@ def _held(model: pyo.ConcreteModel, formulation: Formulation) -> tuple[float, Tr
     return total(model, found), tree
 
 
-def _note_on_own_parts(model: pyo.ConcreteModel, extra: float) -> str:
-    added = [c.local_name for c in user_components(model)]
-    names = ", ".join([*added, *changed_inside(model)]) or active_objective(model).name
-    return f"the model carries parts of your own ({names}); their terms are Pyomo's at the tree's values: {extra:.6g}"
+def _note_on_own_parts(model: pyo.ConcreteModel) -> str:
+    return f"the model carries parts of your own ({some(own_parts(model))}); what they cost, if anything, is the term 'yours'"
 
 
 def _otherwise_routed(differing: tuple[int, ...], n: int) -> str:

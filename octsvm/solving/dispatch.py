@@ -37,7 +37,17 @@ from .conflicts import SECONDS as CONFLICT_SECONDS
 from .conflicts import find_conflict, infeasible_at_any_cost
 from .cutting_planes import CuttingPlaneLoop, Known
 from .engine import Engine, embedded, require_options
-from .outcome import BENT, NOT_CALLED, Candidate, Contest, Outcome, delivered, rebuild_note, unmodelled
+from .outcome import (
+    BARRED,
+    BENT,
+    NOT_CALLED,
+    Candidate,
+    Contest,
+    Outcome,
+    delivered,
+    rebuild_note,
+    unmodelled,
+)
 from .own_search import OwnSearch
 from .own_terms import NOTHING, holds_in_all_rows, least_terms, runs_away, without_optimum
 from .plan import Plan, candidates, largest_big_m
@@ -85,7 +95,7 @@ def solve(model: pyo.ConcreteModel, **options: Any) -> Result:
     ------
     CertificateMismatch
         Where the answer's tree is worse than the answer claims, or routes training rows otherwise; its ``result``
-        has status "unverified" and the best tree found.
+        has status "unverified" and the best tree known.
     UnknownSolver, SolverUnavailable, UnsupportedProblem, LicenseTooSmall, InvalidParameter, OutputNotWritable
         Before anything is solved.
     TreeNotAdmitted
@@ -527,9 +537,6 @@ class _Call:
             certificate = checks.certify(self.model, form)
             outcome.notes += certificate.notes
             outcome.mismatch, outcome.claimed = certificate.mismatch, certificate.claimed
-            if certificate.mismatch and _bent(attempt.plan, info) >= BENT:
-                outcome.mismatch = ""  # it is big-M that made room for the claim, and nothing is proved
-                outcome.notes.append(certificate.mismatch)
             outcome.differing = certificate.differing_rows
             contest.certified(certificate)
             if certificate.mismatch and not self.own_parts and not self.ahead.too_long(REBUILDING):
@@ -544,6 +551,12 @@ class _Call:
             contest.enter(form.constant_tree(info.data, info.params), "constant")
         contest.load()
         best = outcome.best = contest.best
+        if contest.barred:
+            outcome.mismatch += BARRED
+        elif outcome.mismatch and _bent(attempt.plan, info) >= BENT:
+            # It is big-M that made room for the claim, and nothing is proved.
+            outcome.notes.append(outcome.mismatch)
+            outcome.mismatch = ""
         if outcome.stop == "optimal" and best is not None and self.own_parts and runs_away(self.model):
             outcome.stop, outcome.bound = "unbounded", -math.inf
         if best is None:

@@ -27,6 +27,7 @@ TIE = 1e-9  # relative: a tree has to be that much cheaper to take the place of 
 REFUTED = 1e-6  # relative: a bound that lies farther above a checked tree is wrong
 NOT_CALLED = "not called"  # in place of a solver's version
 BENT = 0.5  # of M times the integrality tolerance, in units of the margin: from here on nothing is proved
+BARRED = "; no tree is known that holds with parts of your own, and the one returned is the answer's"
 UNSEEN = 0.01  # of an objective: an engine that cannot tell so much apart proves nothing of it
 
 
@@ -52,10 +53,13 @@ class Contest:
         None while no tree is known.
     loaded : bool
         Whether the model holds the best tree.
+    barred : bool
+        Whether the best is an answer that rows of the user's own, or what was changed inside, do not admit: any tree that the
+        model admits takes its place.
     """
 
     def __init__(self, model: pyo.ConcreteModel, form: Formulation, info: ModelInfo) -> None:
-        self.loaded = True
+        self.loaded, self.barred = True, False
         self._model, self._form, self._info = model, form, info
         self._own, self._unpriced = checks.is_own(model), checks.has_own_objective(model)
         self._values = checks.kept_values(self._model)
@@ -65,6 +69,7 @@ class Contest:
         """Enter the answer that was certified; the model holds it now, and its tree where it admits that."""
         self._values = checks.kept_values(self._model)
         self.loaded = certificate.admitted and not certificate.mismatch
+        self.barred = bool(certificate.mismatch) and not certificate.admitted and not self._own
         self.best = Candidate(certificate.tree, certificate.evaluation, certificate.objective, "answer")
 
     def enter(self, tree: Tree, source: str) -> None:
@@ -92,7 +97,7 @@ class Contest:
         evaluation = self._form.evaluate(tree, data.X_original, data.y, params, data.weights, marks)
         cost = evaluation.objective if self._own else checks.total(self._model, evaluation)
         if self._wins(cost):
-            self.best, self.loaded = Candidate(tree, evaluation, cost, source), True
+            self.best, self.loaded, self.barred = Candidate(tree, evaluation, cost, source), True, False
             self._values = checks.kept_values(self._model)
 
     def enter_unembedded(self, tree: Tree, source: str) -> None:
@@ -117,7 +122,9 @@ class Contest:
         checks.restore(self._values)
 
     def _wins(self, cost: float) -> bool:
-        return self.best is None or cost < self.best.objective - TIE * max(1.0, abs(self.best.objective))
+        if self.best is None or self.barred:
+            return True
+        return cost < self.best.objective - TIE * max(1.0, abs(self.best.objective))
 
 
 @dataclass
@@ -338,8 +345,8 @@ def delivered(result: Result, on_mismatch: str, said: str) -> Result:
     if result.status != "unverified" or result.tree is None or on_mismatch == "ignore":
         return result
     message = (
-        f"{said}: {result.notes[-1]}. The best tree found costs {result.objective:.8g} (bound {result.bound:.8g}); it is in "
-        "the `result` of this error, with status 'unverified'. Pass on_mismatch='ignore' to get it returned instead."
+        f"{said}: {result.notes[-1]}. The `result` of this error has the best tree known, which costs {result.objective:.8g} (bound "
+        f"{result.bound:.8g}), with status 'unverified'. Pass on_mismatch='ignore' to get it returned instead."
     )
     if result.params.get("variant") == "paper":
         message += " variant='paper' without mu_svm lets rows on a hyperplane choose their side; the default variant does not."

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 import yaml
 from click.testing import CliRunner
-from places import ROOT
+from places import FIXTURES, ROOT
 
 from octsvm import InvalidParameter, cli
 from octsvm.cli import table2
@@ -104,3 +106,54 @@ def test_a_table_belongs_to_a_set_and_stores_know_it(raw: dict[str, Any]) -> Non
 
 def test_the_hash_of_protocols_without_tables_is_what_it_was() -> None:
     assert protocol_hash(load_protocol("quick")) == "972f5faac0ac"
+
+
+def one_method(raw: dict[str, Any], **method: Any) -> str:
+    small = {"noise": [0.0], "repetitions": 1, "rules": ["oracle_mean"]}
+    return written(raw | small | {"methods": {"mine": {"title": "Mine"} | method}})
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+@pytest.mark.quick_cases("1")
+def test_a_formulation_of_ones_own_is_named_by_its_file(
+    raw: dict[str, Any], jobs: str, only_built_in: None
+) -> None:
+    shutil.copy(FIXTURES / "toy_formulation.py", "toy_formulation.py")
+    name = one_method(raw, kind="toy_formulation.py:Stump", grid={"miss": [1.0, 3.0]})
+    words = ["table2", "run", "-p", name, "--jobs", jobs, "--store", "c.sqlite", "-q", "--json"]
+    found = CliRunner().invoke(cli.main, words)
+    assert found.exit_code == 0, found.output
+    assert json.loads(found.stdout)["failed"] == 0
+
+
+def test_where_every_fit_of_a_method_fails_the_exit_code_says_so(raw: dict[str, Any]) -> None:
+    Path("broken.py").write_text("def fit(*handed):\n    raise ValueError('no such thing')\n")
+    words = [
+        "table2",
+        "run",
+        "-p",
+        one_method(raw, kind="broken.py:fit"),
+        "--jobs",
+        "1",
+        "--store",
+        "c.sqlite",
+    ]
+    found = CliRunner().invoke(cli.main, [*words, "-q"])
+    assert found.exit_code == 1, found.output
+    assert "every fit of mine failed" in found.output
+
+
+def test_what_no_fit_could_work_with_is_wrong_input(raw: dict[str, Any]) -> None:
+    name = one_method(raw, kind="octsvm", fixed={"strategy": "heuristic"})
+    found = CliRunner().invoke(cli.main, ["table2", "run", "-p", name, "--store", "c.sqlite", "-q"])
+    assert found.exit_code == cli.WRONG_INPUT, found.output
+    assert "'strategy' is not a parameter of 'octsvm'" in found.output
+    assert not Path("c.sqlite").exists()
+
+
+def test_load_may_give_arrays(raw: dict[str, Any], tmp_path: Path) -> None:
+    X = np.random.default_rng(0).random((40, 2))
+    made = SimpleNamespace(X=X, y=np.where(X[:, 0] > 0.5, 1, -1))
+    protocol = load_protocol(one_method(raw, kind="cart", grid={"alpha": [0.01]}, fixed={"depth": 2}))
+    found = run(protocol, tmp_path / "c.sqlite", load=lambda name: made)
+    assert (found.failed, found.useless) == (0, ())

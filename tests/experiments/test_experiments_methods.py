@@ -13,7 +13,7 @@ import pytest
 
 import octsvm
 from octsvm.experiments import Fit, MethodSpec, Part, PartData, load_protocol, read_cells, run
-from octsvm.experiments.methods import available, fit_grid
+from octsvm.experiments.methods import available, fit_grid, require
 from octsvm.formulations.trees import MarginTree
 
 COSTS = {"c1": (0.1, 10.0), "c2": (0.1, 1.0, 100.0)}
@@ -162,9 +162,43 @@ def test_a_grid_of_depths() -> None:
         fits("octsvm", part(), grid={"depth": (0.5,)}, fixed={})
 
 
-def test_seconds_are_no_limit_here() -> None:
-    with pytest.raises(octsvm.InvalidParameter, match="Give it work"):
-        fits("octsvm", part(), time_limit=3.0)
+@pytest.mark.parametrize(
+    ("kind", "given", "says"),
+    [
+        ("octsvm", {"time_limit": 3.0}, "Give it work"),
+        ("octsvm", {"fixed": {"depth": 1, "time_limit": 1}}, "Give it work"),
+        ("octsvm", {"fixed": {"strategy": "heuristic"}}, "'strategy' is not a parameter of 'octsvm'"),
+        ("octsvm", {"grid": {"C1": (1.0,), "c2": (2.0,)}}, "Did you mean 'c1'"),
+        ("octsvm", {"grid": {"c1": (-1.0,)}}, "c1=-1.0 is not allowed"),
+        ("octsvm", {"grid": {"c1": (1.0,)}, "fixed": {"c1": 2.0}}, "name it once"),
+        ("octsvm", {"solver": "scip"}, "solver='scip' is for functions of your own"),
+        (
+            "cart",
+            {"grid": {"alpha": (1.0,)}, "fixed": {"max_depth": 3}},
+            "'max_depth' is none. It takes depth",
+        ),
+        ("cart", {"grid": {"alpha": (1.0,)}, "work": 3}, "no steps to limit"),
+        ("svm", {"grid": {"c": (1.0,)}}, "'c' is none. It takes C"),
+        ("svm", {}, "'C' is not given"),
+        ("tuned", {"fixed": {"formulation": "oct", "c1": 1.0}}, "'c1' is not a parameter of 'oct'"),
+        ("tuned", {"fixed": {"formulation": "oct"}, "time_limit": 3.0}, "a time_limit in fixed"),
+        ("none.py:F", {}, "kind='none.py:F': FileNotFoundError"),
+        ("../none:F", {}, r"kind='\.\./none:F': TypeError"),
+        ("octsvm:__version__", {}, "no function, and no formulation"),
+    ],
+)
+def test_what_no_fit_could_work_with_is_refused(kind: str, given: dict[str, Any], says: str) -> None:
+    with pytest.raises(octsvm.InvalidParameter, match=says):
+        require(MethodSpec(title="", kind=kind, **given))
+
+
+def test_what_the_protocols_that_come_with_the_package_ask_for_is_admitted() -> None:
+    for name in ("table2", "quick"):
+        for spec in load_protocol(name).methods.values():
+            if available(spec.kind):
+                require(spec)
+    require(MethodSpec(title="", kind="octsvm", grid={"depth": (0.0, 1.0)}, fixed={"scale": False}, work=9))
+    require(MethodSpec(title="", kind="tuned", fixed={"formulation": "octsvm", "depth": 1, "folds": 3}))
 
 
 def test_the_smallest_grids_of_the_quick_protocol_end_to_end(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 import octsvm
 from octsvm.experiments import Part, load_protocol, part_data, read_cells, run
-from octsvm.experiments.methods import fit_grid
+from octsvm.experiments.methods import require
 from octsvm.experiments.protocol import MethodSpec
 from octsvm.experiments.selection import select
 
@@ -61,8 +61,6 @@ def test_one_cell_a_part_is_the_tuned_tree_under_every_rule(tmp_path: Path) -> N
 
 
 def test_a_formulation_has_to_be_named() -> None:
-    spec = MethodSpec(title="t", kind="tuned")
-    protocol = load_protocol("quick")
-    data = part_data(protocol, Part("made", 0.0, 0, 0, False), dataset("made"))
-    with pytest.raises(octsvm.InvalidParameter, match="formulation"):
-        list(fit_grid("tuned")(data, [{}], spec, 0, frozenset()))
+    for given in ({}, {"fixed": {"formulation": "oct"}, "grid": {"alpha": (1.0,)}}):
+        with pytest.raises(octsvm.InvalidParameter, match="formulation"):
+            require(MethodSpec(title="t", kind="tuned", **given))

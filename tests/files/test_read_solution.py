@@ -158,10 +158,11 @@ def test_written_here_solved_there_and_loaded(
     model = build(case)
     result = octsvm.read_solution(model, path)
     assert result.objective == pytest.approx(optima[case], rel=2e-6, abs=1e-7)
-    assert result.status == "feasible"
+    proved = model.info.least  # in building it: depth 1 of oct is enumerated
+    assert result.status == ("optimal" if proved > 0 else "feasible")
     assert result.solver == other_host.READS[engine][2]
     assert result.stop == "file"
-    assert (result.bound, result.gap) == (0.0, 1.0)
+    assert (result.bound, result.gap) == ((proved, 0.0) if proved > 0 else (0.0, 1.0))
     assert result.model_objective == pytest.approx(optima[case], rel=1e-4)
     assert result.tree.splits.any()
     assert f"read from {path.name!r}" in result.notes[0]
@@ -294,12 +295,12 @@ def test_a_sidecar_that_is_wrong_is_refused(answer: Path, tmp_path: Path) -> Non
 def test_of_several_model_files_the_one_that_fits(tmp_path: Path) -> None:
     path = answered(build("oct"), tmp_path, "model.mps")
     octsvm.write(build("oct"), tmp_path / "model.lp")
-    assert octsvm.read_solution(build("oct"), path).status == "feasible"  # the same names in both
+    assert octsvm.read_solution(build("oct"), path).tree.splits.any()  # the same names in both
     octsvm.write(octsvm.build("oct", X, Y, depth=1, alpha=0.7), tmp_path / "model.lp")
-    assert octsvm.read_solution(build("oct"), path).status == "feasible"  # the other is of another model
+    assert octsvm.read_solution(build("oct"), path).tree.splits.any()  # the other is of another model
     path = answered(build("oct"), tmp_path, "model.mps", compact=True)
     octsvm.write(build("oct"), tmp_path / "model.lp", compact=True)
-    assert octsvm.read_solution(build("oct"), path).status == "feasible"  # it lacks columns of the .lp
+    assert octsvm.read_solution(build("oct"), path).stop == "file"  # it lacks columns of the .lp
     # Where zeros are left out it may be either, and x7 is one variable in the .lp and another in the .mps.
     values = [line for line in path.read_text().splitlines()[1:] if float(line.split()[1])]
     sides = [dict(json.loads((tmp_path / f"model.{e}.json").read_text())["columns"]) for e in ("lp", "mps")]
@@ -311,7 +312,7 @@ def test_of_several_model_files_the_one_that_fits(tmp_path: Path) -> None:
     refused(build("oct"), path, "could be the answer to .lp and .mps", "sidecar=")
     octsvm.write(build("oct"), tmp_path / "model.mps", compact=True)
     path = answered(build("oct"), tmp_path, "model.mps", compact=True)
-    assert octsvm.read_solution(build("oct"), path, sidecar=tmp_path / "model.mps").status == "feasible"
+    assert octsvm.read_solution(build("oct"), path, sidecar=tmp_path / "model.mps").stop == "file"
 
 
 def test_a_column_that_gurobi_leaves_out_is_told(answer: Path) -> None:
@@ -428,6 +429,51 @@ def test_rows_of_your_own_bind_what_is_read(tmp_path: Path) -> None:
     (tmp_path / "free.mps.json").unlink()
     with pytest.raises(octsvm.CertificateMismatch, match="tie is violated"):
         octsvm.read_solution(model(), free)
+
+
+def test_where_the_answer_breaks_a_row_of_your_own_the_result_has_a_tree_that_keeps_it(
+    tmp_path: Path,
+) -> None:
+    path = answered(build("oct"), tmp_path, "free.mps")
+    model = build("oct")
+    model.mine = pyo.Constraint(expr=model.split.d[1] <= 0)
+    with pytest.raises(octsvm.CertificateMismatch, match="mine is violated") as caught:
+        octsvm.read_solution(model, path)
+    kept = caught.value.result
+    assert not kept.tree.splits.any()
+    octsvm.embed(model, kept.tree)  # no row is broken
+    # No tree that keeps the rows is known: the one returned is the answer's, and that is said.
+    model.mine.deactivate()
+    model.other = pyo.Constraint(expr=sum(model.leaf_label.c[1, t] for t in (2, 3)) == 0)
+    model.splits = pyo.Constraint(expr=model.split.d[1] >= 1)
+    with pytest.raises(octsvm.CertificateMismatch, match="the one returned is the answer's"):
+        octsvm.read_solution(model, path)
+
+
+def test_parts_of_your_own_that_are_there_and_not_here_are_told(tmp_path: Path) -> None:
+    limited = build("oct-rank")
+    limited.mine = pyo.Constraint(expr=limited.split.d[1] <= 0)
+    path = answered(limited, tmp_path, "model.mps")
+    assert octsvm.read_solution(limited, path).status == "feasible"
+    plain = octsvm.read_solution(build("oct-rank"), path)
+    assert any("other parts of your own (mine there and not here)" in note for note in plain.notes)
+    with pytest.raises(octsvm.InvalidParameter, match=r"bound=1 is one of another model.*mine"):
+        octsvm.read_solution(build("oct-rank"), path, bound=1.0)
+    # Of a sidecar of an earlier version nobody knows.
+    beside = tmp_path / "model.mps.json"
+    content = json.loads(beside.read_text())
+    del content["own"]
+    beside.write_text(json.dumps(content))
+    assert not any("other parts" in note for note in octsvm.read_solution(build("oct-rank"), path).notes)
+
+
+def test_an_objective_or_a_row_that_was_changed_is_a_part_of_your_own(tmp_path: Path) -> None:
+    path = answered(build("oct-rank"), tmp_path, "model.mps")
+    model = build("oct-rank")
+    model.objective.set_value(model.cost + 0.01 * model.split.d[1])
+    model.split.d[1].fix(1)
+    notes = octsvm.read_solution(model, path).notes
+    assert any("(objective, split.d here and not there)" in note for note in notes)
 
 
 def test_a_cost_of_nothing_is_optimal(tmp_path: Path) -> None:

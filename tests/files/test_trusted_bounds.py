@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -74,8 +75,31 @@ def test_what_building_proved_needs_nobodys_word(answers: Any) -> None:
     assert solve is not None
     folder = answers("highs", "re_svm").parent
     solve([(octsvm.write(model, folder / "oct.mps"), folder / "oct.sol")])
-    result = octsvm.read_solution(model, folder / "oct.sol", bound=0.9 * best.objective, bound_source="a log")
-    assert (result.status, result.bound_source) == ("optimal", "")
+    for given in ({}, {"bound": 0.9 * best.objective}, {"bound": best.objective, "bound_source": "a log"}):
+        result = octsvm.read_solution(model, folder / "oct.sol", **given)
+        assert (result.status, result.bound_source) == ("optimal", "")
+        assert result.bound == model.info.least
+        assert "building the model proved" in result.notes[0]
+        assert "on trust" not in str(result)
+
+
+def test_a_tree_that_was_met_in_building_refutes_a_bound_and_is_returned(tmp_path: Path) -> None:
+    model = octsvm.build("oct", X, (X[:, 0] > np.median(X[:, 0])).astype(int), depth=1, alpha=0.1)
+    best = octsvm.solve(model).tree
+    poor = replace(best, threshold=np.sort(X[:, best.feature[0]])[:2].mean(keepdims=True))  # one row alone
+    octsvm.embed(model, poor)
+    cost = pyo.value(model.cost)
+    assert cost > model.info.least + 0.5
+    octsvm.write(model, tmp_path / "poor.mps")
+    columns = json.loads((tmp_path / "poor.mps.json").read_text())["columns"]
+    value = {v.name: v.value for v in model.component_data_objects(pyo.Var)}
+    lines = [f"{c} {value[v]!r}\n" for c, v in columns if v is not None]
+    (tmp_path / "poor.sol").write_text(f"# Objective value = {cost!r}\n" + "".join(lines))
+    result = octsvm.read_solution(model, tmp_path / "poor.sol")
+    assert result.objective == pytest.approx(model.info.least)
+    assert any("met in building" in note for note in result.notes)
+    with pytest.raises(octsvm.InvalidParameter, match="cannot be right"):
+        octsvm.read_solution(model, tmp_path / "poor.sol", bound=cost)
 
 
 def test_a_bound_that_leaves_a_gap_proves_nothing(answers: Any) -> None:
@@ -126,7 +150,7 @@ def test_what_is_no_bound(given: dict[str, Any], words: str, tmp_path: Path) -> 
 def test_the_command_takes_it(tmp_path: Path) -> None:
     run = CliRunner().invoke
     out, answer = str(tmp_path / "toy.mps"), tmp_path / "toy.sol"
-    model = ["--formulation", "oct", "--depth", "1"]
+    model = ["--formulation", "oct_h", "--depth", "1"]
     assert run(main, ["write", "toy", *model, "--out", out]).exit_code == 0
     solve = other_host.engines()["highs"]
     assert solve is not None

@@ -131,6 +131,21 @@ def test_a_grid_and_the_experiments_take_it() -> None:
     assert [found[k].status for k in (0, 1)] == ["fallback", "fallback"]  # it has no heuristic
     assert found[1].objective == pytest.approx(min((y == "no").sum(), MISS * (y == "yes").sum()))
     assert methods.fit_grid("stump") is methods.fit_grid("oct")
+    one, tuned = (
+        methods.MethodSpec(title="", kind=kind, grid=grid, fixed=fixed)
+        for kind, grid, fixed in (("stump", {"miss": (1.0,)}, {}), ("tuned", {}, {"formulation": "stump"}))
+    )
+    methods.require(one)
+    for spec in (one, tuned):
+        with pytest.raises(
+            octsvm.InvalidParameter, match=r"'stump' was registered in this process.*FILE\.py:CLASS"
+        ):
+            methods.require(spec, workers=True)
+    with pytest.raises(octsvm.InvalidParameter, match="no grid for 'stump'"):
+        methods.require(tuned)
+    methods.require(
+        tuned.model_copy(update={"fixed": {"formulation": "stump", "grid": {"miss": [1.0, 2.0]}}})
+    )
 
 
 def test_a_file_goes_out_and_its_solution_comes_back(tmp_path: Path) -> None:

@@ -105,3 +105,12 @@ def test_some_samples_only() -> None:
     block = blocks.add_leaf_prediction(m, m.assignment, m.leaf_label, samples=[2, 5])
     assert sorted({i for i, _ in block.p}) == [2, 5]
     octsvm.solve(m)
+
+
+@pytest.mark.parametrize("given", [0, 1])
+def test_a_tree_with_branch_nodes_is_not_described_by_half_of_its_blocks(given: int) -> None:
+    m = octsvm.build("octsvm", X, TWO, depth=1)
+    parts = [m.assignment, m.pruning][:given]
+    with pytest.raises(octsvm.InvalidParameter, match=r"pruning (is|are) missing.*3 nodes"):
+        blocks.add_side_prediction(m, m.topology, m.split, *parts)
+    assert m.component("prediction") is None

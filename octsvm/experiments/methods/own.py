@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from ...errors import InvalidParameter
-from ...formulations.registry import formulation
+from ...formulations.base import Formulation
+from ...formulations.registry import formulation, register_from
 from ...formulations.trees import MarginTree
-from ...parameter_grid import fit_path
+from ...parameter_grid import check_settings, fit_path
 from ...result import Result
 from ..cells import Fit, PartData
 from ..protocol import MethodSpec
@@ -27,33 +28,52 @@ def fit_grid(
     seed: int,
     skip: Collection[int],
 ) -> Iterator[tuple[int, Fit]]:
-    """Yield a fit for every wanted point of the grid; ``spec.work`` are steps of the search for each.
-
-    Raises
-    ------
-    InvalidParameter
-        The protocol limits seconds: the trees would differ from machine to machine.
-    """
-    if spec.time_limit is not None:
-        raise InvalidParameter(
-            f"time_limit={spec.time_limit!r} is no limit of {spec.kind!r}, whose trees are the same on every machine. "
-            "Give it work, steps of the search for each point of the grid."
-        )
+    """Yield a fit for every wanted point of the grid; ``spec.work`` are steps of the search for each."""
     if len(np.unique(data.y)) < 2:  # nothing to fit
         alike = replace(Fit.constant(data.y), believed=data.y)
         yield from ((k, alike) for k in range(len(settings)) if k not in skip)
         return
     fixed: dict[str, Any] = dict(spec.fixed)
-    known = formulation(spec.kind).Params.model_fields
-    if "n_min" in known and not any("n_min" in setting for setting in settings):
+    form = form_of(spec.kind)
+    if "n_min" in form.Params.model_fields and not any("n_min" in setting for setting in settings):
         fixed.setdefault("n_min", least_rows(data))
-    points = [
+    points = _points(settings)
+    path = fit_path(form.name, data.X, data.y, points, work_limit=spec.work, seed=seed, skip=skip, **fixed)
+    for k, result in path:
+        yield k, _fit(data, result)
+
+
+def require(spec: MethodSpec) -> None:
+    """Refuse parameters that the formulation does not take, and a limit in seconds.
+
+    Raises
+    ------
+    InvalidParameter, UnknownFormulation
+    """
+    if "time_limit" in spec.fixed:
+        raise InvalidParameter(
+            f"fixed of {spec.kind!r}: time_limit is no limit here, as trees are the same on every machine. Give it work, steps of the "
+            "search for each point of the grid."
+        )
+    fixed = {k: v for k, v in spec.fixed.items() if k != "scale"}
+    check_settings(form_of(spec.kind), _points(spec.settings()), fixed)
+
+
+def form_of(name: str) -> Formulation:
+    """The formulation of that name, or at ``FILE.py:CLASS`` or ``module:CLASS``, which is registered.
+
+    Raises
+    ------
+    UnknownFormulation
+    """
+    return register_from(name) if ":" in name else formulation(name)
+
+
+def _points(settings: Sequence[Mapping[str, float]]) -> list[dict[str, float]]:
+    return [
         {k: int(v) if k in WHOLE and float(v).is_integer() else v for k, v in setting.items()}
         for setting in settings
     ]
-    path = fit_path(spec.kind, data.X, data.y, points, work_limit=spec.work, seed=seed, skip=skip, **fixed)
-    for k, result in path:
-        yield k, _fit(data, result)
 
 
 def _fit(data: PartData, result: Result) -> Fit:
