@@ -183,6 +183,12 @@ def _require_numbers(row: Any, expression: Any, known: set[int]) -> None:
         elif node is None or node.__class__ in native_types:
             continue
         elif node.is_variable_type():
+            home = node.parent_component()
+            if id(node) not in known and (home is None or home.parent_block() is None):
+                raise InvalidParameter(
+                    f"The row or objective {row.name!r} has a variable that was taken out of the model. Put it back, deactivate the "
+                    "rows that it stands in, or build the model again."
+                )
             if id(node) not in known and isinstance(
                 node.model(), pyo.ConcreteModel
             ):  # or in a block that was taken out

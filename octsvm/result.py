@@ -111,10 +111,15 @@ class Progress:
     nodes: int
     phase: str = "solving"
 
+    @property
+    def gap(self) -> float:
+        """Relative distance of incumbent and bound; infinite until a tree is known."""
+        return relative_gap(self.incumbent, self.bound) if math.isfinite(self.incumbent) else math.inf
+
     def __str__(self) -> str:
         if math.isfinite(self.incumbent):
             tree = f"incumbent {self.incumbent:.6g}"
-            gap = f"{relative_gap(self.incumbent, self.bound):.2%}"
+            gap = f"{self.gap:.2%}"
         else:
             tree, gap = "no tree yet", "-"
         more = f"rounds {self.rounds}  nodes {self.nodes}" if self.phase == "solving" else self.phase

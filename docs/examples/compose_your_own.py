@@ -79,7 +79,7 @@ def add_prices(model, prices):
 def main():
     """Solve all four and print what came of them."""
     m = without_relabelling(X, y.astype(float))
-    result = octsvm.solve(m)  # not one of the four formulations: nothing is certified, and the result says so
+    result = octsvm.solve(m)  # no formulation any more: nothing is certified, and the result says so
     omega = np.array([[m.split.omega[t, j].value for j in range(3)] for t in m.topology.tree.nodes])
     omega0 = np.array([m.split.omega0[t].value for t in m.topology.tree.nodes]) - omega @ m.split.center
     print(

@@ -6,7 +6,7 @@ import pyomo.environ as pyo
 
 from ..errors import InvalidParameter
 from .roles import describe
-from .rows import linear
+from .rows import forget_rules, linear, own_block, part_of
 from .sizes import BlockSize, binary, rows
 from .topology import Topology
 
@@ -24,13 +24,13 @@ def add_feature_budget(model: pyo.ConcreteModel, splits: pyo.Block, budget: int)
     Raises
     ------
     InvalidParameter
-        If ``budget`` is negative.
+        If ``budget`` is negative, ``splits`` is no split block, or the model has such a budget already.
     """
     if budget < 0:
         raise InvalidParameter(f"budget={budget!r} is negative; give the number of features allowed.")
-    weight = splits.find_component("omega") or splits.a
+    weight = splits.component("omega") or part_of(splits, "a", "split")
     J = sorted({j for _, j in weight})
-    block = model.feature_budget = pyo.Block(doc="at most so many features in the tree")
+    block = own_block(model, "feature_budget", "at most so many features in the tree")
     block.v = pyo.Var(J, domain=pyo.Binary, doc="v_j = 1: feature j may be used")
     describe(block.v, feature=0)
     keys = list(weight)
@@ -47,6 +47,7 @@ def add_feature_budget(model: pyo.ConcreteModel, splits: pyo.Block, budget: int)
     block.at_most = pyo.Constraint(
         expr=linear([1.0] * len(J), [block.v[j] for j in J]) <= budget, doc="Σ_j v_j <= budget"
     )
+    forget_rules(block)
     return block
 
 
@@ -63,16 +64,26 @@ def add_relabelling_cap(model: pyo.ConcreteModel, relabelling: pyo.Block, most: 
         Σ_i Σ_{t∈u} ξ_it <= most for every level u
 
     Source: ours. **differs:** not in the papers. Size: one row a level.
+
+    Raises
+    ------
+    InvalidParameter
+        If ``most`` is negative, ``relabelling`` is no such block, or the model has such a cap already.
     """
+    if most < 0:
+        raise InvalidParameter(
+            f"most={most!r} is negative; give the number of labels that may be given up on a level."
+        )
     levels: dict[int, list] = {}
-    for i, t in relabelling.xi:
-        levels.setdefault(t.bit_length() - 1, []).append(relabelling.xi[i, t])
-    block = model.relabelling_cap = pyo.Block(doc="at most so many relabelled rows a level")
+    for (_, t), xi in part_of(relabelling, "xi", "relabelling").items():
+        levels.setdefault(t.bit_length() - 1, []).append(xi)
+    block = own_block(model, "relabelling_cap", "at most so many relabelled rows a level")
     block.at_most = pyo.Constraint(
         sorted(levels),
         rule=lambda b, u: linear([1.0] * len(levels[u]), levels[u]) <= most,
         doc="Σ ξ_it <= most",
     )
+    forget_rules(block)
     return block
 
 

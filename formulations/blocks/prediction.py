@@ -8,7 +8,7 @@ import pyomo.environ as pyo
 
 from ..errors import InvalidParameter
 from .roles import describe
-from .rows import linear
+from .rows import forget_rules, linear, own_block, part_of
 from .sizes import BlockSize, binary, continuous, rows
 from .topology import Topology
 
@@ -27,11 +27,16 @@ def add_leaf_prediction(
 
     Source: ours. **differs:** not in the papers. With z and c whole, p is: one row raises the class of the sample's leaf to
     1, and the sum leaves the others 0. Size: nK variables, n(K|τ_L| + 1) rows, for n samples.
+
+    Raises
+    ------
+    InvalidParameter
+        A block is another than the one that is needed, or the model has predictions already.
     """
-    classes, leaf = range(1 + max(k for k, _ in leaf_label.c)), sorted({t for _, t in leaf_label.c})
-    z, c = assignment.z, leaf_label.c
+    z, c = part_of(assignment, "z", "assignment"), part_of(leaf_label, "c", "leaf label")
+    classes, leaf = range(1 + max(k for k, _ in c)), sorted({t for _, t in c})
     I = sorted({i for i, _ in z}) if samples is None else list(samples)
-    block = model.prediction = pyo.Block(doc="the class that each sample's leaf predicts")
+    block = own_block(model, "prediction", "the class that each sample's leaf predicts")
     block.p = pyo.Var(
         I, classes, domain=pyo.UnitInterval, doc="p_ik = 1: sample i is predicted as of class k"
     )
@@ -42,6 +47,7 @@ def add_leaf_prediction(
     def as_its_leaf(b: pyo.Block, i: int, k: int, t: int) -> object:
         return (None, linear([1.0, 1.0, -1.0], [z[i, t], c[k, t], b.p[i, k]]), 1.0)
 
+    forget_rules(block)
     return block
 
 
@@ -76,9 +82,10 @@ def add_side_prediction(
     Raises
     ------
     InvalidParameter
-        The tree has branch nodes, and a block that says where samples go and which nodes split was not given.
+        The tree has branch nodes, and a block that says where samples go or which nodes split was not given; a block is another
+        than the one that is needed; or the model has predictions already.
     """
-    tree, s = topology.tree, hyperplanes.s
+    tree, s = topology.tree, part_of(hyperplanes, "s", "split")
     given = {"assignment": assignment, "pruning": pruning}
     lacking = [name for name, part in given.items() if part is None and tree.depth > 0]
     if lacking:
@@ -88,7 +95,7 @@ def add_side_prediction(
             "add_side_prediction(model, model.topology, model.split, model.assignment, model.pruning)."
         )
     I = sorted({i for i, _ in s}) if samples is None else list(samples)
-    block = model.prediction = pyo.Block(doc="the class of the side that each sample takes last")
+    block = own_block(model, "prediction", "the class of the side that each sample takes last")
     block.p = pyo.Var(I, range(2), domain=pyo.Binary, doc="p_ik = 1: sample i is predicted as of class k")
     describe(block.p, sample=0)
     _add_one_class(block, I, range(2))
@@ -109,8 +116,9 @@ def add_side_prediction(
     if assignment is None or pruning is None or tree.depth == 0:  # one node
         for i in I:
             decided_at(i, 1)
+        forget_rules(block)
         return block
-    z, d = assignment.z, pruning.d
+    z, d = part_of(assignment, "z", "assignment"), part_of(pruning, "d", "pruning")
     for i in I:
         decided_at(i, 1, zeros=[d[1]])
         for t in tree.levels[-1]:
@@ -120,6 +128,7 @@ def add_side_prediction(
     def decided_above(b: pyo.Block, i: int, t: int) -> object:
         return (None, linear([1.0, 1.0, -1.0, -1.0], [z[i, t], d[t // 2], d[t], b.p[i, t % 2]]), 1.0)
 
+    forget_rules(block)
     return block
 
 

@@ -10,7 +10,10 @@ from contextlib import contextmanager
 from functools import wraps
 from typing import Any
 
+import pyomo.environ as pyo
 from pyomo.core.expr import LinearExpression, MonomialTermExpression
+
+from ..errors import InvalidParameter
 
 
 class Abandoned(BaseException):
@@ -83,6 +86,38 @@ def forget_rules(model: Any) -> None:
             rule = getattr(component, name, None)
             if rule is not None and not rule.constant():
                 setattr(component, name, None)
+
+
+def own_block(model: pyo.ConcreteModel, name: str, doc: str) -> pyo.Block:
+    """``model.<name>``, a block that a user adds to a model; one of that name is not replaced unasked.
+
+    Raises
+    ------
+    InvalidParameter
+    """
+    if model.component(name) is not None:
+        raise InvalidParameter(
+            f"The model has a block {name!r} already, and a second one would take its place. Take it out first: "
+            f"model.del_component({name!r})."
+        )
+    block = pyo.Block(doc=doc)
+    model.add_component(name, block)
+    return block
+
+
+def part_of(block: pyo.Block, name: str, what: str) -> Any:
+    """The variables ``name`` of a block that is ``what``.
+
+    Raises
+    ------
+    InvalidParameter
+    """
+    found = block.component(name) if hasattr(block, "component") else None
+    if found is None:
+        raise InvalidParameter(
+            f"{getattr(block, 'name', block)!r} is no {what} block: it has no variables {name!r}."
+        )
+    return found
 
 
 class _Pause:

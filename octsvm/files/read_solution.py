@@ -320,16 +320,18 @@ def _without_column_map(
             if fitting:
                 break
     what = "values" if found.ordered is not None else "columns"
+    unnamed = found.kind == "glpk" and found.ordered is not None
+    named = " Or have glpsol write names as well (-o in place of -w)." if unnamed else ""
     if not fitting:
         raise InvalidSolutionFile(
             f"The {what} in {name!r} are not those of this model: {next(iter(reasons.values()), 'no format can carry it')}. "
-            "Build the model as it was when it was written. With the sidecar that octsvm.write left (sidecar=) more can be said."
+            "Build the model as it was when it was written. With the sidecar that octsvm.write left (sidecar=) more can be said.{named}"
         )
     if any(by_variable != fitting[0][1] for _, by_variable, _ in fitting):
         files = " and ".join(ending for ending, _, _ in fitting)
         raise InvalidSolutionFile(
             f"{name!r} could be the answer to {files}, in which its {what} are different variables. Name the sidecar of the file "
-            "that was solved with sidecar=."
+            f"that was solved with sidecar=.{named}"
         )
     _, by_variable, columns_there = fitting[0]
     notes = [

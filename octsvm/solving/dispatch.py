@@ -575,14 +575,10 @@ class _Call:
         # Rows of the user's own, or a better tree that was not found, may be why there is no split otherwise.
         proved = checks.is_own(self.model) and outcome.verdict()[0] == "optimal"
         if proved and best.tree is not None and not best.tree.splits.any():
-            outcome.notes.append(
-                "the tree does not split: every row gets the heavier class. "
-                + (
-                    "Larger c1 and c2 make a split pay"
-                    if "c1" in info.params.model_dump()
-                    else "A smaller alpha makes one pay"
-                )
-            )
+            params = type(info.params).model_fields
+            ways = {"c1": ". Larger c1 and c2 make a split pay", "alpha": ". A smaller alpha makes one pay"}
+            way = next((text for name, text in ways.items() if name in params), "")
+            outcome.notes.append(f"the tree does not split: every row gets the heavier class{way}")
 
     def _limit_bound(self, outcome: Outcome, attempt: _Attempt, form: Formulation, info: ModelInfo) -> None:
         note = rebuild_note(form, info, self.terms)

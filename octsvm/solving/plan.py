@@ -83,7 +83,7 @@ class Plan:
 
     def __str__(self) -> str:
         lines = [
-            f"solver     {self.solver}: {self.title} {self.version}, {self.interface}",
+            f"solver     {self.solver}: {self._engine()}, {self.interface}",
             f"problem    {self.problem}",
             *(f"because    {reason}" for reason in self.reasons),
             *(f"not        {name}: {reason}" for name, reason in self.rejected),
@@ -99,6 +99,15 @@ class Plan:
         if self.options:
             lines.append("options    " + ", ".join(f"{k}={v}" for k, v in self.options.items()))
         return "\n".join(lines)
+
+    def _engine(self) -> str:
+        """Title and version, which is that of the Python package where there is one: some number it otherwise than the solver."""
+        package = self.spec.requires
+        return (
+            f"{self.title} ({package.distribution} {self.version})"
+            if package
+            else f"{self.title} {self.version}"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain data, fit for JSON."""
@@ -369,6 +378,9 @@ def _make(
         ceilings = (f"of the free licence for {kind} models: {', '.join(limits)}",)
     if spec.name != name:
         reasons = (*reasons, f"{name} itself is not installed, and {spec.name} stands in for it")
+    if way.bridge is not None and problem.name not in spec.classes:
+        taken = ", ".join(spec.classes)
+        reasons = (*reasons, f"{spec.title} takes {taken}, so a {problem.name} is rewritten for it")
     return Plan(
         solver=name,
         title=spec.title,

@@ -495,3 +495,8 @@ def test_files_without_a_point_and_models_without_a_formulation(answer: Path, tm
     with pytest.raises(octsvm.UnsupportedProblem, match="2 active objectives"):
         octsvm.read_solution(two, answer)
     refused(build("oct-rank"), tmp_path / "none.sol", "There is no file")
+
+
+def test_glpk_without_a_sidecar_is_told_how_names_are_had(tmp_path: Path) -> None:
+    path = FIXTURES / "solutions" / "glpk.sol"  # of another model
+    refused(build("oct-rank"), path, "glpsol write names as well (-o in place of -w)")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import io
+import pickle
 import runpy
 import subprocess
 import sys
@@ -1031,3 +1032,40 @@ def test_the_farthest_row_is_that_of_all_differences(norm: str) -> None:
         difference = np.abs(rows[:, None] - rows[None])
         every = np.linalg.norm(difference, axis=2) if norm == "l2" else difference.max(axis=2)
         np.testing.assert_allclose(big_m.farthest(rows, norm), every.max(axis=1), rtol=1e-8, atol=1e-15)
+
+
+PARTS: dict[str, tuple[str, Any]] = {
+    "relabelling_cap": ("octsvm", lambda m, most=1: blocks.add_relabelling_cap(m, m.relabelling, most)),
+    "feature_budget": ("oct", lambda m, budget=1: blocks.add_feature_budget(m, m.split, budget)),
+    "side prediction": (
+        "octsvm",
+        lambda m: blocks.add_side_prediction(m, m.topology, m.split, m.assignment, m.pruning),
+    ),
+    "leaf prediction": ("oct", lambda m: blocks.add_leaf_prediction(m, m.assignment, m.leaf_label)),
+}
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_part_on_top_can_be_pickled_and_takes_no_other_ones_place(part: str) -> None:
+    name, add = PARTS[part]
+    m = octsvm.build(name, X, Y, depth=1)
+    first = add(m)
+    copy = pickle.loads(pickle.dumps(m))
+    assert sum(1 for _ in copy.component_data_objects(pyo.Constraint)) == sum(
+        1 for _ in m.component_data_objects(pyo.Constraint)
+    )
+    with pytest.raises(octsvm.InvalidParameter, match=f"has a block '{first.name}' already"):
+        add(m)
+    assert m.component(first.name) is first
+
+
+def test_parts_on_top_refuse_numbers_below_0_and_blocks_of_another_kind() -> None:
+    m = octsvm.build("octsvm", X, Y, depth=1)
+    with pytest.raises(octsvm.InvalidParameter, match="most=-1 is negative"):
+        blocks.add_relabelling_cap(m, m.relabelling, -1)
+    with pytest.raises(octsvm.InvalidParameter, match="'hinge' is no relabelling block"):
+        blocks.add_relabelling_cap(m, m.hinge, 1)
+    with pytest.raises(octsvm.InvalidParameter, match="'hinge' is no split block"):
+        blocks.add_feature_budget(m, m.hinge, 1)
+    with pytest.raises(octsvm.InvalidParameter, match="'pruning' is no assignment block"):
+        blocks.add_side_prediction(m, m.topology, m.split, m.pruning, m.assignment)

@@ -60,6 +60,17 @@ def test_cones_in_another_form_are_rewritten_too(prefer: Any) -> None:
         assert not plan.reasons[0].endswith("as it stands")
 
 
+def test_the_version_of_a_package_is_named_as_its(prefer: Any) -> None:
+    need("scip")
+    prefer("scip")
+    conic = octsvm.build("octsvm", X, Y, **CONIC)
+    plan = octsvm.plan(conic)
+    assert f"scip: SCIP (pyscipopt {plan.version})" in str(plan)
+    rewritten = octsvm.plan(conic, solver="highs")
+    assert "HiGHS takes LP, MILP" in str(rewritten)
+    assert "so a MISOCP is rewritten for it" in str(rewritten)
+
+
 def test_with_a_bridge_that_was_asked_for_the_order_is_that_of_the_table(prefer: Any) -> None:
     need("scip")
     prefer("highs", "scip")

@@ -154,3 +154,10 @@ def test_what_was_changed_is_named_and_what_was_not_is_not() -> None:
     model.margin.delta.fix(1.0)
     assert set(changed_inside(model)) == {"hinge.hinge", "relabelling.xi", "split.omega", "margin.delta"}
     assert math.isfinite(octsvm.solve(model, on_mismatch="ignore", time_limit=10).objective)
+
+
+def test_a_variable_that_was_taken_out_is_told_by_the_row_that_has_it() -> None:
+    model = build("octsvm")
+    model.split.del_component("s")
+    with pytest.raises(octsvm.InvalidParameter, match=r"'split.score.* a variable that was taken out"):
+        octsvm.solve(model)
