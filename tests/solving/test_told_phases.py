@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+import math
 import threading
 import time
 
@@ -17,6 +18,7 @@ import octsvm.api  # whole, before anything of it is replaced
 from octsvm.cli import progress as shown
 from octsvm.formulations.blocks import rows
 from octsvm.formulations.registry import formulation
+from octsvm.result import Progress
 from octsvm.solving import strategies, telling
 
 PHASES = ("start heuristics", "building", "reading", "compiling", "solving", "checking")
@@ -128,3 +130,8 @@ def test_the_command_line_has_a_line_before_there_is_any_word(
     with shown.SolveProgress(quiet=True):
         time.sleep(0.5)
     assert not capsys.readouterr().err
+
+
+def test_progress_says_how_far_apart_incumbent_and_bound_are() -> None:
+    assert Progress(1.0, 4.0, 3.0, 1, 0).gap == 0.25
+    assert Progress(1.0, math.inf, 0.0, 0, 0).gap == math.inf
