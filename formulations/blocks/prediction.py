@@ -26,12 +26,8 @@ def add_leaf_prediction(
         Σ_k p_ik = 1        p_ik >= z_it + c_kt - 1        0 <= p <= 1
 
     Source: ours. **differs:** not in the papers. With z and c whole, p is: one row raises the class of the sample's leaf to
-    1, and the sum leaves the others 0. Size: nK variables, n(K|τ_L| + 1) rows, for n samples.
-
-    Raises
-    ------
-    InvalidParameter
-        A block is another than the one that is needed, or the model has predictions already.
+    1, and the sum leaves the others 0. Other blocks than these, and a second such block, are refused (InvalidParameter). Size: nK
+    variables, n(K|τ_L| + 1) rows, for n samples.
     """
     z, c = part_of(assignment, "z", "assignment"), part_of(leaf_label, "c", "leaf label")
     classes, leaf = range(1 + max(k for k, _ in c)), sorted({t for _, t in c})

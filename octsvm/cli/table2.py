@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 EXIT_CODES = """\b
 Exit codes:
     0  done (also where single fits failed: they are counted, and "octsvm table2 status" names them)
-    1  something unexpected; every fit of a method failed; or cells are left, because their workers died again and again
+    1  something unexpected; or cells are left, because their workers died again and again
+    1  every fit of a method failed
     2  wrong usage, a store of another protocol, data that cannot be had, or a target that cannot be written; the
        message says what to do
   130  interrupted (Ctrl-C): what is finished is kept, and the same command goes on"""
