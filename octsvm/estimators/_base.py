@@ -26,7 +26,7 @@ from ..formulations.params import Params, doc_section
 from ..formulations.registry import formulation as find_formulation
 from ..formulations.trees import Tree
 from ..options import ESTIMATOR, declarations, parameters, with_options
-from ..relabelling import relabelling_report
+from ..relabelling import WITHOUT_SPLIT, relabelling_report
 from ..result import Progress, Result
 from ._importances import feature_importances
 from ._progress import ProgressLine
@@ -177,11 +177,14 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
             Of scikit-learn's: where a limit ended the fit before its tree was proved to be the best (not with
             ``strategy="heuristic"``, which proves nothing).
         UserWarning
-            Where y holds one class only (nothing is solved), where a former tree is no start (``warm_start``), and
+            Where y holds one class only (nothing is solved), where a tree has no split and predicts one class everywhere (at its
+            costs none pays), where a former tree is no start (``warm_start``), and
             where the solver's answer does not hold outside the solver: then ``result_.status`` is "unverified".
         """
         self._fit(X, y, sample_weight, Begin(start, callback))
-        self._warn_without_proof([one.result_ for one in self.__dict__.get("estimators_", [self])])
+        fitted = self.__dict__.get("estimators_", [self])
+        self._warn_without_proof([one.result_ for one in fitted])
+        self._warn_without_split(fitted)
         return self
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, begin: Begin) -> None:
@@ -234,13 +237,32 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
         warn_once_a_line(
             f"A limit ended this fit before there was a proof ({', '.join(said)}): the tree is the best one found, and gap_ says "
             "how far it may be from the best there is. A higher limit, a smaller tree or fewer rows end with a proof; "
-            "strategy='heuristic' asks for none.",
+            "strategy='heuristic' asks for none (it searches on to the limit: give it a short time_limit, or a work_limit).",
             ConvergenceWarning,
+            stacklevel=3,
+        )
+
+    def _warn_without_split(self, fitted: list[Self]) -> None:
+        """Say so, once, where a tree that could split predicts one class everywhere."""
+        trees = [one.tree_ for one in fitted]
+        if not any(len(tree.classes) > 1 and tree.splits.size and not tree.splits.any() for tree in trees):
+            return
+        known = self.get_params(deep=False)
+        dearer, cheaper = (
+            " and ".join(name for name in names if name in known) for names in (("c1", "c2"), ("c3", "alpha"))
+        )
+        change = " or ".join(f"a {size} {names}" for size, names in (("larger", dearer), ("smaller", cheaper)) if names)
+        warn_once_a_line(
+            f"{WITHOUT_SPLIT}, and predicts one class everywhere: at its costs no split pays, or none was found within "
+            f"the limits. Try {change}; {type(self).__name__}CV chooses them by folds.",
+            UserWarning,
             stacklevel=3,
         )
 
     def _solve(self, X: Any, y: NDArray[Any], weights: FloatArray, begin: Begin) -> Any:
         options: dict[str, Any] = {name: getattr(self, name) for name in declarations(ESTIMATOR)}
+        if options["solver"] is None:
+            del options["solver"]
         options |= {"time_limit": self._seconds()} | self._model_parameters()
         verbose = self.verbose  # type: ignore[attr-defined]
         options |= {"seed": self._seed(), "weights": weights}

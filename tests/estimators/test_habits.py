@@ -242,7 +242,7 @@ def test_several_machines_warn_once(cls: Any) -> None:
     X, y = hard()
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        model = cls(multi_class="ovr", **SHORT).fit(X, y + (X[:, 0] > 0.7))
+        model = cls(multi_class="ovr", c1=100, c2=1000, **SHORT).fit(X, y + (X[:, 0] > 0.7))
     assert len(model.estimators_) == 3
     assert [w.category for w in said] == [ConvergenceWarning]
 
@@ -266,9 +266,26 @@ def test_no_warning_where_there_is_a_proof_or_none_was_asked_for(cls: Any) -> No
     X, y = hard()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        cls(strategy="heuristic", **SHORT).fit(X, y)
-        easy = cls() if cls is RESVMClassifier else cls(max_depth=1)
+        dear = {"alpha": 0.01} if "alpha" in cls().get_params() else {"c1": 100, "c2": 1000}
+        cls(strategy="heuristic", **dear, **SHORT).fit(X, y)
+        easy = cls(**dear) if cls is RESVMClassifier else cls(max_depth=1, **dear)
         assert easy.fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]).result_.status == "optimal"
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_a_classifier_that_predicts_one_class_everywhere_says_so(cls: Any) -> None:
+    X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]
+    cheap, name = ({"alpha": 9}, "alpha") if "alpha" in cls().get_params() else ({"c1": 0.01}, "c1")
+    with pytest.warns(UserWarning, match=rf"no split.* {name}.*{cls.__name__}CV") as said:
+        model = cls(**cheap).fit(X, y)
+    assert len(set(model.predict(X))) == 1
+    assert said[0].filename == __file__
+
+
+def test_a_depth_that_has_no_splits_is_no_surprise() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        OCTClassifier(max_depth=0).fit([[0.0], [1.0], [2.0]], [0, 0, 1])
 
 
 # -- results ------------------------------------------------------------------------------------------------
