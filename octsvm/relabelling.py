@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 COLUMNS = ["row", "node", "given", "believed", "predicted", "cost", "margin_before", "margin_after"]
 SHOWN = 3  # settings in a warning
-WITHOUT_SPLIT = "A tree of this fit has no split"  # how the classifiers' warning begins
+CONSTANT = "A tree of this fit predicts one class"  # how the classifiers' warning begins
 # Types of a report without rows.
 NUMBERS: Any = {
     "row": "int64",
@@ -197,8 +197,8 @@ def suspect_rows(
     """The training rows that trees disagree with, over a grid of parameters.
 
     Each combination of parameters is fitted to the whole table. A row that no tree of the grid agrees with is at odds
-    with the data, not with one choice of costs. Trees without a split say nothing of single rows, as they predict one class
-    everywhere: they are left out.
+    with the data, not with one choice of costs. Trees that predict one class for all rows say nothing of single ones, and
+    are left out.
 
     Parameters
     ----------
@@ -216,7 +216,7 @@ def suspect_rows(
     Returns
     -------
     pandas.DataFrame
-        One line a row: ``given`` label, ``trees`` (how many have a split), ``against`` (how many of them predict another
+        One line a row: ``given`` label, ``trees`` (how many count), ``against`` (how many of them predict another
         label), ``relabelled`` (how many gave its label up at some node), ``always`` (all are against). The index is
         the frame's, or the rows' positions. ``sort_values("against", ascending=False)`` puts the best suspects first.
 
@@ -253,9 +253,9 @@ def suspect_rows(
     if len(counted) < len(grid):
         left_out = [params for params, fit in zip(grid, fits, strict=True) if fit is None]
         warnings.warn(
-            f"{len(left_out)} of {len(grid)} trees have no split, predict one class everywhere, and are left out: "
-            f"{', '.join(map(str, left_out[:SHOWN]))}{', ...' * (len(left_out) > SHOWN)}. Where rows are dearer (a larger c1 and "
-            "c2), or splits cheaper, trees split.",
+            f"{len(left_out)} of {len(grid)} trees predict one class for all rows, and are left out: "
+            f"{', '.join(map(str, left_out[:SHOWN]))}{', ...' * (len(left_out) > SHOWN)}. Dearer rows "
+            "(larger c1 and c2), or cheaper splits, make others.",
             stacklevel=2,
         )
     none = np.zeros(len(y), dtype=np.int64)
@@ -301,12 +301,17 @@ def _against(estimator: Any, X: Any, y: Any) -> BoolArray:
     )
 
 
+def is_constant(estimator: Any, X: Any) -> bool:
+    """Whether the fitted ``estimator`` predicts one class for all rows of ``X (n, p)``."""
+    return len(set(estimator.predict(X).tolist())) == 1
+
+
 def _disagreement(estimator: Any, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray] | None:
-    """Which rows (n,) a fit predicts otherwise, and at which (n,) it gave up the label; None without a split."""
+    """Which rows (n,) a fit predicts otherwise, and of which (n,) it gave up the label; None where it predicts one class."""
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=WITHOUT_SPLIT)
+        warnings.filterwarnings("ignore", message=CONSTANT)
         estimator.fit(X, y)
-    if not estimator.tree_.splits.any():
+    if is_constant(estimator, X):
         return None
     relabelled = np.zeros(len(y), dtype=np.int64)
     relabelled[estimator.relabelled_["row"].unique()] = 1
@@ -374,7 +379,7 @@ def _at_price(model: Any, price: float, X: Any, y: Any, flipped: Any) -> dict[st
     with warnings.catch_warnings():
         # A dearer label can make the former tree inadmissible: then the fit goes without a start.
         warnings.filterwarnings("ignore", message="warm_start: ")
-        warnings.filterwarnings("ignore", message=WITHOUT_SPLIT)  # the line says so
+        warnings.filterwarnings("ignore", message=CONSTANT)  # the line says so
         model.set_params(c2=price).fit(X, y)
     result = model.result_
     line = {

@@ -162,7 +162,7 @@ def test_suspects_of_trees_that_give_up_no_label() -> None:
         octsvm.suspect_rows(OCTClassifier(), [], X, y)
 
 
-def test_trees_without_a_split_suspect_nobody() -> None:
+def test_trees_that_predict_one_class_suspect_nobody() -> None:
     X, _, noisy = table()
     with pytest.warns(UserWarning, match=r"1 of 2 trees .*left out: \{'alpha': 100\}\."):
         found = octsvm.suspect_rows(OCTClassifier(max_depth=1), {"alpha": [1, 100]}, X, noisy)

@@ -26,7 +26,7 @@ from ..formulations.params import Params, doc_section
 from ..formulations.registry import formulation as find_formulation
 from ..formulations.trees import Tree
 from ..options import ESTIMATOR, declarations, parameters, with_options
-from ..relabelling import WITHOUT_SPLIT, relabelling_report
+from ..relabelling import CONSTANT, is_constant, relabelling_report
 from ..result import Progress, Result
 from ._importances import feature_importances
 from ._progress import ProgressLine
@@ -175,16 +175,16 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
         -----
         ConvergenceWarning
             Of scikit-learn's: where a limit ended the fit before its tree was proved to be the best (not with
-            ``strategy="heuristic"``, which proves nothing).
+            ``strategy="heuristic"``, which proves nothing), or folds that were to choose the parameters.
         UserWarning
-            Where y holds one class only (nothing is solved), where a tree has no split and predicts one class everywhere (at its
-            costs none pays), where a former tree is no start (``warm_start``), and
+            Where y holds one class only (nothing is solved), where a tree predicts one class for all rows although y holds more (at
+            its costs no other pays), where a former tree is no start (``warm_start``), and
             where the solver's answer does not hold outside the solver: then ``result_.status`` is "unverified".
         """
         self._fit(X, y, sample_weight, Begin(start, callback))
         fitted = self.__dict__.get("estimators_", [self])
         self._warn_without_proof([one.result_ for one in fitted])
-        self._warn_without_split(fitted)
+        self._warn_of_costs(fitted, X)
         return self
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, begin: Begin) -> None:
@@ -242,19 +242,20 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
             stacklevel=3,
         )
 
-    def _warn_without_split(self, fitted: list[Self]) -> None:
-        """Say so, once, where a tree that could split predicts one class everywhere."""
-        trees = [one.tree_ for one in fitted]
-        if not any(len(tree.classes) > 1 and tree.splits.size and not tree.splits.any() for tree in trees):
+    def _warn_of_costs(self, fitted: list[Self], X: Any) -> None:
+        """Say so, once, where a tree that could split predicts one class for all rows of ``X (n, p)``."""
+        if not any(len(one.classes_) > 1 and one.tree_.splits.size and is_constant(one, X) for one in fitted):
             return
         known = self.get_params(deep=False)
         dearer, cheaper = (
             " and ".join(name for name in names if name in known) for names in (("c1", "c2"), ("c3", "alpha"))
         )
-        change = " or ".join(f"a {size} {names}" for size, names in (("larger", dearer), ("smaller", cheaper)) if names)
+        change = " or ".join(
+            f"a {size} {names}" for size, names in (("larger", dearer), ("smaller", cheaper)) if names
+        )
         warn_once_a_line(
-            f"{WITHOUT_SPLIT}, and predicts one class everywhere: at its costs no split pays, or none was found within "
-            f"the limits. Try {change}; {type(self).__name__}CV chooses them by folds.",
+            f"{CONSTANT} for all training rows: at its costs no other tree pays, or none was found within the limits. "
+            f"Try {change}; {type(self).__name__}CV chooses them by folds.",
             UserWarning,
             stacklevel=3,
         )
