@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
@@ -22,6 +22,7 @@ from ..data import class_weights, label_list, read_labels, read_weights, require
 from ..errors import InvalidData, InvalidParameter, NoValues, TreeNotAdmitted
 from ..exports._decision_paths import decision_paths, weights_at_nodes
 from ..formulations.base import BoolArray, FloatArray, IntArray, table_digest
+from ..formulations.checks import nearest
 from ..formulations.params import Params, doc_section
 from ..formulations.registry import formulation as find_formulation
 from ..formulations.trees import Tree
@@ -39,7 +40,9 @@ if TYPE_CHECKING:
 
 # Parameters of the models under the names that scikit-learn's users know.
 NAMES = {"max_depth": "depth", "min_samples_leaf": "n_min"}
-BROUGHT = {"cv": "folds", "param_grid": "grid"}  # names of scikit-learn's searches
+# Names of scikit-learn's searches and SVMs, and of octsvm.fit.
+BROUGHT = {"cv": "folds", "param_grid": "grid", "C": "c1", "seed": "random_state"}
+BROUGHT |= {theirs: ours for ours, theirs in NAMES.items()}
 OPTIONAL = ("variant", "big_m", "mu_svm")  # None leaves the choice to the model
 # Why a solve may end without a proof, and the parameter that says so.
 LIMITS = {
@@ -95,6 +98,8 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
         Only where X had names.
     node_weights_ : ndarray of shape (nodes, K)
         Training weight of each given label at each node, in heap order.
+    feature_importances_ : ndarray of shape (p,)
+        Share of each feature in what the splits do; none with a kernel.
     relabelled_ : DataFrame
         Training rows whose label was given up, by node; see :func:`octsvm.relabelling_report`. Empty where the model
         gives up none.
@@ -129,6 +134,20 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name, as in scikit-learn.
+
+        Raises
+        ------
+        InvalidParameter
+            There is no such parameter; the message names the one that may be meant.
+        """
+        known = self.get_params(deep=False)
+        try:
+            return super().set_params(**params)
+        except ValueError as error:
+            raise InvalidParameter(f"{error}{_meant(params, known)}") from None
 
     # -- fitting --------------------------------------------------------------------------------------------
 
@@ -368,6 +387,11 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
         M = self._rows_of(X)
         return np.asarray(self.classes_[self._positions()[self.tree_.predict_index(M)]])
 
+    def predict_log_proba(self, X: Any) -> FloatArray:
+        """Logarithms (m, K) of what ``predict_proba`` says; -inf for 0."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.predict_proba(X)))  # type: ignore[attr-defined]
+
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Share of the rows of ``X (m, p)``, weighted by ``sample_weight (m,)``, whose label in ``y (m,)`` is predicted.
 
@@ -534,9 +558,7 @@ def _initialiser(cls: type[TreeClassifier]) -> Callable[..., None]:
         try:
             bound = signature.bind(self, *misplaced, **given)
         except TypeError as error:
-            known = {theirs: name for theirs, name in BROUGHT.items() if name in signature.parameters}
-            hint = "".join(f". Say {known[name]}= instead of {name}=" for name in given if name in known)
-            raise TypeError(f"{type(self).__name__}: {error}{hint}") from None
+            raise TypeError(f"{type(self).__name__}: {error}.{_meant(given, signature.parameters)}") from None
         bound.apply_defaults()
         for name, value in bound.arguments.items():
             if name != "self":
@@ -545,6 +567,15 @@ def _initialiser(cls: type[TreeClassifier]) -> Callable[..., None]:
     initialise.__signature__ = signature  # type: ignore[attr-defined]
     initialise.__name__, initialise.__qualname__ = "__init__", f"{cls.__qualname__}.__init__"
     return initialise
+
+
+def _meant(given: Iterable[str], known: Collection[str]) -> str:
+    """What to say instead of those of the ``given`` names that are not ``known``."""
+    strange = [name for name in given if name not in known]
+    return "".join(
+        f" Say {BROUGHT[name]}= instead of {name}=." if BROUGHT.get(name) in known else nearest(name, known)
+        for name in strange
+    )
 
 
 def _in_our_names(message: str) -> str:

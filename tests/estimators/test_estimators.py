@@ -116,7 +116,8 @@ def test_every_parameter_of_the_model_is_there_with_its_default(cls: Any) -> Non
             assert params[name].default == default
     defaults = inspect.signature(octsvm.fit).parameters
     for name in declarations(ESTIMATOR):
-        assert params[name].default == defaults[name].default
+        # scikit-learn's tools take "highs" for a choice of the user's.
+        assert params[name].default == (None if name == "solver" else defaults[name].default)
     lines = inspect.getdoc(cls).splitlines()  # type: ignore[union-attr]
     told = {
         name

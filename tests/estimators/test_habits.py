@@ -291,6 +291,39 @@ def test_a_depth_that_has_no_splits_is_no_surprise() -> None:
         OCTClassifier(max_depth=0).fit([[0.0], [1.0], [2.0]], [0, 0, 1])
 
 
+# -- names and labels ---------------------------------------------------------------------------------------
+
+
+def test_another_name_is_answered_with_ours() -> None:
+    for name, ours in (
+        ("depth", "max_depth"),
+        ("C", "c1"),
+        ("seed", "random_state"),
+        ("time_limitt", "time_limit"),
+    ):
+        with pytest.raises(TypeError, match=rf"(Say {ours}=|Did you mean '{ours}')"):
+            OCTSVMClassifier(**{name: 1})
+        with pytest.raises(octsvm.InvalidParameter, match=rf"(Say {ours}=|Did you mean '{ours}')"):
+            OCTSVMClassifier().set_params(**{name: 1})
+
+
+@pytest.mark.parametrize(("kind", "labels"), [("boolean", [False, True]), ("Int64", [1, 2])])
+def test_labels_of_pandas_own_kinds_come_back_as_they_are(kind: str, labels: list[Any]) -> None:
+    y = pd.Series(labels * 2).astype(kind)
+    model = OCTClassifier(max_depth=1, alpha=0.1).fit([[0.0], [5.0], [1.0], [6.0]], y)
+    assert model.classes_.tolist() == labels
+    assert all(type(v) is type(labels[0]) for v in model.predict([[0.0], [6.0]]).tolist())
+
+
+@pytest.mark.parametrize("cls", [OCTClassifier, RESVMClassifier])
+def test_logarithms_of_probabilities(cls: Any) -> None:
+    X = np.array([[0.0], [1.0], [8.0], [9.0]])
+    model = cls().fit(X, [0, 0, 1, 1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert np.exp(model.predict_log_proba(X)) == pytest.approx(model.predict_proba(X), abs=1e-15)
+
+
 # -- results ------------------------------------------------------------------------------------------------
 
 
