@@ -223,8 +223,8 @@ class SolveOptions:
     solver: str = option(
         Unasked("highs"),
         """A name of the solver table (`octsvm solvers` shows it), "auto", "neos:<solver>", or "branch_and_reduce", our search
-        for RE-SVM, which takes its models where no solver is named (the default of a classifier names HiGHS).""",
-        kind="str",
+        for RE-SVM. Where none is named (None in a classifier), that search takes RE-SVM's models, and HiGHS all others.""",
+        kind="str, optional",
         help="A name of the solver table (octsvm solvers lists it), auto, or neos:NAME.",
         metavar="NAME",
         where=EVERYWHERE | {PLAN},
@@ -395,8 +395,8 @@ def parameters(who: str) -> list[inspect.Parameter]:
         if who in UNLIMITED:
             return None
         given = fields[name].default
-        # scikit-learn wants defaults of plain types, and cannot tell one from the same value given.
-        return str(given) if who == ESTIMATOR and isinstance(given, Unasked) else given
+        # scikit-learn wants defaults of plain types, and cannot tell "highs" left out from "highs" given.
+        return None if who == ESTIMATOR and isinstance(given, Unasked) else given
 
     return [
         inspect.Parameter(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 COLUMNS = ["row", "node", "given", "believed", "predicted", "cost", "margin_before", "margin_after"]
+SHOWN = 3  # settings in a warning
+CONSTANT = "A tree of this fit predicts one class"  # how the classifiers' warning begins
 # Types of a report without rows.
 NUMBERS: Any = {
     "row": "int64",
@@ -194,7 +197,8 @@ def suspect_rows(
     """The training rows that trees disagree with, over a grid of parameters.
 
     Each combination of parameters is fitted to the whole table. A row that no tree of the grid agrees with is at odds
-    with the data, not with one choice of costs.
+    with the data, not with one choice of costs. Trees that predict one class for all rows say nothing of single ones, and
+    are left out.
 
     Parameters
     ----------
@@ -212,9 +216,9 @@ def suspect_rows(
     Returns
     -------
     pandas.DataFrame
-        One line a row: ``given`` label, ``trees`` (how many were fitted), ``against`` (how many predict another
+        One line a row: ``given`` label, ``trees`` (how many count), ``against`` (how many of them predict another
         label), ``relabelled`` (how many gave its label up at some node), ``always`` (all are against). The index is
-        the frame's, or the rows' positions.
+        the frame's, or the rows' positions. ``sort_values("against", ascending=False)`` puts the best suspects first.
 
     Raises
     ------
@@ -222,6 +226,11 @@ def suspect_rows(
         The grid is empty, or the estimator is none of ours.
     InvalidData
         X or y cannot be used, or y holds more than two classes for RE-SVM or OCTSVM.
+
+    Warns
+    -----
+    UserWarning
+        Where trees were left out, with their parameters.
     """
     import pandas as pd
     from sklearn.base import clone
@@ -240,14 +249,24 @@ def suspect_rows(
     fits = Parallel(n_jobs=n_jobs)(
         delayed(_disagreement)(clone(estimator).set_params(**params), X, y) for params in grid
     )
-    against = np.sum([f[0] for f in fits], axis=0)
+    counted = [fit for fit in fits if fit is not None]
+    if len(counted) < len(grid):
+        left_out = [params for params, fit in zip(grid, fits, strict=True) if fit is None]
+        warnings.warn(
+            f"{len(left_out)} of {len(grid)} trees predict one class for all rows, and are left out: "
+            f"{', '.join(map(str, left_out[:SHOWN]))}{', ...' * (len(left_out) > SHOWN)}. Dearer rows "
+            "(larger c1 and c2), or cheaper splits, make others.",
+            stacklevel=2,
+        )
+    none = np.zeros(len(y), dtype=np.int64)
+    against = np.sum([none, *(fit[0] for fit in counted)], axis=0)
     frame = pd.DataFrame(
         {
             "given": _column(label_array(classes)[position]),
-            "trees": len(grid),
+            "trees": len(counted),
             "against": against,
-            "relabelled": np.sum([f[1] for f in fits], axis=0),
-            "always": against == len(grid),
+            "relabelled": np.sum([none, *(fit[1] for fit in counted)], axis=0),
+            "always": (against == len(counted)) & (len(counted) > 0),
         }
     )
     if hasattr(X, "iloc"):
@@ -282,8 +301,18 @@ def _against(estimator: Any, X: Any, y: Any) -> BoolArray:
     )
 
 
-def _disagreement(estimator: Any, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
-    estimator.fit(X, y)
+def is_constant(estimator: Any, X: Any) -> bool:
+    """Whether the fitted ``estimator`` predicts one class for all rows of ``X (n, p)``."""
+    return len(set(estimator.predict(X).tolist())) == 1
+
+
+def _disagreement(estimator: Any, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray] | None:
+    """Which rows (n,) a fit predicts otherwise, and of which (n,) it gave up the label; None where it predicts one class."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=CONSTANT)
+        estimator.fit(X, y)
+    if is_constant(estimator, X):
+        return None
     relabelled = np.zeros(len(y), dtype=np.int64)
     relabelled[estimator.relabelled_["row"].unique()] = 1
     return _against(estimator, X, y).astype(np.int64), relabelled
@@ -347,11 +376,10 @@ def _prices(estimator: Any, c2: Any) -> list[float]:
 
 def _at_price(model: Any, price: float, X: Any, y: Any, flipped: Any) -> dict[str, Any]:
     """One line of the path; ``model`` is fitted, from the tree that it has."""
-    import warnings
-
     with warnings.catch_warnings():
         # A dearer label can make the former tree inadmissible: then the fit goes without a start.
         warnings.filterwarnings("ignore", message="warm_start: ")
+        warnings.filterwarnings("ignore", message=CONSTANT)  # the line says so
         model.set_params(c2=price).fit(X, y)
     result = model.result_
     line = {

@@ -162,6 +162,19 @@ def test_suspects_of_trees_that_give_up_no_label() -> None:
         octsvm.suspect_rows(OCTClassifier(), [], X, y)
 
 
+def test_trees_that_predict_one_class_suspect_nobody() -> None:
+    X, _, noisy = table()
+    with pytest.warns(UserWarning, match=r"1 of 2 trees .*left out: \{'alpha': 100\}\."):
+        found = octsvm.suspect_rows(OCTClassifier(max_depth=1), {"alpha": [1, 100]}, X, noisy)
+    one = octsvm.suspect_rows(OCTClassifier(max_depth=1), {"alpha": [1]}, X, noisy)
+    assert found.equals(one)
+    assert one["always"].any()
+    with pytest.warns(UserWarning, match="1 of 1 trees"):
+        none = octsvm.suspect_rows(OCTClassifier(max_depth=1), {"alpha": [100]}, X, noisy)
+    assert none["trees"].tolist() == [0] * 30
+    assert not none["always"].any()
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 def test_a_report_on_other_rows_than_those_of_the_fit_is_refused(weighted: bool) -> None:
     rng = np.random.default_rng(0)
@@ -218,7 +231,7 @@ def test_suspects_are_asked_of_our_classifiers_only_before_anything_is_fitted() 
     pipe = make_pipeline(StandardScaler(), RESVMClassifier(work_limit=5))
     with pytest.raises(octsvm.InvalidParameter, match=r"not a Pipeline.*pipe\[-1\]"):
         octsvm.suspect_rows(pipe, {"resvmclassifier__c1": [1]}, X, y > 0)
-    suspects = octsvm.suspect_rows(pipe[-1], {"c1": [10]}, pipe[:-1].fit_transform(X), y > 0)
+    suspects = octsvm.suspect_rows(pipe[-1], {"c1": [10], "c2": [100]}, pipe[:-1].fit_transform(X), y > 0)
     assert suspects["trees"].tolist() == [1] * 12
     with pytest.raises(octsvm.InvalidParameter, match="not SVC"):
         octsvm.suspect_rows(SVC(), {"C": [1]}, X, y > 0)

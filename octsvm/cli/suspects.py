@@ -89,7 +89,7 @@ def suspects(tree: str, table: str | None, **options: Any) -> int:
     left out.
 
     One tree at one price may err; --over asks trees at several, whose other parameters are those of the saved tree. Then "against"
-    counts the trees that predict another label than the given one, and "trees" all of them.
+    counts the trees that predict another label than the given one, and "trees" all that do not predict one class for all rows.
 
     \b
     Examples:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
@@ -22,11 +22,12 @@ from ..data import class_weights, label_list, read_labels, read_weights, require
 from ..errors import InvalidData, InvalidParameter, NoValues, TreeNotAdmitted
 from ..exports._decision_paths import decision_paths, weights_at_nodes
 from ..formulations.base import BoolArray, FloatArray, IntArray, table_digest
+from ..formulations.checks import nearest
 from ..formulations.params import Params, doc_section
 from ..formulations.registry import formulation as find_formulation
 from ..formulations.trees import Tree
 from ..options import ESTIMATOR, declarations, parameters, with_options
-from ..relabelling import relabelling_report
+from ..relabelling import CONSTANT, is_constant, relabelling_report
 from ..result import Progress, Result
 from ._importances import feature_importances
 from ._progress import ProgressLine
@@ -39,7 +40,9 @@ if TYPE_CHECKING:
 
 # Parameters of the models under the names that scikit-learn's users know.
 NAMES = {"max_depth": "depth", "min_samples_leaf": "n_min"}
-BROUGHT = {"cv": "folds", "param_grid": "grid"}  # names of scikit-learn's searches
+# Names of scikit-learn's searches and SVMs, and of octsvm.fit.
+BROUGHT = {"cv": "folds", "param_grid": "grid", "C": "c1", "seed": "random_state"}
+BROUGHT |= {theirs: ours for ours, theirs in NAMES.items()}
 OPTIONAL = ("variant", "big_m", "mu_svm")  # None leaves the choice to the model
 # Why a solve may end without a proof, and the parameter that says so.
 LIMITS = {
@@ -95,6 +98,8 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
         Only where X had names.
     node_weights_ : ndarray of shape (nodes, K)
         Training weight of each given label at each node, in heap order.
+    feature_importances_ : ndarray of shape (p,)
+        Share of each feature in what the splits do; none with a kernel.
     relabelled_ : DataFrame
         Training rows whose label was given up, by node; see :func:`octsvm.relabelling_report`. Empty where the model
         gives up none.
@@ -129,6 +134,20 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name, as in scikit-learn.
+
+        Raises
+        ------
+        InvalidParameter
+            There is no such parameter; the message names the one that may be meant.
+        """
+        known = self.get_params(deep=False)
+        try:
+            return super().set_params(**params)
+        except ValueError as error:
+            raise InvalidParameter(f"{error}{_meant(params, known)}") from None
 
     # -- fitting --------------------------------------------------------------------------------------------
 
@@ -175,13 +194,16 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
         -----
         ConvergenceWarning
             Of scikit-learn's: where a limit ended the fit before its tree was proved to be the best (not with
-            ``strategy="heuristic"``, which proves nothing).
+            ``strategy="heuristic"``, which proves nothing), or folds that were to choose the parameters.
         UserWarning
-            Where y holds one class only (nothing is solved), where a former tree is no start (``warm_start``), and
+            Where y holds one class only (nothing is solved), where a tree predicts one class for all rows although y holds more (at
+            its costs no other pays), where a former tree is no start (``warm_start``), and
             where the solver's answer does not hold outside the solver: then ``result_.status`` is "unverified".
         """
         self._fit(X, y, sample_weight, Begin(start, callback))
-        self._warn_without_proof([one.result_ for one in self.__dict__.get("estimators_", [self])])
+        fitted = self.__dict__.get("estimators_", [self])
+        self._warn_without_proof([one.result_ for one in fitted])
+        self._warn_of_costs(fitted, X)
         return self
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, begin: Begin) -> None:
@@ -234,13 +256,33 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
         warn_once_a_line(
             f"A limit ended this fit before there was a proof ({', '.join(said)}): the tree is the best one found, and gap_ says "
             "how far it may be from the best there is. A higher limit, a smaller tree or fewer rows end with a proof; "
-            "strategy='heuristic' asks for none.",
+            "strategy='heuristic' asks for none (it searches on to the limit: give it a short time_limit, or a work_limit).",
             ConvergenceWarning,
+            stacklevel=3,
+        )
+
+    def _warn_of_costs(self, fitted: list[Self], X: Any) -> None:
+        """Say so, once, where a tree that could split predicts one class for all rows of ``X (n, p)``."""
+        if not any(len(one.classes_) > 1 and one.tree_.splits.size and is_constant(one, X) for one in fitted):
+            return
+        known = self.get_params(deep=False)
+        dearer, cheaper = (
+            " and ".join(name for name in names if name in known) for names in (("c1", "c2"), ("c3", "alpha"))
+        )
+        change = " or ".join(
+            f"a {size} {names}" for size, names in (("larger", dearer), ("smaller", cheaper)) if names
+        )
+        warn_once_a_line(
+            f"{CONSTANT} for all training rows: at its costs no other tree pays, or none was found within the limits. "
+            f"Try {change}; {type(self).__name__}CV chooses them by folds.",
+            UserWarning,
             stacklevel=3,
         )
 
     def _solve(self, X: Any, y: NDArray[Any], weights: FloatArray, begin: Begin) -> Any:
         options: dict[str, Any] = {name: getattr(self, name) for name in declarations(ESTIMATOR)}
+        if options["solver"] is None:
+            del options["solver"]
         options |= {"time_limit": self._seconds()} | self._model_parameters()
         verbose = self.verbose  # type: ignore[attr-defined]
         options |= {"seed": self._seed(), "weights": weights}
@@ -344,6 +386,11 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
         """Labels (m,) of the rows of ``X (m, p)``: those of the leaves that :meth:`apply` names."""
         M = self._rows_of(X)
         return np.asarray(self.classes_[self._positions()[self.tree_.predict_index(M)]])
+
+    def predict_log_proba(self, X: Any) -> FloatArray:
+        """Logarithms (m, K) of what ``predict_proba`` says; -inf for 0."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.predict_proba(X)))  # type: ignore[attr-defined]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Share of the rows of ``X (m, p)``, weighted by ``sample_weight (m,)``, whose label in ``y (m,)`` is predicted.
@@ -511,9 +558,7 @@ def _initialiser(cls: type[TreeClassifier]) -> Callable[..., None]:
         try:
             bound = signature.bind(self, *misplaced, **given)
         except TypeError as error:
-            known = {theirs: name for theirs, name in BROUGHT.items() if name in signature.parameters}
-            hint = "".join(f". Say {known[name]}= instead of {name}=" for name in given if name in known)
-            raise TypeError(f"{type(self).__name__}: {error}{hint}") from None
+            raise TypeError(f"{type(self).__name__}: {error}.{_meant(given, signature.parameters)}") from None
         bound.apply_defaults()
         for name, value in bound.arguments.items():
             if name != "self":
@@ -522,6 +567,15 @@ def _initialiser(cls: type[TreeClassifier]) -> Callable[..., None]:
     initialise.__signature__ = signature  # type: ignore[attr-defined]
     initialise.__name__, initialise.__qualname__ = "__init__", f"{cls.__qualname__}.__init__"
     return initialise
+
+
+def _meant(given: Iterable[str], known: Collection[str]) -> str:
+    """What to say instead of those of the ``given`` names that are not ``known``."""
+    strange = [name for name in given if name not in known]
+    return "".join(
+        f" Say {BROUGHT[name]}= instead of {name}=." if BROUGHT.get(name) in known else nearest(name, known)
+        for name in strange
+    )
 
 
 def _in_our_names(message: str) -> str:

@@ -163,6 +163,8 @@ def _as_scikit_learn_knows(y: Any, values: list[Any]) -> Any | None:
     kind = getattr(getattr(held, "dtype", None), "kind", "")
     if not isinstance(held, np.ndarray) and not hasattr(held, "iloc"):
         return array
+    if kind in "biuf" and not isinstance(getattr(held, "dtype", None), np.dtype):
+        return array  # pandas' own integers and booleans, which scikit-learn makes floats of
     texts = all(isinstance(v, str) for v in values)
     if kind in "biufU" or (kind == "O" and texts) or getattr(held, "ndim", 1) == 2:
         return y if np.asarray(held).reshape(-1).tolist() == values else array

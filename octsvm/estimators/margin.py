@@ -44,6 +44,8 @@ class MarginClassifier(TreeClassifier):
 
     Attributes
     ----------
+    coef_, intercept_ : ndarray of shape (1, p) and (1,)
+        Of a single hyperplane in the features' own units: neither a kernel nor a ``max_depth`` above 0.
     estimators_ : list
         Only with more than two classes: the fitted classifiers, each with the attributes named here and the labels False and
         True: of class k against the rest, or of the pairs (0, 1), (0, 2), ..., the later class being True.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 
 from ..errors import InvalidParameter
 from ..formulations.base import FloatArray
@@ -13,6 +14,7 @@ from ..options import LEAST_SECONDS, SolveOptions
 from ..tuning import Tuning, tune
 from ..tuning.run import FOLDS_SHARE
 from ._base import NAMES, Begin, TreeClassifier
+from ._warn import warn_once_a_line
 from .leaf_labelled import MOCTSVMClassifier, OCTClassifier, OCTHClassifier
 from .margin import OCTSVMClassifier, RESVMClassifier
 
@@ -99,6 +101,16 @@ class TunedClassifier(TreeClassifier):
             refit=False,
             **self._model_parameters() | kernel,
         )
+
+    def _warn_of_costs(self, fitted: list[Any], X: Any) -> None:
+        """Say so, once, where the time limit left folds out: costs were chosen by fewer, or by none."""
+        missed = next((one.tuning_.folds_missed for one in fitted if one.tuning_.folds_missed), "")
+        if missed:
+            warn_once_a_line(
+                f"{missed} Half of time_limit={self.time_limit!r} is for folds; tuning_ has what they said.",  # type: ignore[attr-defined]
+                ConvergenceWarning,
+                stacklevel=3,
+            )
 
     @property
     def best_params_(self) -> dict[str, Any]:

@@ -161,34 +161,21 @@ def tune(
     if refit:
         given["time_limit"] = clock.left()
         result = api.fit(formulation, X, y, scale=scale, weights=everyone, **given, **choice)
-    return Tuning(
+    tuned = Tuning(
         formulation=formulation,
         choice=choice,
         result=result,
         accuracy=float(frame["accuracy"].iloc[chosen]),
         rule=rule,
         chosen=chosen,
-        notes=_notes(len(parts), len(lines), None if result is None else result.tree) + (MANY_ROWS,) * many,
         seconds=clock.seconds(),
         scores=frame.assign(chosen=np.arange(len(frame)) == chosen),
+        folds_wanted=len(parts),
+        folds_judged=len(lines),
     )
-
-
-def _notes(wanted: int, judged: int, tree: Any) -> tuple[str, ...]:
-    """What is worth knowing of the choice, from the number of folds wanted and of those judged, and the tree of all rows."""
-    notes = [NO_FOLDS] if not wanted else []
-    if judged < wanted:
-        came = (
-            f"{judged} of {wanted} folds"
-            if judged
-            else f"none of {wanted} folds, and the usual setting was taken"
-        )
-        notes.append(
-            f"The time limit left time for {came}. A longer one, a smaller grid or more processes judge by all of them."
-        )
-    if hasattr(tree, "relabelled") and not tree.relabelled:
-        notes.append(NONE_GIVEN_UP)
-    return tuple(notes)
+    kept_all = hasattr(tuned.tree, "relabelled") and not tuned.tree.relabelled
+    said = (NO_FOLDS * (not parts), tuned.folds_missed, NONE_GIVEN_UP * kept_all, MANY_ROWS * many)
+    return replace(tuned, notes=tuple(filter(None, said)))
 
 
 def _settings(form: Formulation, grid: Any, fixed: Mapping[str, Any], kernels: bool) -> list[Setting]:

@@ -30,6 +30,8 @@ class Tuning:
         By which it was chosen.
     chosen : int
         Its line in :meth:`frame`.
+    folds_wanted, folds_judged : int
+        How many there are, and how many the time limit left time for: the others do not count.
     notes : tuple of str
         What was decided otherwise than asked.
     seconds : float
@@ -47,6 +49,18 @@ class Tuning:
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
     scores: pd.DataFrame = field(default_factory=pd.DataFrame, repr=False)
+    folds_wanted: int = 0
+    folds_judged: int = 0
+
+    @property
+    def folds_missed(self) -> str:
+        """What to know where the time limit ended folds; "" where all were judged."""
+        if self.folds_judged >= self.folds_wanted:
+            return ""
+        came = f"{self.folds_judged} of {self.folds_wanted} folds"
+        if not self.folds_judged:
+            came = f"none of {self.folds_wanted} folds, and the usual setting was taken"
+        return f"The time limit left time for {came}. A longer one, a smaller grid or more processes judge by all of them."
 
     @property
     def accuracy_error(self) -> float:

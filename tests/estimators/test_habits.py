@@ -242,6 +242,7 @@ def test_several_machines_warn_once(cls: Any) -> None:
     X, y = hard()
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
+        warnings.filterwarnings("ignore", "A tree of this fit predicts one class")
         model = cls(multi_class="ovr", **SHORT).fit(X, y + (X[:, 0] > 0.7))
     assert len(model.estimators_) == 3
     assert [w.category for w in said] == [ConvergenceWarning]
@@ -266,9 +267,61 @@ def test_no_warning_where_there_is_a_proof_or_none_was_asked_for(cls: Any) -> No
     X, y = hard()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", "A tree of this fit predicts one class")
         cls(strategy="heuristic", **SHORT).fit(X, y)
         easy = cls() if cls is RESVMClassifier else cls(max_depth=1)
         assert easy.fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]).result_.status == "optimal"
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_a_classifier_that_predicts_one_class_everywhere_says_so(cls: Any) -> None:
+    X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]
+    dear = {"alpha": 9, "c3": 100}  # a split; RE-SVM has no price of one, and c1 = c2 = 1 are too low here
+    cheap = {name: price for name, price in dear.items() if name in cls().get_params()}
+    name = next(iter(cheap), "c1")
+    with pytest.warns(UserWarning, match=rf"one class for all.* {name}.*{cls.__name__}CV") as said:
+        model = cls(**cheap).fit(X, y)
+    assert len(set(model.predict(X))) == 1
+    assert said[0].filename == __file__
+
+
+def test_a_depth_that_has_no_splits_is_no_surprise() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        OCTClassifier(max_depth=0).fit([[0.0], [1.0], [2.0]], [0, 0, 1])
+
+
+# -- names and labels ---------------------------------------------------------------------------------------
+
+
+def test_another_name_is_answered_with_ours() -> None:
+    for name, ours in (
+        ("depth", "max_depth"),
+        ("C", "c1"),
+        ("seed", "random_state"),
+        ("time_limitt", "time_limit"),
+    ):
+        with pytest.raises(TypeError, match=rf"(Say {ours}=|Did you mean '{ours}')"):
+            OCTSVMClassifier(**{name: 1})
+        with pytest.raises(octsvm.InvalidParameter, match=rf"(Say {ours}=|Did you mean '{ours}')"):
+            OCTSVMClassifier().set_params(**{name: 1})
+
+
+@pytest.mark.parametrize(("kind", "labels"), [("boolean", [False, True]), ("Int64", [1, 2])])
+def test_labels_of_pandas_own_kinds_come_back_as_they_are(kind: str, labels: list[Any]) -> None:
+    y = pd.Series(labels * 2).astype(kind)
+    model = OCTClassifier(max_depth=1, alpha=0.1).fit([[0.0], [5.0], [1.0], [6.0]], y)
+    assert model.classes_.tolist() == labels
+    assert all(type(v) is type(labels[0]) for v in model.predict([[0.0], [6.0]]).tolist())
+
+
+@pytest.mark.parametrize("cls", [OCTClassifier, RESVMClassifier])
+def test_logarithms_of_probabilities(cls: Any) -> None:
+    X = np.array([[0.0], [1.0], [8.0], [9.0]])
+    model = cls().fit(X, [0, 0, 1, 1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert np.exp(model.predict_log_proba(X)) == pytest.approx(model.predict_proba(X), abs=1e-15)
 
 
 # -- results ------------------------------------------------------------------------------------------------

@@ -42,6 +42,11 @@ ON_PURPOSE = {
     "octsvm.formulations.base.ModelInfo: parameter structure": "a fingerprint that only its own function makes",
     "octsvm.formulations.base.ModelInfo, field structure": "the same",
     "octsvm show: the help": "branches of the picture say what holds there, such as < 4.5, instead of yes and no",
+    **{
+        place: "None is no solver named, as where octsvm.fit is called without one"
+        for formulation, name in CLASSIFIERS.items()
+        for place in (f"octsvm.{name}: parameter solver", f"estimator {formulation}: .params.solver")
+    },
     "octsvm.experiments.Store: method beat": "a run holds a lock while it lives; nobody else had to call it",
 }
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import inspect
 import pickle
 import re
+import warnings
 from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -101,6 +103,17 @@ def test_choosing_and_fitting_share_the_time_limit(monkeypatch: pytest.MonkeyPat
     assert model.get_params()["time_limit"] == 200
     with pytest.raises(octsvm.InvalidParameter, match="time_limit=-1 should"):
         OCTSVMClassifierCV(time_limit=-1).fit(*data())
+
+
+def test_folds_that_the_limit_left_out_are_a_warning() -> None:
+    model = RESVMClassifierCV(grid=TWO, relative=True, **SHORTEST | {"repeats": 500}, time_limit=1)
+    with pytest.warns(ConvergenceWarning, match=r"(\d+|none) of 1000 folds.* time_limit=1 ") as said:
+        model.fit(*data())
+    assert said[0].filename == __file__
+    assert model.tuning_.folds_judged < model.tuning_.folds_wanted == 1000
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.set_params(repeats=1, time_limit=300).fit(*data())
 
 
 @pytest.mark.parametrize("cls", ALL)
