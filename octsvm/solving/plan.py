@@ -27,7 +27,7 @@ CONES = {
 }
 
 
-TRIED = "was tried before"
+TRIED, REWRITES = "was tried before", "takes it rewritten, and another one as it stands"
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +153,8 @@ def plan(model: pyo.ConcreteModel, solver: str = solvers.AUTO, **options: Any) -
         From :func:`octsvm.build`, or any other with one objective.
     solver : str
         A name of the solver table, or "auto": the first of the table's preferences that is installed, proves this class
-        of problem, as it stands or with its cones rewritten, and whose licence takes the model's size.
+        of problem, and whose licence takes the model's size; one that takes the model as it stands before one that has
+        its cones rewritten.
     {options}
 
     Returns
@@ -212,26 +213,36 @@ def candidates(
 def _preferred(
     model: pyo.ConcreteModel, problem: ProblemClass, bridge: str | None, asked: tuple[str, ...]
 ) -> Iterator[Plan]:
-    """Plans for "auto", in the order of the table.
+    """Plans for "auto": those of engines that take the model as it stands first, each in the order of the table.
 
     Raises
     ------
     SolverUnavailable
     """
-    before: dict[str, str] = {}
+    against: dict[str, str] = {}
+    fitting: list[tuple[str, _Way]] = []
     for name in solvers.table().prefer:
-        way, before[name] = _proving_way(problem, solvers.installed(name), bridge)
-        if way is not None:
-            reason = f"the first of the table's preferences that is installed and proves a {problem.name}"
-            earlier = tuple((other, why) for other, why in before.items() if other != name)
-            yield _make(model, problem, name, way, (reason, *asked), earlier)
-            before[name] = TRIED
-    if TRIED not in before.values():
+        way, reason = _proving_way(problem, solvers.installed(name), bridge)
+        if way is None:
+            against[name] = reason
+        else:
+            fitting.append((name, way))
+    if not fitting:
         raise SolverUnavailable(
             f"No installed solver takes this model, a {problem}: "
-            + "; ".join(f"{name}: {reason}" for name, reason in before.items())
+            + "; ".join(f"{name}: {reason}" for name, reason in against.items())
             + ". Install one of them, or write the model with octsvm.write for a solver elsewhere."
         )
+    order = list(solvers.table().prefer)
+    for name, way in sorted(fitting, key=lambda pair: bool(_rewritten(problem, pair[1]))):
+        before = {other: against.get(other, REWRITES) for other in order[: order.index(name)]}
+        before |= {other: reason for other, reason in against.items() if reason == TRIED}
+        direct = problem.quadratic and not _rewritten(problem, way)
+        reason = f"the first of the table's preferences that is installed and proves a {problem.name}" + (
+            " as it stands" if direct else ""
+        )
+        yield _make(model, problem, name, way, (reason, *asked), tuple(before.items()))
+        against[name] = TRIED
 
 
 def _proving_way(

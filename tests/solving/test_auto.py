@@ -1,4 +1,4 @@
-"""Which solver "auto" takes: the first in the table, and the next where that one breaks down."""
+"""Which solver "auto" takes: the first in the table, and one that takes the model as it stands before one that does not."""
 
 from __future__ import annotations
 
@@ -33,22 +33,31 @@ def need(*names: str) -> None:
             pytest.skip(f"{name} is not installed")
 
 
-@pytest.mark.parametrize("direct", ["scip", "gurobi", "cplex", "bonmin_casadi"])
-def test_the_order_is_that_of_the_table_whoever_takes_cones_as_they_stand(prefer: Any, direct: str) -> None:
+@pytest.mark.parametrize("direct", ["scip", "gurobi", "cplex"])
+def test_a_solver_that_takes_cones_comes_before_one_that_needs_rounds(prefer: Any, direct: str) -> None:
     need(direct)
+    prefer("highs", "cbc", direct)
     conic, linear = octsvm.build("octsvm", X, Y, **CONIC), octsvm.build("octsvm", X, Y, **LINEAR)
-    for order in (("highs", direct), (direct, "highs")):
+    plan = octsvm.plan(conic)
+    assert (plan.solver, plan.native, plan.rewritten) == (direct, True, ())
+    assert plan.reasons[0].endswith("proves a MISOCP as it stands")
+    assert dict(plan.rejected)["highs"] == "takes it rewritten, and another one as it stands"
+    assert octsvm.plan(linear).solver == "highs"
+    chosen, other = octsvm.solve(conic, solver="auto"), octsvm.solve(conic, solver="highs")
+    assert (chosen.solver, chosen.status) == (direct, "optimal")
+    assert chosen.engine["as_it_stands"]
+    assert chosen.objective == pytest.approx(other.objective, rel=1e-3)
+
+
+def test_cones_in_another_form_are_rewritten_too(prefer: Any) -> None:
+    need("bonmin_casadi")
+    conic = octsvm.build("octsvm", X, Y, **CONIC)
+    for order in (("highs", "bonmin_casadi"), ("bonmin_casadi", "highs")):
         prefer(*order)
         plan = octsvm.plan(conic)
-        assert (plan.solver, plan.rejected) == (order[0], ())
-        assert plan.reasons[0].endswith("is installed and proves a MISOCP")
-    prefer("cbc", "glpk", "highs")
-    assert octsvm.plan(linear).solver == next(n for n in ("cbc", "glpk", "highs") if solvers.installed(n))
-
-
-def test_where_scip_is_installed_too_the_table_that_comes_with_the_package_takes_highs() -> None:
-    order = solvers.table().prefer
-    assert order.index("highs") < order.index("scip")
+        assert plan.solver == order[0]
+        assert plan.rewritten
+        assert not plan.reasons[0].endswith("as it stands")
 
 
 def test_the_version_of_a_package_is_named_as_its(prefer: Any) -> None:
@@ -62,9 +71,18 @@ def test_the_version_of_a_package_is_named_as_its(prefer: Any) -> None:
     assert "so a MISOCP is rewritten for it" in str(rewritten)
 
 
-def test_what_breaks_down_is_followed_by_the_next(prefer: Any) -> None:
+def test_with_a_bridge_that_was_asked_for_the_order_is_that_of_the_table(prefer: Any) -> None:
     need("scip")
-    prefer("scip", "highs")
+    prefer("highs", "scip")
+    conic = octsvm.build("octsvm", X, Y, **CONIC)
+    assert octsvm.plan(conic, bridge="outer_approximation").solver == "highs"
+
+
+def test_what_breaks_down_is_followed_by_those_that_rewrite(
+    prefer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    need("scip")
+    prefer("highs", "scip")
     from octsvm.problem_class import classify
     from octsvm.solving.plan import candidates
 
