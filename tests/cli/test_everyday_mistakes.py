@@ -7,6 +7,8 @@ import re
 import signal
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +17,7 @@ from click.testing import CliRunner, Result
 from waiting import PATIENCE
 
 from octsvm import cli
+from octsvm.cli.progress import signs_of_life
 from octsvm.formulations.preparation import Preparation
 
 N = 24
@@ -282,3 +285,59 @@ def test_interrupt_ends_all_trees_of_suspects(tmp_path: Path) -> None:
     out, rest = child.communicate(timeout=PATIENCE)
     assert (child.returncode, out) == (cli.INTERRUPTED, "")
     assert rest.splitlines()[-1] == "Interrupted."
+
+
+# -- time ---------------------------------------------------------------------------------------------------------
+
+
+def test_what_takes_long_says_so_and_quiet_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    with signs_of_life("at work"):
+        said = ""
+        until = time.monotonic() + PATIENCE
+        while "at work" not in said:
+            assert time.monotonic() < until
+            time.sleep(0.1)
+            said += capsys.readouterr().err
+    assert re.fullmatch(r" +\d+\.\d s  at work\n", said)
+    for command in ("predict", "suspects", "report", "plot", "tune"):
+        assert "--quiet" in run(command, "--help").output
+    threads = threading.active_count()
+    with signs_of_life("at work", quiet=True):
+        assert threading.active_count() == threads
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+@pytest.mark.parametrize(("store", "says"), [([], "--store"), (["--store", "f.jsonl"], "are in f.jsonl")])
+def test_interrupt_of_folds_says_what_is_kept_of_them(
+    store: list[str], says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    child = subprocess.Popen(
+        [sys.executable, "-m", "octsvm.cli", "tune", "breast_cancer", "--time-limit", str(PATIENCE), *store],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert child.stderr is not None
+    assert " s" in child.stderr.readline()  # it is at its folds, or has done one
+    child.send_signal(signal.SIGINT)
+    rest = child.communicate(timeout=PATIENCE)[1].splitlines()
+    assert child.returncode == cli.INTERRUPTED, rest
+    assert says in " ".join(rest[-3:])
+
+
+def test_a_tuning_that_gives_no_label_up_names_a_command() -> None:
+    line = "tune toy --depth 0 --c1 1 --c2 100 --folds 2 --repeats 1 --time-limit 20 -q"
+    found = run(*line.split())
+    assert found.exit_code == 0, found.output
+    assert "use octsvm suspects TREE.json --over" in " ".join(found.stdout.split())
+    assert "suspect_rows" not in found.stdout
+
+
+def test_pictures_without_matplotlib_name_a_command(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    found = run("plot", tree, "--out", "tree.svg")
+    assert found.exit_code == cli.WRONG_INPUT
+    assert "octsvm[plot]" in found.stderr
+    assert "octsvm show does without" in found.stderr
+    assert "export_text" not in found.stderr
