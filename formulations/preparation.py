@@ -377,7 +377,9 @@ def _days(values: Any, name: str, form: str, marks: Sequence[str]) -> NDArray[np
         when = _when(found[i], form)
         if when is None:
             said = "of ISO 8601, such as 2026-12-31" if form == ISO else f"written as {form}"
-            raise InvalidData(f"Column {name!r} holds {found[i]!r} in row {i}, which is no date {said}. Write all dates of the column so.")
+            raise InvalidData(
+                f"Column {name!r} holds {found[i]!r} in row {i}, which is no date {said}. Write all dates of the column so."
+            )
         out[i] = (when - EPOCH) / timedelta(days=1)
     return out
 
