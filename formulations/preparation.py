@@ -96,9 +96,10 @@ class Column(BaseModel):
         strange = [t for t in known if t not in self.categories]
         if strange:
             read_as = f", which here reads as {self.categories[0]!r}" if len(self.categories) == 2 else ""
+            several = len(set(strange)) > 1
             warnings.warn(
-                f"Column {self.name!r} holds {strange[0]!r} and other values that were not there in training "
-                f"({len(strange)} rows): they have 0 in {', '.join(self.features[:3])}"
+                f"Column {self.name!r} holds {strange[0]!r}{' and other values' if several else ''}, not there in training "
+                f"({len(strange)} row{'s' if len(strange) > 1 else ''}): {'they have' if several else 'it has'} 0 in {', '.join(self.features[:3])}"
                 f"{', ...' if len(self.features) > 3 else ''}{read_as}.",
                 stacklevel=2,
             )
@@ -376,7 +377,9 @@ def _days(values: Any, name: str, form: str, marks: Sequence[str]) -> NDArray[np
         when = _when(found[i], form)
         if when is None:
             said = "of ISO 8601, such as 2026-12-31" if form == ISO else f"written as {form}"
-            raise InvalidData(f"Column {name!r} holds {found[i]!r} in row {i}, which is no date {said}.")
+            raise InvalidData(
+                f"Column {name!r} holds {found[i]!r} in row {i}, which is no date {said}. Write all dates of the column so."
+            )
         out[i] = (when - EPOCH) / timedelta(days=1)
     return out
 
@@ -386,7 +389,14 @@ def _form_of_dates(values: Any, name: str, marks: Sequence[str]) -> str:
     held = found[~gaps]
     if not len(held):
         raise _empty(name)
-    fits = [form for form in DATE_FORMS if all(_when(v, form) is not None for v in held)]
+    odd = {form: [v for v in held if _when(v, form) is None] for form in DATE_FORMS}
+    fits = [form for form in DATE_FORMS if not odd[form]]
+    if not fits and len(wrong := min(odd.values(), key=len)) < len(held) / 2:
+        row = next(i for i in np.flatnonzero(~gaps) if found[i] is wrong[0])
+        raise InvalidData(
+            f"Column {name!r} holds {wrong[0]!r} in row {row}, which is no date, or not written as the others, such as "
+            f"{next(v for v in held if v not in wrong)!r}. Correct it."
+        )
     if not fits:
         raise InvalidData(
             f"Column {name!r} holds dates such as {held[0]!r}, whose form is not plain. Give the form, e.g. %d/%m/%Y or %m/%d/%Y."

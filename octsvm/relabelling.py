@@ -311,6 +311,8 @@ def _disagreement(estimator: Any, X: Any, y: Any) -> tuple[np.ndarray, np.ndarra
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=CONSTANT)
         estimator.fit(X, y)
+    if estimator.result_.stop == "interrupted":
+        raise KeyboardInterrupt  # it ends all fits: a tree that was cut short says nothing
     if is_constant(estimator, X):
         return None
     relabelled = np.zeros(len(y), dtype=np.int64)

@@ -67,6 +67,11 @@ class TracePoint(NamedTuple):
     bound: float
 
 
+def shown_cost(value: float) -> str:
+    """A cost as it is shown; what the arithmetic leaves of none is none."""
+    return f"{0.0 if abs(value) < 1e-9 else value:.6g}"
+
+
 def relative_gap(objective: float, bound: float, size: float = 1.0) -> float:
     """(objective - bound)/|objective|: 0 where they meet, infinite without an objective or a bound.
 
@@ -232,7 +237,7 @@ class Result:
     def _objective(self) -> str:
         if not math.isfinite(self.objective):
             return "none: there is no tree"
-        terms = " + ".join(f"{v:.6g} {k}" for k, v in self.terms.items())
+        terms = " + ".join(f"{shown_cost(v)} {k}" for k, v in self.terms.items())
         return f"{self.objective:.8g}" + (f" = {terms}" if terms else "")
 
     def predict(self, X: Any) -> NDArray[Any]:

@@ -72,17 +72,35 @@ class CsvForm:
 
         return Writing(self.decimal, self.thousands or ("." if self.decimal == "," else ""), self.strip)
 
+    def text_of(self, frame: pd.DataFrame) -> str:
+        """CSV of a ``frame``, written so."""
+        text: str = frame.to_csv(index=False, lineterminator="\n", sep=self.separator, decimal=self.decimal)
+        return text
+
     def numbers(self, column: pd.Series) -> pd.Series:
-        """Numbers of a column in which some are text; the column as it is where one of its texts is none."""
+        """Numbers of a column in which some are text, where all of its texts are numbers.
+
+        Else the column as it is; where most are numbers and the others are of no known form, with numbers in their places,
+        so that those few are seen.
+        """
         import pandas as pd
 
+        from ..formulations.written_numbers import form_of
+
         text = column.map(lambda value: isinstance(value, str))
-        read = self.writing.numbers(column[text]) if text.any() else None
-        if read is None or not all(isinstance(v, (int, float)) for v in column[~text]):
+        if not text.any() or not all(isinstance(v, (int, float)) for v in column[~text]):
             return column
-        return pd.concat([column[~text].astype(float), pd.Series(read, index=column.index[text])]).reindex(
-            column.index
+        read = self.writing.numbers(column[text])
+        if read is not None:
+            numbers = pd.Series(read, index=column.index[text])
+            return pd.concat([column[~text].astype(float), numbers]).reindex(column.index)
+        good = text & column.map(
+            lambda value: isinstance(value, str) and self.writing.numbers([value]) is not None
         )
+        read = self.writing.numbers(column[good])
+        if read is None or good.sum() <= text.sum() / 2 or form_of(column[text]) is not None:
+            return column
+        return column.astype(object).where(~good, pd.Series(read, index=column.index[good], dtype=object))
 
 
 PLAIN = CsvForm()
@@ -93,5 +111,8 @@ def form_given(options: Mapping[str, Any], record: FitRecord | None = None) -> C
     known = {name: options[name] for name in CsvForm.__dataclass_fields__ if name in options}
     if record is not None:
         source = click.get_current_context().get_parameter_source
-        known |= {name: getattr(record, name) for name in known if source(name) is ParameterSource.DEFAULT}
+        kept = {name: getattr(record, name) for name in known if source(name) is ParameterSource.DEFAULT}
+        known |= kept
+        if kept.get("thousands") and known["thousands"] == known["decimal"]:
+            known["thousands"] = ""  # of the training table, where that sign was another one
     return CsvForm(**known)

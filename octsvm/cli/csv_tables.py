@@ -142,11 +142,12 @@ class CsvTable:
             return
         where = ["" if r.row is None or self.lines is None else f"line {self.lines[r.row]}" for r in found]
         texts = [r.message + (r.as_label if self.by_default else "") for r in found]
+        taken = f", where the last column, {self.label!r}, is taken as the label" if self.by_default else ""
         if len(found) == 1:
             raise InvalidData(f"{self.name}{', ' if where[0] else ''}{where[0]}: {texts[0]}")
         every = [f"  {line}{': ' if line else ''}{text}" for line, text in zip(where, texts, strict=True)]
         together = table_remarks.together(found)
-        lines = [f"{self.name}: {len(found)} things in the columns stand in the way:", *every]
+        lines = [f"{self.name}: {len(found)} things in the columns stand in the way{taken}:", *every]
         raise InvalidData("\n".join([*lines, *([f"All at once: {together}"] if together else [])]))
 
     def located(self, message: str) -> str:
@@ -154,7 +155,8 @@ class CsvTable:
         found = re.search(r"\brow (\d+)", message)
         if self.lines is None or found is None or int(found[1]) >= len(self.lines):
             return f"{self.name}: {message}"
-        return f"{self.name}, line {self.lines[int(found[1])]}: {message}"
+        line = self.lines[int(found[1])]
+        return f"{self.name}, line {line}: {message.replace(f' in {found[0]}', '').replace(found[0], f'line {line}')}"
 
 
 def load(name: str, *, seed: int = 0, **how: Any) -> CsvTable:
@@ -230,6 +232,7 @@ def read_table(
     X = read.frame[[c for c in kept if c != chosen]]
     remarks += tuple(f"{name}: {r}" for r in table_remarks.on_identifiers(X))
     y, written = read.labels(header.index(chosen))
+    remarks += tuple(f"{name}: {r}" for r in table_remarks.on_labels(y.tolist(), chosen))
     if label is None:
         remarks += tuple(f"{name}: {r}" for r in table_remarks.on_default_label(X, y, chosen))
     return CsvTable(name, X, y, chosen, read.lines, remarks, written, by_default=label is None)
@@ -291,8 +294,9 @@ def _content(name: str, encoding: str | None, names: Sequence[str]) -> Content:
     try:
         return read_content(name, encoding)
     except FileNotFoundError:
-        others = [n for n in (*names, *_beside(path)) if n != name]
-        hint = nearest(name, others)
+        # Names alone: in one folder all paths are alike.
+        others = [Path(n).name for n in (*names, *_beside(path)) if n != name]
+        hint = nearest(path.name, others)
         raise InvalidData(
             f"{name}: there is no such file.{hint} Give the path of a CSV file"
             + (f", or one of {', '.join(names)}." if names else "; built-in data are for fitting.")

@@ -25,8 +25,9 @@ class Suspect(NamedTuple):
     ----------
     row : int
         Its position among the rows that were looked at.
-    given, believed : label
-        ``believed`` is the label that the row was given up for, or else the tree's prediction.
+    given, believed, predicted : label
+        ``believed`` is the label that the row was given up for, or else the tree's prediction. A label given up at one split may
+        be ``predicted`` in the end.
     cost : float or None
         Of giving its label up; None where it was not.
     support : float
@@ -37,6 +38,7 @@ class Suspect(NamedTuple):
     row: int
     given: Any
     believed: Any
+    predicted: Any
     cost: float | None
     support: float
 
@@ -70,7 +72,14 @@ def suspects(tree: Tree, X: Any, y: Any, node_weights: Any, trained: Mapping[int
         if place is not None:
             cost[place] = cost.get(place, 0.0) + record.cost
     found = [
-        Suspect(i, given[i], other_label(tree, given[i], predicted[i]), cost.get(i), float(support[i]))
+        Suspect(
+            i,
+            given[i],
+            other_label(tree, given[i], predicted[i]),
+            predicted[i],
+            cost.get(i),
+            float(support[i]),
+        )
         for i in range(len(given))
         if i in cost or predicted[i] != given[i]
     ]

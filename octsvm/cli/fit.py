@@ -46,7 +46,7 @@ UNHELD = "no rows are held out, so nothing says how the tree does on others"
 @shared.solve_options(FIT)
 @shared.out_option("TREE.json", "Save the tree.")
 @shared.json_option
-@click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
+@shared.quiet_option
 def fit(table: str, **options: Any) -> int:
     """Fit a tree to TABLE and show it with its checked objective, its bound and its accuracy.
 
@@ -267,6 +267,7 @@ def _report_of(data: CsvTable, result: Result, rows: Partition) -> dict[str, Any
     given = rows.y.tolist()  # labels that JSON takes, as numpy's own are not
     out["most_frequent"] = max(given.count(c) for c in tree.classes) / len(train)
     support = supports(tree, data.X.iloc[train], rows.y.tolist())
+    predicted = tree.predict(data.X.iloc[train]).tolist()
     out["relabelled"] = [
         {
             "row": int(train[r.row]),
@@ -276,6 +277,7 @@ def _report_of(data: CsvTable, result: Result, rows: Partition) -> dict[str, Any
             "line": None if data.lines is None else data.lines[train[r.row]],
             "given": given[r.row],
             "believed": next((c for c in tree.classes if c != given[r.row]), given[r.row]),
+            "predicted": predicted[r.row],
         }
         for r in getattr(tree, "relabelled", ())
     ]
@@ -284,6 +286,8 @@ def _report_of(data: CsvTable, result: Result, rows: Partition) -> dict[str, Any
 
 def _text_of(result: Result, report: Mapping[str, Any], unheld: str) -> str:
     """The summary; ``unheld`` is said where no rows are held out."""
+    from ..result import shown_cost
+
     said = result.summary().splitlines()
     tree = result.tree
     if tree is None:
@@ -293,7 +297,7 @@ def _text_of(result: Result, report: Mapping[str, Any], unheld: str) -> str:
     lines.insert(1, _label(tree, report))
     width = max(map(len, result.terms), default=0)
     lines += [
-        f"{'' if k else 'costs':11}{_cost(value):<11} {name:{width}}  {words_of(result.terms, name)}".rstrip()
+        f"{'' if k else 'costs':11}{shown_cost(value):<11} {name:{width}}  {words_of(result.terms, name)}".rstrip()
         for k, (name, value) in enumerate(result.terms.items())
     ]
     lines += [
@@ -313,11 +317,6 @@ def _label(tree: Tree, report: Mapping[str, Any]) -> str:
     return f"label      {report['label']}: " + (
         ", ".join(map(repr, tree.classes)) if few else f"{len(tree.classes)} different values"
     )
-
-
-def _cost(value: float) -> str:
-    """A cost as it is shown; what the arithmetic leaves of none is none."""
-    return f"{0.0 if abs(value) < 1e-9 else value:.6g}"
 
 
 def _counts(result: Result, report: Mapping[str, Any]) -> str:
@@ -360,9 +359,12 @@ def _relabelled(tree: Tree, report: Mapping[str, Any], most: int = 12) -> list[s
         where = f"row {row}" if r["line"] is None else f"line {r['line']}"
         lines.append(
             f"           {where}: given {r['given']!r}, believed {r['believed']!r}, support {r['support']:.2f}, cost {cost[row]:.4g}"
+            + ("; given up at a split, and predicted as given" if r["predicted"] == r["given"] else "")
         )
     if len(cost) > most:
-        lines.append(f"           and {len(cost) - most} more: --json lists them")
+        lines.append(
+            f"           and {len(cost) - most} more: octsvm suspects lists those of a saved tree, --json all"
+        )
     return lines
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import errno
+import functools
 import io
 import json
 import os
@@ -21,7 +22,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from .. import options as declared
-from ..errors import EngineFailed, InvalidData, OctsvmError
+from ..errors import EngineFailed, InvalidData, OctsvmError, OutputNotWritable
 from ..formulations.replace_file import require_writable
 from . import csv_form, table_preparation
 
@@ -487,7 +488,12 @@ formulation_options = all_of(
 SOLVER = Suggested("solver", solver_names)
 
 
+START = "octsvm.start"  # where a context keeps the path of the tree that was read
+INPUTS = ("tree", "table", "solution", "sidecar", "store")  # parameters that name files to be read
+
+
 def _read_start(ctx: click.Context, _: click.Parameter, path: str | None) -> Tree | None:
+    ctx.meta[START] = path
     return None if path is None or ctx.resilient_parsing else read_tree(path)
 
 
@@ -507,8 +513,19 @@ def start_option(line: str) -> Callable[[Function], Function]:
 
 
 def out_option(metavar: str, line: str, **more: Any) -> Callable[[Function], Function]:
-    """A file to be written, refused at once where that cannot be."""
-    return click.option("--out", metavar=metavar, help=line, callback=_check_target, **more)
+    """A file to be written, refused at once where that cannot be, or where the command reads it."""
+
+    def add(function: Function) -> Function:
+        @functools.wraps(function)
+        def checked(**options: Any) -> Any:
+            read = [options.get(name) for name in INPUTS]
+            for target in filter(None, (options["out"], options.get("log"))):
+                require_no_input(target, *read, click.get_current_context().meta.get(START))
+            return function(**options)
+
+        return click.option("--out", metavar=metavar, help=line, callback=_check_target, **more)(checked)  # type: ignore[return-value]
+
+    return add
 
 
 class WorkLimit(click.ParamType):
@@ -612,6 +629,8 @@ json_option = click.option(
     "--json", "as_json", is_flag=True, help="One JSON object on stdout instead of text."
 )
 
+quiet_option = click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
+
 
 def params_of(options: Mapping[str, Any]) -> dict[str, Any]:
     """The formulation's parameters that were given."""
@@ -651,6 +670,7 @@ def load(name: str, options: Mapping[str, Any], *, prepare: bool = True) -> CsvT
     With ``prepare`` its features are made of all rows; else they are its columns, for :func:`table_preparation.prepared`.
     """
     from . import csv_tables as tables
+    from . import table_remarks
 
     if options["seed"] < 0:
         raise click.BadParameter(f"{options['seed']} should be 0 or more.", param_hint="'--seed'")
@@ -668,7 +688,11 @@ def load(name: str, options: Mapping[str, Any], *, prepare: bool = True) -> CsvT
         data = tables.labelled_only(data)
     for remark in data.remarks:
         say(f"Warning: {remark}")
-    data.check(table_preparation.wanted(data, options))
+    asked = table_preparation.wanted(data, options)
+    for name in asked.get("encode", ()):
+        for remark in table_remarks.on_encoded(data.X[name], name, csv_form.form_given(options).writing):
+            say(f"Warning: {data.name}: {remark}")
+    data.check(asked)
     if options["against_rest"] is not None:
         data = tables.against_rest(data, options["against_rest"])
     return table_preparation.prepared(data, options) if prepare else data
@@ -703,3 +727,12 @@ def read_fitted(path: str) -> tuple[Tree, FitRecord | None]:
         return Tree.from_dict(content), record_of(content)
     except InvalidData as error:
         raise InvalidData(f"{path}: {error} {hint}") from None
+
+
+def require_no_input(out: str, *inputs: str | None) -> None:
+    """Refuse a target that is one of the files which the command reads."""
+    # A terminal or a pipe may well be both.
+    if os.path.isfile(out) and any(os.path.exists(i) and os.path.samefile(i, out) for i in inputs if i):
+        raise OutputNotWritable(
+            f"{out}: this command reads that file, and what it writes would replace it. Give another name."
+        )

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..errors import InvalidParameter
+from ..errors import InvalidParameter, MissingPackage
 from ..formulations.replace_file import replace_bytes
 from . import options as shared
 from .options import OK
+from .progress import signs_of_life
 
 if TYPE_CHECKING:
     from ..formulations.trees import Tree
@@ -27,7 +28,8 @@ FORMATS = ("svg", "png", "pdf")
 @shared.weights_option(3, "How many of an oblique split's weights to show, those with most effect first.")
 @click.option("--dark", is_flag=True, help="Colours for a dark background.")
 @shared.json_option
-def plot(tree: str, out: str, units: Any, most: int, dark: bool, as_json: bool) -> int:
+@shared.quiet_option
+def plot(tree: str, out: str, units: Any, most: int, dark: bool, as_json: bool, quiet: bool) -> int:
     """Draw a tree that "octsvm fit --out" saved: splits, classes, and the training rows that come by each node.
 
     It is drawn by matplotlib: pip install 'octsvm[plot]'.
@@ -42,9 +44,15 @@ def plot(tree: str, out: str, units: Any, most: int, dark: bool, as_json: bool) 
         raise InvalidParameter(
             f"--out {out}: pictures are written as {', '.join(FORMATS)}. Give one of these endings."
         )
-    fitted, record = shared.read_fitted(tree)
 
-    replace_bytes(out, drawn(fitted, record, ending, units=units, most=most, dark=dark))
+    with signs_of_life("drawing", quiet):
+        fitted, record = shared.read_fitted(tree)
+        try:
+            picture = drawn(fitted, record, ending, units=units, most=most, dark=dark)
+        except MissingPackage as error:
+            known = "export_text and export_graphviz show a tree without it."
+            raise MissingPackage(str(error).replace(known, "octsvm show does without.")) from None
+    replace_bytes(out, picture)
     if as_json:
         shared.echo_json({"file": out}, "picture")
     else:

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import InvalidData
-from ..formulations.checks import nearest
+from ..formulations.checks import listed, nearest
 from ..formulations.replace_file import replace_text
 from . import options as shared
+from . import table_remarks
 from .csv_form import CsvForm, form_given
 from .options import OK, say
+from .progress import signs_of_life
 from .table_preparation import ALL, named
 
 if TYPE_CHECKING:
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
 )
 @shared.out_option("PREDICTIONS.csv", "Write the predictions there instead of to stdout.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+@shared.quiet_option
 def predict(tree: str, table: str, **options: Any) -> int:
     """Predict the class of every row of DATA.csv with a tree that "octsvm fit --out" saved.
 
@@ -61,17 +64,18 @@ def predict(tree: str, table: str, **options: Any) -> int:
       octsvm predict tree.json new.csv --keep customer --proba --out predictions.csv
     """
     out, as_json = options["out"], options["as_json"]
-    fitted, record = shared.read_fitted(tree)
-    form = form_given(options, record)
-    data = read_for(fitted, table, form, options["label"], options["against_rest"])
-    predictions, shares = _predicted(fitted, record, data, options["proba"], tree)
+    with signs_of_life(f"reading {table}", options["quiet"]):
+        fitted, record = shared.read_fitted(tree)
+        form = form_given(options, record)
+        data = read_for(fitted, table, form, options["label"], options["against_rest"])
+        predictions, shares = _predicted(fitted, record, data, form, options["proba"], tree)
     accuracy = None if data.y is None else share_right(data, predictions, fitted.classes)
     if out is not None or not as_json:
         frame = kept_columns(data, table, form, options["keep"])
         columns = {"prediction": predictions}
         if shares is not None:
             columns |= {f"probability of {c}": shares[:, k].round(6) for k, c in enumerate(fitted.classes)}
-        text = _as_csv(data.name, frame, columns, form.separator)
+        text = _as_csv(data.name, frame, columns, form)
         if out is not None:
             replace_text(out, text)
             if not as_json:
@@ -122,12 +126,31 @@ def read_for(
         data = tables.labelled_only(data)
     if rest is not None and data.y is not None:
         data = tables.against_rest(data, rest)
+    _require_columns(fitted, data, form)
     data.check_needed(numbers, gaps)
     return data
 
 
+def _require_columns(fitted: Tree, data: CsvTable, form: CsvForm) -> None:
+    """Refuse a table without the columns that a tree was trained on; one of its features, made elsewhere, will do as well."""
+    from ..formulations.read_matrix import MadeUpNames, UndecidedNames
+    from .table_columns import other_separator
+
+    names, header = fitted.feature_names, list(data.X.columns)
+    wanted = names if fitted.preparation is None else [c.name for c in fitted.preparation.columns]
+    missing = [c for c in wanted if c not in header]
+    if not missing or set(names) <= set(header) or isinstance(names, (MadeUpNames, UndecidedNames)):
+        return
+    raise InvalidData(
+        f"{data.name}, line 1: there is no column {missing[0]!r}, which the tree was trained on"
+        + (f", nor {len(missing) - 1} others of its columns." if len(missing) > 1 else ".")
+        + (other_separator(header, form.separator) or table_remarks.nearest(missing[0], header))
+        + f" Its columns are: {listed(header)}."
+    )
+
+
 def _predicted(
-    fitted: Tree, record: FitRecord | None, data: CsvTable, proba: bool, path: str
+    fitted: Tree, record: FitRecord | None, data: CsvTable, form: CsvForm, proba: bool, path: str
 ) -> tuple[list[Any], Any]:
     """The labels, and where they are asked for the probabilities (m, K)."""
     if proba and record is None:
@@ -139,11 +162,40 @@ def _predicted(
             X = fitted.features_of(data.X)
     except InvalidData as error:
         raise InvalidData(data.located(str(error))) from None
+    _warn_of_far_values(fitted, data, X, form)
     if not proba or record is None:
         return fitted.predict(X).tolist(), None
     from .fitted_file import classifier_of
 
     return fitted.predict(X).tolist(), classifier_of(fitted, record).predict_proba(X)
+
+
+def _warn_of_far_values(fitted: Tree, data: CsvTable, X: Any, form: CsvForm) -> None:
+    """Say which numbers lie farther from the training rows' than those are from each other: they may be read wrongly."""
+    import numpy as np
+
+    low, span = fitted.scaling.low, fitted.scaling.span
+    if not low.any() and (span == 1).all():
+        return  # features were taken as they are, and nothing says of which size they were
+    columns = () if fitted.preparation is None else fitted.preparation.columns
+    numbers = [c.kind == "number" for c in columns for _ in c.features] or [True] * len(low)
+    far = (np.abs(X - low - span / 2) > 1.5 * span) & (span > 0) & numbers
+    if not far.any():
+        return
+    j, *others = np.flatnonzero(far.any(axis=0))
+    i = int(far[:, j].argmax())
+    line, sign = "" if data.lines is None else f", line {data.lines[i]}", form.writing.thousands
+    also = [fitted.feature_names[k] for k in others]
+    say(
+        f"Warning: {data.name}{line}: column {fitted.feature_names[j]!r} holds {X[i, j]:.6g} ({far[:, j].sum()} such rows), far "
+        f"outside the {low[j]:.6g} to {low[j] + span[j]:.6g} of training"
+        + (f"; so does {listed(also)}. " if also else ". ")
+        + (
+            f"{sign!r} is read as what separates thousands: if it is the decimal sign here, give that (--decimal {sign})."
+            if sign in (".", ",") and sign
+            else "Is it in the same unit there?"
+        )
+    )
 
 
 def _filled(fitted: Tree, data: CsvTable) -> str:
@@ -195,10 +247,10 @@ def kept_columns(data: CsvTable, table: str, form: CsvForm, names: Sequence[str]
     )
 
 
-def _as_csv(name: str, kept: pd.DataFrame, columns: Mapping[str, Any], separator: str) -> str:
+def _as_csv(name: str, kept: pd.DataFrame, columns: Mapping[str, Any], form: CsvForm) -> str:
     twice = next((c for c in columns if c in kept.columns), None)
     if twice is not None:
         raise InvalidData(
             f"{name}: there is a column {twice!r} already, and --keep would write two of them. Name others."
         )
-    return str(kept.assign(**columns).to_csv(index=False, lineterminator="\n", sep=separator))
+    return form.text_of(kept.assign(**columns))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -16,6 +18,28 @@ if TYPE_CHECKING:
 
 
 FIRST, SILENCE = 1.0, 5.0  # seconds until there is a line, and without news, where there is no terminal
+
+
+@contextlib.contextmanager
+def signs_of_life(doing: str, quiet: bool = False) -> Iterator[None]:
+    """A line on stderr after a second, and then now and again, while the command is ``doing`` something that tells nothing."""
+    done, began = threading.Event(), time.monotonic()
+
+    def tell() -> None:
+        wait = FIRST
+        while not done.wait(wait):
+            wait = SILENCE
+            say(f"{time.monotonic() - began:7.1f} s  {doing}")
+
+    ticker = threading.Thread(target=tell, daemon=True)
+    if not quiet:
+        ticker.start()
+    try:
+        yield
+    finally:
+        done.set()
+        if not quiet:
+            ticker.join()
 
 
 class SolveProgress:

@@ -46,7 +46,7 @@ Exit codes:
 )
 @shared.out_option("RESULTS.csv", "Save the table.")
 @shared.json_option
-@click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
+@shared.quiet_option
 def race(table: str, **options: Any) -> int:
     """Solve the model of TABLE on many solvers, and put what each came to side by side.
 

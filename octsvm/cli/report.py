@@ -15,6 +15,7 @@ from ..reports.document import Picture, Table, number, render
 from . import options as shared
 from .findings import weights_of, words_of
 from .options import OK
+from .progress import signs_of_life
 from .suspects import COST, listed_suspects, rows_of, rows_options, suspects_frame
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ ROWS_AT_ONCE = 40  # longer tables are folded
 @shared.out_option("REPORT.html", "The page: one file that needs no network.", required=True)
 @rows_options
 @shared.json_option
+@shared.quiet_option
 def report(tree: str, table: str | None, **options: Any) -> int:
     """Write what there is to say of a tree that "octsvm fit --out" saved: the tree, whom it suspects, what is proved.
 
@@ -50,8 +52,9 @@ def report(tree: str, table: str | None, **options: Any) -> int:
             "A report is made with jinja2, which is not installed here, and its pictures with matplotlib. Install both: pip install 'octsvm[report]'. octsvm show and "
             "octsvm predict do without."
         ) from None
-    rows = rows_of(tree, table, options)
-    page = render("html", _content(rows))
+    with signs_of_life("reading the table, and drawing", options["quiet"]):
+        rows = rows_of(tree, table, options)
+        page = render("html", _content(rows))
     replace_text(options["out"], page)
     listed = listed_suspects(rows)
     if options["as_json"]:
@@ -242,7 +245,7 @@ def _columns(tree: Tree) -> Table | None:
         return None
     values = [
         [c.name, c.kind + (f" ({c.form})" if c.form else ""), ", ".join(c.features),
-         "refused" if c.fill is None else f"{c.fill} ({(c.rule or '').replace('_', ' ')})"]
+         "refused" if c.fill is None else f"{_filling(c.fill)} ({(c.rule or '').replace('_', ' ')})"]
         for c in tree.preparation.columns
     ]  # fmt: skip
     return Table(
@@ -250,6 +253,11 @@ def _columns(tree: Tree) -> Table | None:
         values,
         "How features are made of the table's columns",
     )
+
+
+def _filling(value: float | str) -> str:
+    """What a missing value is, as it is shown: what the arithmetic leaves behind the tenth digit is nothing."""
+    return value if isinstance(value, str) else f"{value:.10g}"
 
 
 # -- pictures -----------------------------------------------------------------------------------------------------

@@ -66,7 +66,7 @@ def _header(tree: Tree, units: str) -> str:
         rows = sorted({r.row for r in relabelled})
         shown = ", ".join(map(str, rows[:12])) + (", ..." if len(rows) > 12 else "")
         lines.append(
-            f"relabelled rows ({len(rows)}, counted among the training rows, not the table's): {shown}"
+            f"relabelled rows ({len(rows)}, counted among the training rows from 0, not in the table; octsvm suspects has the lines): {shown}"
         )
     return "\n".join(lines)
 

@@ -17,6 +17,7 @@ from . import options as shared
 from .csv_form import form_given
 from .findings import Suspect, other_label, supports
 from .options import OK
+from .progress import signs_of_life
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -80,10 +81,12 @@ rows_options = shared.all_of(
     "--jobs", type=int, default=1, show_default=True, help="With --over: processes; -1 for all processors."
 )
 @shared.json_option
+@shared.quiet_option
 def suspects(tree: str, table: str | None, **options: Any) -> int:
     """List the rows whose labels a tree that "octsvm fit --out" saved gave up or predicts otherwise, as CSV.
 
-    The least supported come first, each with the line of its file, the label given and the label believed. Support is how far
+    The least supported come first, each with the line of its file, the label given, the label believed, and the one predicted: a
+    label may be given up at a split, and predicted in the end all the same. Support is how far
     a row lies on its given label's side of the split that decides, in margins (re_svm, octsvm), or the share of its label among
     the training rows of its leaf. DATA.csv is the table that the tree was fitted to; it is read from where it was then if it is
     left out.
@@ -98,15 +101,12 @@ def suspects(tree: str, table: str | None, **options: Any) -> int:
       octsvm suspects tree.json measurements.csv --keep plant --out suspects.csv
     """
     out = options["out"]
-    rows = rows_of(tree, table, options)
+    with signs_of_life("reading the table", options["quiet"]):
+        rows = rows_of(tree, table, options)
     against = _against(rows, options) if options["over"] else None
     if against is not None:
         rows = replace(rows, suspects=_of_many(rows, against["against"]))
-    text = (
-        suspects_frame(rows, against)
-        .round(6)
-        .to_csv(index=False, lineterminator="\n", sep=form_given(options, rows.record).separator)
-    )
+    text = form_given(options, rows.record).text_of(suspects_frame(rows, against).round(6))
     if out is not None:
         replace_text(out, text)
     if options["as_json"]:
@@ -169,6 +169,8 @@ def rows_of(path: str, table: str | None, options: Mapping[str, Any]) -> Rows:
         )
     name, label = table or record.table, options["label"] or record.label
     form = form_given(options, record)
+    if options["out"] is not None:
+        shared.require_no_input(options["out"], name)
     if name in tables.BUILT_IN:
         data = tables.load(name, seed=record.seed)
         if record.against_rest is not None:
@@ -223,8 +225,10 @@ def _against(rows: Rows, options: Mapping[str, Any]) -> pd.DataFrame:
         )
     grid = {names.get(name, name): values for name, values in options["over"]}
     trees = math.prod(map(len, grid.values()))
-    shared.say(f"{trees} trees, up to {options['time_limit']:g} s each")
-    with shared.spoken_warnings(), shared.clean_stdout():
+    if not options["quiet"]:
+        shared.say(f"{trees} trees, up to {options['time_limit']:g} s each")
+    still = signs_of_life(f"fitting {trees} trees", options["quiet"])
+    with still, shared.spoken_warnings(), shared.clean_stdout():
         warnings.simplefilter("ignore", ConvergenceWarning)  # proofs are not what is asked for
         found = suspect_rows(
             model, grid, rows.X[rows.trained], [rows.y[i] for i in rows.trained], n_jobs=options["jobs"]
@@ -242,7 +246,12 @@ def _of_many(rows: Rows, against: pd.Series) -> list[Suspect]:
     places.sort(key=lambda i: (-against[i], support[i]))
     return [
         Suspect(
-            i, rows.y[i], other_label(rows.tree, rows.y[i], predicted[i]), costs.get(i), float(support[i])
+            i,
+            rows.y[i],
+            other_label(rows.tree, rows.y[i], predicted[i]),
+            predicted[i],
+            costs.get(i),
+            float(support[i]),
         )
         for i in places
     ]
@@ -260,6 +269,7 @@ def suspects_frame(rows: Rows, against: pd.DataFrame | None = None) -> pd.DataFr
     columns = {
         "given": [s.given for s in rows.suspects],
         "believed": [s.believed for s in rows.suspects],
+        "predicted": [s.predicted for s in rows.suspects],
         "support": [s.support for s in rows.suspects],
         COST: [s.cost for s in rows.suspects],
         "part": ["held out" if i in held else "training" for i in places],

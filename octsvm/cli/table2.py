@@ -180,6 +180,7 @@ def export(store: str, out: str) -> int:
     from ..experiments.store import Store
 
     require_writable(out)
+    shared.require_no_input(out, store)
     with Store.open(store) as opened:
         path = opened.export(out)
     say(f"{path.stat().st_size:,} bytes in {out}")

@@ -48,15 +48,18 @@ def of_text(
     form: dict[str, Any] = {"sep": csv_form.separator, "index_col": False, "na_values": list(missing)}
     frame = pd.read_csv(io.StringIO(text), decimal=decimal, low_memory=False, **form)
     frame.columns = pd.Index(header)
+    features = frame.copy()
 
     def column_as_text(place: int) -> pd.Series:
         return pd.read_csv(io.StringIO(text), usecols=[place], dtype=str, **form).iloc[:, 0]
 
     for place, column in enumerate(header):
         if column in as_text:
-            frame[column] = column_as_text(place)
+            frame[column] = features[column] = column_as_text(place)
         elif frame[column].dtype.kind not in "biuf":
-            frame[column] = csv_form.numbers(frame[column])
+            features[column] = csv_form.numbers(frame[column])
+            if features[column].dtype.kind == "f":
+                frame[column] = features[column]
 
     def labels(place: int) -> tuple[Any, list[str]]:
         cells = column_as_text(place)
@@ -65,7 +68,7 @@ def of_text(
             written = [c.replace(decimal, ".") for c in written]
         return _plain_labels(frame.iloc[:, place], cells, written), written
 
-    return Read(frame, lines, labels)
+    return Read(features, lines, labels)
 
 
 def of_frame(
@@ -162,14 +165,22 @@ def _scan(name: str, text: str, separator: str) -> tuple[list[str], list[int]]:
 
 def single_column(name: str, header: Sequence[str], separator: str) -> InvalidData:
     """What to say of a table with one column: its columns may be separated by something else."""
-    others = [s for s in SEPARATORS if s != separator and header and s in header[0]]
     cure = (
-        f"Its header line holds {others[0]!r}: is that what separates the columns? Then say so (--separator)."
-        if others
-        else f"Separate the columns by {separator!r}: features first, the label last."
+        other_separator(header, separator)
+        or f" Separate the columns by {separator!r}: features first, the label last."
     )
     return InvalidData(
-        f"{name}, line 1: the table has a single column, {''.join(header)!r}, and needs features and a label. {cure}"
+        f"{name}, line 1: the table has a single column, {''.join(header)!r}, and needs features and a label.{cure}"
+    )
+
+
+def other_separator(header: Sequence[str], separator: str) -> str:
+    """The question whether a ``header`` of one column holds another separator; "" where it does not."""
+    others = [s for s in SEPARATORS if len(header) == 1 and s != separator and s in header[0]]
+    return (
+        f" Its header line holds {others[0]!r}: is that what separates the columns? Then say so (--separator)."
+        if others
+        else ""
     )
 
 

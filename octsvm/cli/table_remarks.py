@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..formulations.checks import listed
 from ..formulations.written_numbers import Form, Writing, form_of
 
 if TYPE_CHECKING:
@@ -158,6 +159,31 @@ def on_missing(column: pd.Series, name: str, *, needed: bool = False) -> Refusal
     return Refusal(
         f"column {name!r} has {held}. {cure}", int(gaps.argmax()), () if needed else ("--impute median",)
     )
+
+
+def on_labels(values: Sequence[Any], label: str) -> list[str]:
+    """Remarks on labels, or categories, that differ only in spaces or in case."""
+    alike: dict[str, list[str]] = {}
+    for value in dict.fromkeys(v for v in values if isinstance(v, str)):
+        alike.setdefault(" ".join(value.casefold().split()), []).append(value)
+    return [
+        f"the column {label!r} holds {listed(several)}, which differ in spaces or case only and are taken for different values. Write "
+        "them alike if they are one."
+        for several in alike.values()
+        if len(several) > 1
+    ]
+
+
+def on_encoded(column: pd.Series, name: str, writing: Writing) -> list[str]:
+    """Remarks on a column that is read as categories: numbers in it, or names that are nearly one."""
+    texts = list(dict.fromkeys(v.strip() for v in column.tolist() if isinstance(v, str)))
+    numbers = sum(writing.numbers([text]) is not None for text in texts)
+    if len(texts) <= FEW or numbers <= len(texts) / 2:
+        return on_labels(texts, name)
+    return [
+        f"the column {name!r} holds {numbers} different numbers, and --encode makes a feature of each of them. To use it as a number "
+        "leave it out of --encode."
+    ]
 
 
 def holds_categories(column: pd.Series) -> bool:

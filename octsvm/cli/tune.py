@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,6 +13,7 @@ import click
 from ..options import FIT
 from . import options as shared
 from .fit import UNHELD, Partition, finish
+from .progress import signs_of_life
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,7 +48,7 @@ SHOWN = 5  # settings in the summary
 @shared.solve_options(FIT, "start")
 @shared.out_option("TREE.json", "Save the tree.")
 @shared.json_option
-@click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
+@shared.quiet_option
 def tune(table: str, **options: Any) -> int:
     """Choose costs and depth for TABLE by repeated folds, fit all of its rows with them, and show the tree.
 
@@ -66,20 +69,35 @@ def tune(table: str, **options: Any) -> int:
 
     data = shared.load(table, options)
     weights = row_weights(data.y, options["class_weight"])
-    with shared.spoken_warnings(), shared.clean_stdout():
-        found = octsvm.tune(
-            options["formulation"],
-            data.X,
-            data.y,
-            weights=weights,
-            scale=not options["no_scale"],
-            progress=not options["quiet"],
-            on_mismatch="ignore",
-            **{name: options[name] for name in ("rule", "folds", "repeats", "prior_rows", "jobs", "store")},
-            **shared.params_of(options),
-            **shared.given_options(FIT, options),
+    # On a terminal there is a bar from the beginning.
+    still = signs_of_life("fitting folds, then all rows", options["quiet"] or sys.stderr.isatty())
+    try:
+        with still, shared.spoken_warnings(), shared.clean_stdout():
+            found = octsvm.tune(
+                options["formulation"],
+                data.X,
+                data.y,
+                weights=weights,
+                scale=not options["no_scale"],
+                progress=not options["quiet"],
+                on_mismatch="ignore",
+                **{
+                    name: options[name]
+                    for name in ("rule", "folds", "repeats", "prior_rows", "jobs", "store")
+                },
+                **shared.params_of(options),
+                **shared.given_options(FIT, options),
+            )
+    except KeyboardInterrupt:
+        kept = options["store"]
+        shared.say(
+            f"Finished folds are in {kept}: the same command goes on from there."
+            if kept
+            else "Finished folds are lost; --store FOLDS.jsonl keeps them."
         )
-    return _tell(data, found, options)
+        raise
+    notes = (note.replace("octsvm.suspect_rows", "octsvm suspects TREE.json --over") for note in found.notes)
+    return _tell(data, replace(found, notes=tuple(notes)), options)
 
 
 def _tell(data: CsvTable, found: Tuning, options: Mapping[str, Any]) -> int:

@@ -394,12 +394,12 @@ def test_tables_as_people_save_them(tmp_path: Path) -> None:
 def test_predict_picks_columns_by_name(tree: Path, tmp_path: Path) -> None:
     data = tmp_path / "new.csv"
     data.write_text("note,height,width\nhello,9,0\nworld,0,9\n")
-    result = run("predict", tree, data)
+    result = run("predict", tree, data, "-q")
     assert (result.exit_code, result.stdout, result.stderr) == (0, "prediction\nlow\nhigh\n", "")
 
 
 def test_predict_with_known_labels(tree: Path, table: Path, tmp_path: Path) -> None:
-    result = run("predict", tree, table, "--label", "kind")
+    result = run("predict", tree, table, "--label", "kind", "-q")
     assert result.stderr == "accuracy 1.0000 on 10 rows\n"
     assert len(result.stdout.splitlines()) == 11
     out = tmp_path / "predictions.csv"
@@ -427,7 +427,7 @@ def test_predict_against_rest(tmp_path: Path) -> None:
     iris.X.assign(kind=iris.y).to_csv(data, index=False)
     args = ["--against-rest", "setosa", "--depth", 0, "--time-limit", 20, "--out", tree]
     assert run("fit", data, *args).exit_code == 0
-    result = run("predict", tree, data, "--label", "kind", "--against-rest", "setosa")
+    result = run("predict", tree, data, "--label", "kind", "--against-rest", "setosa", "-q")
     assert result.stderr == "accuracy 1.0000 on 150 rows\n"
 
 

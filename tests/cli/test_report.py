@@ -171,7 +171,7 @@ def test_another_table_is_refused(tmp_path: Path) -> None:
         ([tree, table, "--label", "rsk"], "Did you mean 'risk'?"),
     ]
     for line, says in cases:
-        found = run("report", *line, "--out", str(tmp_path / "r.html"))
+        found = run("report", *line, "-q", "--out", str(tmp_path / "r.html"))
         assert found.exit_code == cli.WRONG_INPUT, found.output
         assert says in found.output
         assert len(found.output.splitlines()) == 1

@@ -179,7 +179,9 @@ def test_all_columns_are_advised_on_at_once_and_the_advice_works(tmp_path: Path)
     found = run("fit", path, *FIT)
     assert found.exit_code == cli.WRONG_INPUT
     lines = found.output.splitlines()
-    assert lines[0].endswith("7 things in the columns stand in the way:")
+    assert lines[0].endswith(
+        "7 things in the columns stand in the way, where the last column, 'kind', is taken as the label:"
+    )
     assert [re.search(r"column '(\w+)'", line)[1] for line in lines[1:-1]] == [
         *list(MESSY)[:5],
         "name",

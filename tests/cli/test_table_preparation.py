@@ -197,7 +197,7 @@ def test_a_file_of_a_german_excel(tmp_path: Path) -> None:
     line = [*FORM, "--encode", "Größe", *FIT]
     assert "--encoding cp1252" in run("fit", table, *line).output
     refused = run("fit", table, *line, "--encoding", "cp1252")
-    assert "line 6: The label of row 4 is missing" in refused.output
+    assert "line 6: The label of line 6 is missing" in refused.output
     assert "--skip-unlabelled" in refused.output
     whole = [*line, "--encoding", "cp1252", "--skip-unlabelled", "--out", tree]
     found = run("fit", table, *whole)

@@ -200,7 +200,7 @@ CASES = [
     command("units", "show tree.json --units metres", "metres", "original", "scaled"),
     command("damaged tree", "show bad.json", "bad.json", "damaged", "classes", bad_json=TREE.to_json().replace("[", "{\"a\": [", 1).replace("]", "]}", 1)),
     command("newer tree", "predict new.json table.csv", "version 99", "Upgrade", new_json='{"schema": "octsvm.tree", "version": 99}'),
-    command("predict without a column", "predict tree.json less.csv", "less.csv", "'height'", "same features", less_csv="width\n1\n"),
+    command("predict without a column", "predict tree.json less.csv", "less.csv, line 1", "no column 'height'", "trained on", less_csv="width\n1\n"),
     command("predict other labels", "predict tree.json other.csv --label kind", "'blue'", "'high', 'low'", other_csv="width,height,kind\n1,2,blue\n"),
     command("write another type", "write table.csv -f oct --out model.xls", "'.xls'", ".lp, .nl, .mps"),
     command("write nowhere", "write table.csv -f oct --out no/model.lp", "no/model.lp", "another place"),
@@ -295,7 +295,7 @@ def test_stdout_that_cannot_be_written(folder: Path, line: str) -> None:
 @POSIX
 def test_reader_that_leaves(folder: Path) -> None:
     Path("many.csv").write_text("width,height\n" + "1,2\n" * 20_000)
-    child = process("predict", "tree.json", "many.csv")
+    child = process("predict", "tree.json", "many.csv", "-q")
     assert child.stdout is not None
     assert child.stdout.readline() == "prediction\n"
     child.stdout.close()
