@@ -11,9 +11,10 @@ from .sizes import BlockSize, binary, continuous, rows
 from .topology import Topology
 
 
-def _left_of_unsplit_is_empty(
+def add_left_needs_split(
     block: pyo.Block, topology: pyo.Block, splits: pyo.Block, assignment: pyo.Block
 ) -> None:
+    """No leaf left of a node that does not split is in use."""
     tree = topology.tree
     pairs = [(t, m) for t in tree.leaf for m in tree.left_ancestors(t)]
     block.left_needs_split = pyo.Constraint(
@@ -101,7 +102,7 @@ def add_axis_routing(
         z = [assignment.z[i, t] for t in tree.leaves_below(2 * m)]
         return (None, linear([1.0, 1.0, -1.0] + [big] * len(z), [b.q[i, m], b.g[m], splits.b[m], *z]), big)
 
-    _left_of_unsplit_is_empty(block, topology, splits, assignment)
+    add_left_needs_split(block, topology, splits, assignment)
     return block
 
 
@@ -210,7 +211,7 @@ def add_oblique_routing(
         z = [assignment.z[i, t] for t in tree.leaves_below(2 * m)]
         return (None, linear([1.0, -1.0] + [2.0 + mu] * len(z), [b.q[i, m], splits.b[m], *z]), 2.0)
 
-    _left_of_unsplit_is_empty(block, topology, splits, assignment)
+    add_left_needs_split(block, topology, splits, assignment)
     return block
 
 
