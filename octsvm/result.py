@@ -301,7 +301,7 @@ class Result:
         """The result as plain data, fit for JSON (infinite and missing numbers become None)."""
         out = {name: getattr(self, name) for name in IN_JSON}
         out["tree"] = None if self.tree is None else self.tree.to_dict()
-        plain: dict[str, Any] = _finite(out)
+        plain: dict[str, Any] = finite(out)
         return {"schema": "octsvm.result", "version": 1} | plain
 
     def to_json(self, path: str | Path | None = None) -> str:
@@ -316,10 +316,7 @@ class Result:
             ("status", f"{self.status}: {self._meaning()}"),
             ("stop", f"{self.stop} after {self.seconds:.2f} s, {self.rounds} round(s), {self.nodes} nodes"),
             ("solver", f"{self.solver} {self.solver_version}"),
-            (
-                "objective",
-                f"{self.objective:.8g} = " + " + ".join(f"{v:.6g} {k}" for k, v in self.terms.items()),
-            ),
+            ("objective", self._objective()),
             ("bound", self._bound()),
             *(("note", note) for note in self.notes),
         ]
@@ -344,11 +341,12 @@ def _version(name: str) -> str:
         return "not installed"
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
+    """Plain data with None for infinite and missing numbers, as JSON and SQL want it."""
     if isinstance(value, Mapping):
-        return {k: _finite(v) for k, v in value.items()}
+        return {k: finite(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_finite(v) for v in value]
+        return [finite(v) for v in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value

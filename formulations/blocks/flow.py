@@ -14,7 +14,9 @@ import pyomo.environ as pyo
 
 from ..base import FloatArray, IntArray, set_values
 from ..bounds.subtrees import RootBounds
+from .leaf_label import add_one_class
 from .roles import describe, groups_in, groups_of
+from .routing import add_left_needs_split
 from .rows import linear
 from .sizes import BlockSize, binary, continuous, rows
 from .topology import Topology
@@ -196,12 +198,7 @@ def add_flow_routing(
         below = flow(g, 2 * t + 1)
         return (None, linear([1.0] * len(below) + [1.0], [*below, b.q[g, t]]), 1.0)
 
-    pairs = [(t, m) for t in tree.leaf for m in tree.left_ancestors(t)]
-
-    @block.Constraint(pairs, doc="l_t <= d_m, m ∈ A_L(t): implied, tightens")
-    def left_needs_split(b: pyo.Block, t: int, m: int) -> object:
-        return assignment.l[t] <= splits.d[m]
-
+    add_left_needs_split(block, topology, splits, assignment)
     return block
 
 
@@ -254,9 +251,7 @@ def add_group_leaf_labels(
     describe(block.r, sample=0, node=2, groups=groups_in(f))
     describe(block.L, node=0)
 
-    @block.Constraint(leaf, doc="Σ_k c_kt = l_t")
-    def one_class(b: pyo.Block, t: int) -> object:
-        return (0.0, linear([1.0] * K + [-1.0], [b.c[k, t] for k in range(K)] + [assignment.l[t]]), 0.0)
+    add_one_class(block, leaf, assignment, K)
 
     @block.Constraint([g for g in range(G) if classes[g]], leaf, doc="Σ_k r_gkt <= f_gt")
     def right_in_leaf(b: pyo.Block, g: int, t: int) -> object:

@@ -40,7 +40,7 @@ def add_leaf_labels(
     describe(block.c, node=1)
     describe(block.r, sample=0, node=1)
     describe(block.L, node=0)
-    _one_class(block, leaf, assignment, K)
+    add_one_class(block, leaf, assignment, K)
     z = assignment.z
     block.right_in_leaf = pyo.Constraint(
         I, leaf, rule=lambda b, i, t: b.r[i, t] <= z[i, t], doc="r_it <= z_it"
@@ -95,7 +95,7 @@ def add_counted_leaf_labels(
     block.L = pyo.Var(leaf, domain=pyo.NonNegativeReals, doc="errors in leaf t")
     describe(block.c, block.N, node=1)
     describe(block.N_all, block.L, node=0)
-    _one_class(block, leaf, assignment, K)
+    add_one_class(block, leaf, assignment, K)
 
     @block.Constraint(range(K), leaf, doc="N_kt = Σ_{i: y_i=k} w_i z_it (B&D 9)")
     def class_count(b: pyo.Block, k: int, t: int) -> object:
@@ -171,7 +171,8 @@ def _require_majority(N: FloatArray, label: IntArray, used: BoolArray, data: Dat
             )
 
 
-def _one_class(block: pyo.Block, leaf: range, assignment: pyo.Block, K: int) -> None:
+def add_one_class(block: pyo.Block, leaf: range, assignment: pyo.Block, K: int) -> None:
+    """One class for each leaf in use; for every leaf where the assignment has no l_t."""
     block.all_leaves = assignment.component("l") is None
 
     @block.Constraint(leaf, doc="Σ_k c_kt = l_t, or 1 where no l_t says which leaves are in use")

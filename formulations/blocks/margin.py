@@ -56,6 +56,16 @@ def _add_absolute_values(block: pyo.Block, nodes: range, omega: Any, J: range) -
     )
 
 
+def _add_sums(block: pyo.Block, name: str, nodes: range, J: range, rhs: Any, factor: float, doc: str) -> None:
+    """Σ_j |ω_tj| <= factor·rhs."""
+    coefs = [*[1.0] * len(J), -factor]
+
+    def row(b: pyo.Block, t: int) -> object:
+        return (None, linear(coefs, [*(block.abs_omega[t, j] for j in J), rhs(t)]), 0.0)
+
+    block.add_component(name, pyo.Constraint(nodes, rule=row, doc=doc))
+
+
 def add_margin(
     model: pyo.ConcreteModel,
     nodes: range,
@@ -82,43 +92,19 @@ def add_margin(
     block = model.margin = pyo.Block(doc="½‖ω_t‖ <= δ")
     block.delta = pyo.Var(bounds=(0, delta_bound), doc="largest half norm")
     describe(block.delta)
-    cones: list[SecondOrderCone] = []
-    if norm == "l2":
-        cones += _add_cones(block, "cone", nodes, omega, J, lambda t: block.delta, 2.0, "½‖ω_t‖₂ <= δ (1)")
-        if pruning is not None and weight_bound is not None:
-            cones += _add_cones(
-                block,
-                "weights_need_split",
-                nodes,
-                omega,
-                J,
-                lambda t: pruning.d[t],
-                weight_bound,
-                "‖ω_t‖₂ <= M d_t (4)",
-            )
-    else:
-        _add_absolute_values(block, nodes, omega, J)
-        p = len(J)
-        block.cone = pyo.Constraint(
-            nodes,
-            rule=lambda b, t: (
-                None,
-                linear([1.0] * p + [-2.0], [*(b.abs_omega[t, j] for j in J), b.delta]),
-                0.0,
-            ),
-            doc="½‖ω_t‖₁ <= δ (1)",
+    families: list[tuple[str, Any, float, str]] = [("cone", lambda t: block.delta, 2.0, "½‖ω_t‖ <= δ (1)")]
+    if pruning is not None and weight_bound is not None:
+        families.append(
+            ("weights_need_split", lambda t: pruning.d[t], float(weight_bound), "‖ω_t‖ <= M d_t (4)")
         )
-        if pruning is not None and weight_bound is not None:
-            W = float(weight_bound)
-            block.weights_need_split = pyo.Constraint(
-                nodes,
-                rule=lambda b, t: (
-                    None,
-                    linear([1.0] * p + [-W], [*(b.abs_omega[t, j] for j in J), pruning.d[t]]),
-                    0.0,
-                ),
-                doc="‖ω_t‖₁ <= M d_t (4)",
-            )
+    cones: list[SecondOrderCone] = []
+    if norm == "l1":
+        _add_absolute_values(block, nodes, omega, J)
+    for name, rhs, factor, doc in families:
+        if norm == "l2":
+            cones += _add_cones(block, name, nodes, omega, J, rhs, factor, doc)
+        else:
+            _add_sums(block, name, nodes, J, rhs, factor, doc)
     block.second_order_cones = tuple(cones)
     block.squared_norms = ()
     return block

@@ -11,9 +11,10 @@ from .sizes import BlockSize, binary, continuous, rows
 from .topology import Topology
 
 
-def _left_of_unsplit_is_empty(
+def add_left_needs_split(
     block: pyo.Block, topology: pyo.Block, splits: pyo.Block, assignment: pyo.Block
 ) -> None:
+    """No leaf left of a node that does not split is in use."""
     tree = topology.tree
     pairs = [(t, m) for t in tree.leaf for m in tree.left_ancestors(t)]
     block.left_needs_split = pyo.Constraint(
@@ -21,6 +22,31 @@ def _left_of_unsplit_is_empty(
         rule=lambda b, t, m: assignment.l[t] <= splits.d[m],
         doc="l_t <= d_m, m ∈ A_L(t): implied, tightens",
     )
+
+
+def _add_position(
+    block: pyo.Block, topology: pyo.Block, splits: pyo.Block, X: FloatArray, low: float
+) -> None:
+    """q_im (at least ``low``) and the rows that define it."""
+    branch, I, J = topology.tree.branch, range(len(X)), range(X.shape[1])
+    block.q = pyo.Var(I, branch, bounds=(low, 1), doc="q_im = a_m'x_i")
+    describe(block.q, sample=0, node=1)
+    rows = [[*row, -1.0] for row in X.tolist()]
+    a = {m: [splits.a[m, j] for j in J] for m in branch}
+    block.position = pyo.Constraint(
+        I,
+        branch,
+        rule=lambda b, i, m: (0.0, linear(rows[i], [*a[m], b.q[i, m]]), 0.0),
+        doc="q_im = a_m'x_i",
+    )
+
+
+def _steps(step: FloatArray) -> tuple[float, float, list[float]]:
+    """ε_min and ε_max of the features that vary (1 where none does), and ε_j - ε_min of each (0 of a constant one)."""
+    usable = step > 0
+    low = float(step[usable].min()) if usable.any() else 1.0
+    high = float(step[usable].max()) if usable.any() else 1.0
+    return low, high, [float(e - low) if e > 0 else 0.0 for e in step]
 
 
 def add_axis_routing(
@@ -45,30 +71,19 @@ def add_axis_routing(
     them, so the integer points are the same; the relaxation is tighter and there are fewer rows.
     Size: (n + 1)|τ_B| variables, 3n|τ_B| + |τ_B| rows and those of ``left_needs_split``.
     """
-    tree = topology.tree
-    n, p = X.shape
-    I, J = range(n), range(p)
-    usable = step > 0
-    low = float(step[usable].min()) if usable.any() else 1.0
-    high = float(step[usable].max()) if usable.any() else 1.0
+    tree, I = topology.tree, range(len(X))
+    low, high, beyond = _steps(step)
     block = model.routing = pyo.Block(doc="axis-parallel routing to leaves")
-    block.q = pyo.Var(I, tree.branch, bounds=(0, 1), doc="q_im = a_m'x_i")
+    _add_position(block, topology, splits, X, 0.0)
     block.g = pyo.Var(tree.branch, bounds=(0, 1 + high), doc="what a row must stay below the threshold by")
-    describe(block.q, sample=0, node=1)
     describe(block.g, node=0)
-    rows = [[*row, -1.0] for row in X.tolist()]
-    a = {m: [splits.a[m, j] for j in J] for m in tree.branch}
-    beyond = [float(step[j] - low) if usable[j] else 0.0 for j in J]
-
-    block.position = pyo.Constraint(
-        I,
-        tree.branch,
-        rule=lambda b, i, m: (0.0, linear(rows[i], [*a[m], b.q[i, m]]), 0.0),
-        doc="q_im = a_m'x_i",
-    )
     block.gap = pyo.Constraint(
         tree.branch,
-        rule=lambda b, m: (-low, linear([*beyond, -1.0], [*a[m], b.g[m]]), -low),
+        rule=lambda b, m: (
+            -low,
+            linear([*beyond, -1.0], [*(splits.a[m, j] for j in range(X.shape[1])), b.g[m]]),
+            -low,
+        ),
         doc="g_m = a_m'(ε - ε_min) + ε_min",
     )
 
@@ -87,7 +102,7 @@ def add_axis_routing(
         z = [assignment.z[i, t] for t in tree.leaves_below(2 * m)]
         return (None, linear([1.0, 1.0, -1.0] + [big] * len(z), [b.q[i, m], b.g[m], splits.b[m], *z]), big)
 
-    _left_of_unsplit_is_empty(block, topology, splits, assignment)
+    add_left_needs_split(block, topology, splits, assignment)
     return block
 
 
@@ -103,7 +118,7 @@ def set_axis_routing(block: pyo.Block, feature: IntArray, X: FloatArray, step: F
     """Values of q and g, where the block has them; node t splits on ``feature[t - 1]`` (-1: it does not split)."""
     if not hasattr(block, "g"):
         return
-    low = float(step[step > 0].min()) if (step > 0).any() else 1.0
+    low, _, _ = _steps(step)
     set_values(block.q, lambda i, t: 0.0 if feature[t - 1] < 0 else X[i, feature[t - 1]])
     set_values(block.g, lambda t: low if feature[t - 1] < 0 else step[feature[t - 1]])
 
@@ -126,18 +141,12 @@ def add_leafwise_axis_routing(
     Source: Bertsimas & Dunn (2017), (13), (14). **differs:** the left row subtracts ε_min inside and adds it
     outside, so that an unsplit node (a = 0, b = 0) sends every row right. Size: n·D·2^D rows.
     """
-    tree = topology.tree
-    n, p = X.shape
-    I, J = range(n), range(p)
-    usable = step > 0
-    low = float(step[usable].min()) if usable.any() else 1.0
-    high = float(step[usable].max()) if usable.any() else 1.0
+    tree, I = topology.tree, range(len(X))
+    low, high, beyond = _steps(step)
     big = 1.0 + high
     block = model.routing = pyo.Block(doc="axis-parallel routing to leaves, a row per leaf and ancestor")
-    a = {m: [splits.a[m, j] for j in J] for m in tree.branch}
-    right_rows = X.tolist()
-    shifted = X + [float(step[j] - low) if usable[j] else 0.0 for j in J]
-    left_rows = shifted.tolist()
+    a = {m: [splits.a[m, j] for j in range(X.shape[1])] for m in tree.branch}
+    right_rows, left_rows = X.tolist(), (X + beyond).tolist()
     right = [(t, m) for t in tree.leaf for m in tree.right_ancestors(t)]
     left = [(t, m) for t in tree.leaf for m in tree.left_ancestors(t)]
     block.goes_right = pyo.Constraint(
@@ -188,20 +197,9 @@ def add_oblique_routing(
     Source: Bertsimas & Dunn (2017), Section 4. **differs:** the leaves on one side share a row (as in
     :func:`add_axis_routing`). Size: n|τ_B| variables, 3n|τ_B| rows and those of ``left_needs_split``.
     """
-    tree = topology.tree
-    n, p = X.shape
-    I, J = range(n), range(p)
+    tree, I = topology.tree, range(len(X))
     block = model.routing = pyo.Block(doc="oblique routing to leaves")
-    block.q = pyo.Var(I, tree.branch, bounds=(-1, 1), doc="q_im = a_m'x_i")
-    describe(block.q, sample=0, node=1)
-    rows = [[*row, -1.0] for row in X.tolist()]
-    a = {m: [splits.a[m, j] for j in J] for m in tree.branch}
-    block.position = pyo.Constraint(
-        I,
-        tree.branch,
-        rule=lambda b, i, m: (0.0, linear(rows[i], [*a[m], b.q[i, m]]), 0.0),
-        doc="q_im = a_m'x_i",
-    )
+    _add_position(block, topology, splits, X, -1.0)
 
     @block.Constraint(I, tree.branch, doc="a_m'x_i >= b_m - 2(1 - z_it), t right of m")
     def goes_right(b: pyo.Block, i: int, m: int) -> object:
@@ -213,7 +211,7 @@ def add_oblique_routing(
         z = [assignment.z[i, t] for t in tree.leaves_below(2 * m)]
         return (None, linear([1.0, -1.0] + [2.0 + mu] * len(z), [b.q[i, m], splits.b[m], *z]), 2.0)
 
-    _left_of_unsplit_is_empty(block, topology, splits, assignment)
+    add_left_needs_split(block, topology, splits, assignment)
     return block
 
 

@@ -122,15 +122,9 @@ def weights_of(tree: Tree) -> list[tuple[int, list[tuple[str, float, float]]]]:
     if isinstance(tree, (AxisTree, KernelTree)):
         return []
     scaled, original = tree.weights("scaled")[0], tree.weights("original")[0]
-    out = []
-    for t in np.flatnonzero(tree.splits):
-        out.append(
-            (
-                int(t) + 1,
-                [
-                    (tree.feature_names[j], float(scaled[t][j]), float(original[t][j]))
-                    for j in tree.by_effect(int(t) + 1)
-                ],
-            )
-        )
-    return out
+
+    def features(t: int) -> list[tuple[str, float, float]]:
+        order = tree.by_effect(t)
+        return [(tree.feature_names[j], float(scaled[t - 1][j]), float(original[t - 1][j])) for j in order]
+
+    return [(t, features(t)) for t in (np.flatnonzero(tree.splits) + 1).tolist()]

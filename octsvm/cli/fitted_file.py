@@ -143,7 +143,7 @@ def record_of(content: Any) -> FitRecord | None:
         ) from None
 
 
-def estimator_of(tree: Tree, record: FitRecord) -> tuple[Any, dict[str, str]]:
+def estimator_of(record: FitRecord) -> tuple[Any, dict[str, str]]:
     """An unfitted classifier with the parameters of a fit, and the names of those that are called otherwise there.
 
     Raises

@@ -68,13 +68,15 @@ def race(table: str, **options: Any) -> int:
         replace_text(options["out"], frame.to_csv(index=False))
     against = frame.attrs["disagreements"]
     if options["as_json"]:
+        from ..result import finite
+
         content = {
             "table": data.name,
             "formulation": options["formulation"],
             "params": model.info.params.model_dump(),
             "interrupted": interrupted,
             "disagreements": list(against),
-            "results": [_plain(row) for row in frame.to_dict("records")],
+            "results": finite(frame.to_dict("records")),
         }
         shared.echo_json(content, "race")
     else:
@@ -142,10 +144,6 @@ class _Live:
         if self._shown is not None:
             self._shown.__exit__()
             self._shown = None
-
-
-def _plain(row: Mapping[Any, Any]) -> dict[str, Any]:
-    return {str(k): None if isinstance(v, float) and not math.isfinite(v) else v for k, v in row.items()}
 
 
 def _print(frame: pd.DataFrame) -> None:

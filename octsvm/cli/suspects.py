@@ -213,7 +213,7 @@ def _against(rows: Rows, options: Mapping[str, Any]) -> pd.DataFrame:
     from ..relabelling import suspect_rows
     from .fitted_file import estimator_of
 
-    model, names = estimator_of(rows.tree, rows.record)
+    model, names = estimator_of(rows.record)
     model.set_params(
         time_limit=options["time_limit"], random_state=rows.record.seed, class_weight=rows.class_weight
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -260,13 +259,13 @@ def _run(options: Mapping[str, Any]) -> tuple[int, Path, Path, dict[str, Any]]:
 
 def _call(protocol: Protocol, store: Path, options: Mapping[str, Any], shown: Any) -> Summary:
     from ..experiments.runner import run as run_protocol
+    from ..experiments.store import cpus
 
-    cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return run_protocol(
         protocol,
         store,
         data_dir=options["data_dir"],
-        jobs=options["jobs"] or cpus,
+        jobs=options["jobs"] or cpus(),
         scheduler=options["scheduler"],
         methods=options["methods"],
         sets=options["sets"],

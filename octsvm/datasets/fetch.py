@@ -6,6 +6,7 @@ import io
 import os
 import zipfile
 import zlib
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -82,10 +83,7 @@ def fetch(
             urls={original.archive: url},
             retry_if_failed=RETRIES,
         )
-
-        def download(url: str, output_file: Any, pooch: Any) -> None:
-            _download(url, output_file, pooch, original=original)
-
+        download = partial(_download, original=original)
         return read_archive(Path(getter.fetch(original.archive, downloader=download)).read_bytes(), original)
     except requests.exceptions.HTTPError as error:
         why = f"the server answered {error.response.status_code} {error.response.reason}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import re
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib import metadata
 from typing import Any, Literal
 
@@ -51,7 +51,10 @@ def examine() -> list[Check]:
     """Check everything, and never raise: what is broken is a line of the report."""
     needed = _requirements()
     checks = [_python(), _itself(), *(_dependency(name, least) for name, least in needed.items())]
-    checks += [_optional(name, what, extra) for name, (what, extra) in OPTIONAL.items()]
+    checks += [
+        _package(name, False, f"not installed; for {what}", f"pip install 'octsvm[{extra}]'")
+        for name, (what, extra) in OPTIONAL.items()
+    ]
     return checks + _solvers(set(needed))
 
 
@@ -97,27 +100,17 @@ def _requirements() -> dict[str, str]:
 
 def _dependency(name: str, least: str) -> Check:
     install = f"pip install --upgrade '{name}>={least}'" if least else f"pip install {name}"
-    try:
-        version = metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return Check(name, "dependency", "missing", True, "not installed", install)
-    if older(version, least):
-        return Check(name, "dependency", "failed", True, f"{version}, and {least} is needed", install)
-    return Check(name, "dependency", "ok", True, version)
+    found = _package(name, True, "not installed", install)
+    if found.state == "ok" and older(found.detail, least):
+        return replace(found, state="failed", detail=f"{found.detail}, and {least} is needed", cure=install)
+    return found
 
 
-def _optional(name: str, what: str, extra: str) -> Check:
+def _package(name: str, needed: bool, missing: str, install: str) -> Check:
     try:
-        return Check(name, "dependency", "ok", False, metadata.version(name))
+        return Check(name, "dependency", "ok", needed, metadata.version(name))
     except metadata.PackageNotFoundError:
-        return Check(
-            name,
-            "dependency",
-            "missing",
-            False,
-            f"not installed; for {what}",
-            f"pip install 'octsvm[{extra}]'",
-        )
+        return Check(name, "dependency", "missing", needed, missing, install)
 
 
 def _solvers(needed: set[str]) -> list[Check]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import solvers as table
 from ..errors import (
@@ -23,23 +23,28 @@ from ..result import Progress, Result
 if TYPE_CHECKING:
     import pandas as pd
 
-COLUMNS = (
-    "solver",
-    "version",
-    "status",
-    "stop",
-    "seconds",
-    "startup",
-    "objective",
-    "bound",
-    "gap",
-    "nodes",
-    "rounds",
-    "certificate",
-    "start",
-    "as_it_stands",
-    "note",
-)
+
+class Row(NamedTuple):
+    """A solver's row of the table."""
+
+    solver: str
+    version: str
+    status: str
+    stop: str
+    seconds: float = math.nan
+    startup: float = math.nan
+    objective: float = math.nan
+    bound: float = math.nan
+    gap: float = math.nan
+    nodes: int = 0
+    rounds: int = 0
+    certificate: str = "none"
+    start: str = "none"
+    as_it_stands: bool = False
+    note: str = ""
+
+
+COLUMNS = Row._fields
 REFUSED, FAILED = "refused", "failed"
 REASONS: dict[type[OctsvmError], str] = {
     LicenseTooSmall: "licence",
@@ -117,7 +122,8 @@ def race(
             if on_begin is not None:
                 on_begin(name)
             checks.restore(before)
-            row, ended = _run(built, name, **options)
+            found, ended = _run(built, name, **options)
+            row = found._asdict()
             rows.append(row)
             if on_end is not None:
                 on_end(row)
@@ -170,7 +176,7 @@ def _known(name: str) -> None:
     table.get(name)
 
 
-def _run(model: Any, name: str, callback: Any = None, **options: Any) -> tuple[dict[str, Any], bool]:
+def _run(model: Any, name: str, callback: Any = None, **options: Any) -> tuple[Row, bool]:
     """The row of one solver, and whether Ctrl-C was pressed."""
     from ..problem_class import classify
     from ..solving.dispatch import solve
@@ -192,53 +198,37 @@ def _run(model: Any, name: str, callback: Any = None, **options: Any) -> tuple[d
             "unsupported": f"does not solve a {problem.name}",
             "not installed": table.get(name).install,
         }[against]
-        return _empty(name, REFUSED, against, short, spec.version if spec is not None else None), False
+        version = "" if spec is None else spec.version or ""
+        return Row(name, version, REFUSED, against, note=short), False
     except (EngineFailed, InvalidParameter) as error:
-        return _empty(name, FAILED, "error", " ".join(str(error).split()), None), False
+        return Row(name, "", FAILED, "error", note=" ".join(str(error).split())), False
     return _row(name, result), result.stop == "interrupted" and not asked
 
 
-def _empty(name: str, status: str, stop: str, note: str, version: str | None) -> dict[str, Any]:
-    nothing = dict.fromkeys(("seconds", "startup", "objective", "bound", "gap"), math.nan)
-    return {
-        "solver": name,
-        "version": version or "",
-        "status": status,
-        "stop": stop,
-        **nothing,
-        "nodes": 0,
-        "rounds": 0,
-        "certificate": "none",
-        "start": "none",
-        "as_it_stands": False,
-        "note": note,
-    }
-
-
-def _row(name: str, result: Result) -> dict[str, Any]:
+def _row(name: str, result: Result) -> Row:
     certificate = "none"
     if result.tree is not None and result.status != "fallback":
         certificate = "mismatch" if result.status == "unverified" else "ok"
     startup = float(result.engine.get("startup_seconds", 0.0))
     claimed = result.model_objective
     objective = claimed if certificate == "mismatch" and math.isfinite(claimed) else result.objective
-    return {
-        "solver": name,
-        "version": result.solver_version,
-        "status": result.status,
-        "stop": result.stop,
-        "seconds": max(0.0, result.seconds - startup),
-        "startup": startup,
-        "objective": objective,
-        "bound": result.bound,
-        "gap": result.gap,
-        "nodes": result.nodes,
-        "rounds": result.rounds,
-        "certificate": certificate,
-        "start": result.engine.get("start", "none"),
-        "as_it_stands": bool(result.engine.get("as_it_stands", False)),
-        "note": "; ".join(result.notes),
-    }
+    return Row(
+        name,
+        result.solver_version,
+        result.status,
+        result.stop,
+        max(0.0, result.seconds - startup),
+        startup,
+        objective,
+        result.bound,
+        result.gap,
+        result.nodes,
+        result.rounds,
+        certificate,
+        result.engine.get("start", "none"),
+        bool(result.engine.get("as_it_stands", False)),
+        "; ".join(result.notes),
+    )
 
 
 def disagreements(rows: Iterable[Mapping[str, Any]], gap: float = 1e-4) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from ..formulations.read_file import read_json, require_version
 from ..formulations.replace_file import replace_text
 from ..formulations.trees import Tree, label_array
 from ..relabelling import COLUMNS
+from ..result import finite
 
 SCHEMA = "octsvm.estimator"
 VERSION = 1
@@ -46,8 +47,8 @@ def write(estimator: Any, path: str | Path | None) -> str:
         "named_features": hasattr(estimator, "feature_names_in_"),
         "tree": estimator.tree_.to_dict(),
         "node_weights": estimator.node_weights_.tolist(),
-        "bound": _finite(estimator.bound_),
-        "gap": _finite(estimator.gap_),
+        "bound": finite(float(estimator.bound_)),
+        "gap": finite(float(estimator.gap_)),
         "relabelled": [[_plain(v) for v in row] for row in report.itertuples(index=False)],
         "result": estimator.result_.to_dict() if hasattr(estimator, "result_") else None,
     }
@@ -114,10 +115,6 @@ def _restored(cls: Any, data: Mapping[str, Any]) -> Any:
     estimator.gap_ = math.inf if data["gap"] is None else float(data["gap"])
     estimator.relabelled_ = pd.DataFrame(data["relabelled"], columns=COLUMNS)
     return estimator
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
 
 
 def _plain(value: Any) -> Any:

@@ -15,7 +15,6 @@ import gzip
 import hashlib
 import io
 import json
-import math
 import os
 import platform
 import sqlite3
@@ -32,6 +31,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from ..errors import InvalidParameter, InvalidStore, OutputNotWritable, ProtocolMismatch
 from ..formulations.read_file import open_bytes
 from ..formulations.replace_file import replace_bytes, require_writable
+from ..result import finite
 from .cells import Part
 from .protocol import Protocol
 
@@ -143,10 +143,12 @@ def machine() -> dict[str, Any]:
     for name in ("numpy", "scipy", "scikit-learn", "pandas", "highspy", "STree", "cleanlab"):
         with contextlib.suppress(metadata.PackageNotFoundError):
             found[name] = metadata.version(name)
-    cpus = os.cpu_count()
-    if hasattr(os, "sched_getaffinity"):
-        cpus = len(os.sched_getaffinity(0))
-    return found | {"platform": f"{platform.system()} {platform.machine()}", "cpus": cpus}
+    return found | {"platform": f"{platform.system()} {platform.machine()}", "cpus": cpus()}
+
+
+def cpus() -> int:
+    """How many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 # -- protocols --------------------------------------------------------------------------------------------------
@@ -528,7 +530,7 @@ class Store:
             if held.rowcount != 1:
                 raise LeaseLost
             for row in rows:
-                values = [_finite(getattr(row, name)) for name in _STORED]
+                values = [finite(getattr(row, name)) for name in _STORED]
                 db.execute(f"INSERT INTO cells ({names}) VALUES ({marks})", [batch, *values, on or run, now])
                 if row.tree is not None:
                     packed = zlib.compress(row.tree.encode())
@@ -678,11 +680,6 @@ def _sharing(frame: pd.DataFrame) -> pd.DataFrame:
     for name in frame.columns.intersection(_TEXTS):
         frame[name] = frame[name].map(sys.intern)
     return frame
-
-
-def _finite(value: Any) -> Any:
-    """SQLite has no NaN."""
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _typed(frame: pd.DataFrame) -> pd.DataFrame:

@@ -183,9 +183,9 @@ def logarithmic(ax: Axes) -> None:
     ax.xaxis.set_minor_locator(ticks.NullLocator())
 
 
-def legend(ax: Axes, handles: list[Any], labels: list[str], style: Style, **where: Any) -> None:
-    """A legend with any labels: those that start with an underscore are shown as well."""
-    made = ax.legend(handles, [str(k) for k in range(len(handles))], frameon=False, **where)
+def legend(owner: Any, handles: list[Any], labels: list[str], style: Style, **where: Any) -> None:
+    """A legend of axes or of a figure, with any labels: those that start with an underscore are shown as well."""
+    made = owner.legend(handles, [str(k) for k in range(len(handles))], frameon=False, **where)
     for text, label in zip(made.get_texts(), labels, strict=True):
         text.set_parse_math(False)
         text.set_usetex(False)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import wraps
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 
 from ..cells import Fit, PartData
 from ..protocol import MethodSpec
@@ -21,7 +23,9 @@ def one_by_one(
 
     def measured(data: PartData, setting: Mapping[str, float], spec: MethodSpec, seed: int) -> Fit:
         began = time.perf_counter()
-        found = fit(data, setting, spec, seed)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # limits of work are meant
+            found = fit(data, setting, spec, seed)
         seconds = time.perf_counter() - began
 
         def predict(X: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import MinMaxScaler
 from stree import Stree
 
@@ -32,9 +30,7 @@ def fit_grid(data: PartData, setting: Mapping[str, float], spec: MethodSpec, see
         max_iter=spec.work or ITERATIONS,
         random_state=seed % 2**31,
     )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        tree.fit(scaler.transform(data.X), data.y)
+    tree.fit(scaler.transform(data.X), data.y)
     for node in tree:
         # STree (1.4.2) gives the leaves at the depth limit no class, and then predicts the first one there.
         node.make_predictor(tree.n_classes_)  # does nothing but at leaves

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.svm import SVC
 
@@ -29,9 +27,7 @@ def fit_grid(data: PartData, setting: Mapping[str, float], spec: MethodSpec, see
     scaler, C = MinMaxScaler().fit(data.X), setting["C"]
     X = scaler.transform(data.X)
     svm = SVC(kernel="linear", C=C, max_iter=spec.work or ITERATIONS)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        svm.fit(X, data.y)
+    svm.fit(X, data.y)
     w = np.asarray(svm.coef_, dtype=np.float64)[0]
     norm = 0.5 * float(w @ w)
     hinge = np.maximum(0.0, 1.0 - data.y * (X @ w + float(svm.intercept_[0])))

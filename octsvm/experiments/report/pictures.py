@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ...errors import MissingPackage
-from ...plots._style import BEHIND, DARK, LIGHT, PALETTE, Style, matplotlib
+from ...plots._style import BEHIND, DARK, LIGHT, PALETTE, Style, legend, matplotlib
 from ...reports.document import Picture
 from .figures import Run
 from .ranks import Ranks
@@ -81,16 +81,12 @@ def looks(run: Run, style: Style) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _key(figure: Any, run: Run, lines: Mapping[str, Any]) -> None:
+def _key(figure: Any, run: Run, lines: Mapping[str, Any], style: Style) -> None:
     """One legend for the figure, above it, from a line of each method."""
     titles = [run.protocol.methods[m].title for m in lines]
     inches = 0.6 + 0.08 * max(map(len, titles))  # of an entry, at this font size
     columns = max(1, min(len(titles), int(figure.get_figwidth() / inches)))
-    # Under numbers first: what begins with an underscore would be left out.
-    numbered = list(map(str, range(len(titles))))
-    made = figure.legend(lines.values(), numbered, loc="outside upper center", ncols=columns, frameon=False)
-    for text, title in zip(made.get_texts(), titles, strict=True):
-        text.set_text(title)
+    legend(figure, list(lines.values()), titles, style, loc="outside upper center", ncols=columns)
 
 
 def accuracy_picture(name: str, run: Run, accuracy: pd.DataFrame) -> Picture:
@@ -132,7 +128,7 @@ def accuracy_picture(name: str, run: Run, accuracy: pd.DataFrame) -> Picture:
                 axes.set_ylabel("accuracy, %")
             if place >= len(sets) + 1 - columns:
                 axes.set_xlabel(FLIPPED)
-        _key(figure, run, key)
+        _key(figure, run, key, style)
 
     alt = "Test accuracy of each method against the share of flipped training labels, average and set by set."
     return _drawn(name, alt, (9.5, 0.5 + 2.1 * lines), draw)
@@ -193,7 +189,7 @@ def relabelling_picture(name: str, run: Run, found: pd.DataFrame) -> Picture:
                 )
                 [key[str(method)]] = drawn
             axes.set_xticks([100 * v for v in sorted(found["noise"].unique())])
-        _key(figure, run, key)
+        _key(figure, run, key, style)
 
     return _drawn(name, "Precision and recall of relabelling against noise.", (8.5, 3.1), draw)
 
@@ -211,6 +207,6 @@ def distribution_picture(name: str, run: Run, values: Mapping[str, pd.Series], l
         for method in (m for m in run.protocol.methods if m in values):
             at = values[method].astype(float).quantile(QUANTILES)
             [key[method]] = axes.plot(at, QUANTILES * 100, gid=method, **look[method] | {"marker": ""})
-        _key(figure, run, key)
+        _key(figure, run, key, style)
 
     return _drawn(name, f"Share of fits against {label}, for each method.", (8.5, 3.6), draw)
