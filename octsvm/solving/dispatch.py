@@ -553,7 +553,7 @@ class _Call:
         best = outcome.best = contest.best
         if contest.barred:
             outcome.mismatch += BARRED
-        elif outcome.mismatch and _bent(attempt.plan, info) >= BENT:
+        if outcome.mismatch and _bent(attempt.plan, info) >= BENT:
             # It is big-M that made room for the claim, and nothing is proved.
             outcome.notes.append(outcome.mismatch)
             outcome.mismatch = ""
