@@ -20,6 +20,8 @@ from waiting import PATIENCE
 import octsvm
 from octsvm.formulations import blocks
 
+pytestmark = pytest.mark.slow
+
 TOOLS = ("mkdocs", "material", "mkdocstrings")
 FETCHED = re.compile(r"<(?:script|img|iframe|source)[^>]*\ssrc=\"?https?:|<link[^>]*\shref=\"?https?:")
 
@@ -49,7 +51,6 @@ def pages(site: Path, folder: str = ".") -> dict[str, str]:
     return {p.name: p.read_text(encoding="utf-8") for p in (site / folder).glob("*.html")}
 
 
-@pytest.mark.slow
 def test_every_public_name_is_on_an_api_page(site: Path) -> None:
     text = "".join(pages(site, "api").values())
     names = [f"octsvm.{n}" for n in octsvm.__all__ if n != "__version__"]

@@ -76,6 +76,7 @@ def test_the_relabelled_rows_are_the_flipped_ones(tmp_path: Path) -> None:
     assert (tmp_path / "wrong-labels.svg").is_file()
 
 
+@pytest.mark.slow
 def test_the_picture_is_the_one_that_the_example_draws(tmp_path: Path, root: Path) -> None:
     """The same parts in the same places, but for the fonts and the numbering of the matplotlib that is here."""
 

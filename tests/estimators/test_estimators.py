@@ -57,7 +57,7 @@ CHECKED = [
 
 
 @parametrize_with_checks(CHECKED)
-@pytest.mark.quick_cases("OCTSVMClassifier(gap*")
+@pytest.mark.quick_cases("OCTClassifier(gap*")
 def test_scikit_learns_checks(estimator: Any, check: Any) -> None:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "y holds one class only")

@@ -176,6 +176,7 @@ def test_a_tree_with_thresholds_has_hyperplanes_that_predict_the_same(seed: int)
 
 
 @pytest.mark.parametrize(("name", "depth"), [("octsvm", 1), ("octsvm", 2), ("re_svm", 0)])
+@pytest.mark.slow_cases("octsvm-2")
 def test_a_decision_tree_is_a_start_for_models_with_margins(name: str, depth: int) -> None:
     more = {"depth": depth, "c3": 0.1} if name == "octsvm" else {}
     table, y = two_classes(3)

@@ -117,6 +117,7 @@ def points(p: int, X: Any = None) -> np.ndarray:
     return np.random.default_rng(8).normal(size=(POINTS, p)) * 3 * (1 if X is None else X)
 
 
+@pytest.mark.slow
 def test_round_trips_predict_the_same_on_ten_thousand_points(tmp_path: Path) -> None:
     sources, wanted = [], []
     for k, model in enumerate(fitted_classifiers()):

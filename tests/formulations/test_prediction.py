@@ -51,6 +51,7 @@ def shown(block: pyo.Block) -> Any:
 
 
 @pytest.mark.parametrize("case", range(len(MODELS)), ids=[f"{m[0]} {i}" for i, m in enumerate(MODELS)])
+@pytest.mark.slow_cases("octsvm 9")
 def test_the_variables_are_what_the_tree_predicts_whatever_pulls_at_them(case: int) -> None:
     name, params, y = MODELS[case]
     m, block = predicted(name, params, y)

@@ -244,6 +244,7 @@ def test_auto_goes_on_where_an_engine_breaks_down(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(solvers.get("scip").version is None, reason="pyscipopt is not installed")
+@pytest.mark.slow
 def test_a_size_on_which_an_engine_has_crashed_before() -> None:
     rng = np.random.default_rng(0)
     X = rng.random((67, 13))

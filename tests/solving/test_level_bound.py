@@ -99,6 +99,7 @@ def test_the_bound_of_the_top_level_is_the_results_where_the_engine_has_none_as_
     assert alone.value <= result.bound <= result.objective * (1 + 1e-9)
 
 
+@pytest.mark.slow
 def test_printed_rows_small_tables_and_work_limits_without_nodes_have_no_such_bound() -> None:
     X, y = made(44, 2, 2)
     for more, rows in (({"variant": "paper"}, 44), ({}, 30), ({"work_limit": {"rounds": 1}}, 44)):

@@ -46,6 +46,7 @@ def test_a_tiny_limit_gives_the_fallback() -> None:
 
 
 @pytest.mark.parametrize("limit", [5, {"nodes": 40}, {"rounds": 1, "nodes": 30}])
+@pytest.mark.slow_cases("limit*")
 def test_work_limit_repeats_exactly(limit: object) -> None:
     X, y = hard(16, 2)
     one, two = (octsvm.fit("octsvm", X, y, work_limit=limit, time_limit=300, **HARD) for _ in range(2))

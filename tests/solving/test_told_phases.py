@@ -82,6 +82,7 @@ def test_a_callback_ends_any_phase(
 
 
 @pytest.mark.parametrize("phase", ["building", "reading", "compiling", "checking"])
+@pytest.mark.slow_cases("reading", "compiling")
 def test_what_a_callback_raises_comes_out(phase: str, at_once: None) -> None:
     def fail(progress: octsvm.Progress) -> None:
         if progress.phase == phase:
