@@ -153,7 +153,7 @@ def tune(
     frame = scores(settings, lines, prior(form, settings), len(kept), counted)
     chosen = choose(frame, rule)
     plain = absolute(form, settings, params, replace(data, weights=everyone)) if relative else settings
-    for name in COSTS:
+    for name in (*COSTS, "gamma"):
         if relative and name in frame:
             frame[f"plain_{name}"] = [one.get(name, np.nan) for one in plain]
     choice = {**params, **plain[chosen]}

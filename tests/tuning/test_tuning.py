@@ -122,6 +122,7 @@ def test_a_kernel_where_no_hyperplane_is_near() -> None:
     gamma = curved.frame()["gamma"][curved.chosen]
     X = prepare(formulation("re_svm"), *ring()).X
     assert curved.choice["gamma"] == pytest.approx(gamma / (2 * X.var()))
+    assert curved.frame()["plain_gamma"][curved.chosen] == curved.choice["gamma"]
     titles = [axes.get_title() for axes in curved.plot()]
     assert titles == ["", "rbf"]
 
