@@ -436,9 +436,14 @@ class Formulation(ABC):
             return tree
         return imported(self.converter)(tree, data, params, budget, seed)
 
-    def load_libraries(self) -> None:
-        """Import what the heuristic uses, which can take seconds the first time in a process."""
-        for path in filter(None, (self.heuristic, *self.libraries)):
+    def libraries_for(self, data: Data, params: Any) -> tuple[str, ...]:
+        """Those of ``libraries`` that the heuristic wants on this table. Default: all."""
+        return self.libraries
+
+    def load_libraries(self, data: Data | None = None, params: Any = None) -> None:
+        """Import what the heuristic uses, on a table or on any, which can take seconds the first time in a process."""
+        wanted = self.libraries if data is None else self.libraries_for(data, params)
+        for path in filter(None, (self.heuristic, *wanted)):
             found = imported(path)
             if ":" in path and path != self.heuristic:
                 found()

@@ -80,6 +80,7 @@ from .trees import AxisTree
 NAME = "oct"
 SMALLEST_GAP = 1e-5  # of "bd": ten times the solvers' feasibility tolerance
 DEFAULT = "flow"
+SEARCHED_AT_ONCE = 5_000  # values in a table whose best tree of two levels is found within half a second
 # Cumulative sums that the bounds of "flow" may take, about two seconds; and where a clock ends them.
 WORK, MORE_WORK = 50_000_000, 800_000_000
 # Rows of the largest table proved optimal, by norm and depth: :mod:`octsvm.diagnostics.model_size` says how measured.
@@ -487,6 +488,11 @@ def constant_tree(data: Data, params: OCTParams) -> AxisTree:
     )
 
 
+def wants_cart(data: Data, depth: int) -> bool:
+    """Whether greedy trees help the start heuristic: on small tables it searches two levels exactly, and at once."""
+    return depth > 2 or data.n * data.p > SEARCHED_AT_ONCE
+
+
 @register
 class OCT(Formulation):
     """OCT, as :mod:`octsvm.formulations.oct` says."""
@@ -513,3 +519,7 @@ class OCT(Formulation):
     require = staticmethod(require)
     improve = staticmethod(leaf_trees.with_majority_labels)
     assigned_path = staticmethod(leaf_trees.leaf_path)
+
+    def libraries_for(self, data: Data, params: Any) -> tuple[str, ...]:
+        """None where the search alone is at once at the best tree."""
+        return self.libraries if wants_cart(data, params.depth) else ()

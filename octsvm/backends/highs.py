@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import highspy
 import numpy as np
@@ -322,3 +322,42 @@ class FixedProgram:
             return stop, None, np.inf
         x = np.array(self._h.getSolution().col_value, dtype=float)
         return stop, x, self._program.objective(x)
+
+
+class Answer(NamedTuple):
+    """A point of a linear program and the multipliers of its rows."""
+
+    x: Array
+    multipliers: Array
+
+
+class WarmProgram:
+    """A small linear program that is solved again and again, each time from where it ended."""
+
+    def __init__(self, cost: Array, low: Array, high: Array) -> None:
+        self._h = Silent()
+        for name, value in (("output_flag", False), ("presolve", "off"), ("solver", "simplex")):
+            _set(self._h, name, value)
+        self._columns = np.arange(len(cost), dtype=np.int32)
+        self._h.addVars(len(cost), low, high)
+        self._h.changeColsCost(len(cost), self._columns, np.asarray(cost, dtype=float))
+
+    def add_row(self, at: Any, value: Array, low: float, high: float = highspy.kHighsInf) -> None:
+        """Append a row between ``low`` and ``high``, with its columns and their values."""
+        self._h.addRow(low, high, len(at), np.asarray(at, dtype=np.int32), np.asarray(value, dtype=float))
+
+    def solve(
+        self, seconds: float, cost: Array | None = None, low: Array | None = None, high: Array | None = None
+    ) -> Answer | None:
+        """Solve it with other costs or bounds of all columns; None where it is not solved in that time."""
+        if cost is not None:
+            self._h.changeColsCost(len(cost), self._columns, cost)
+        if low is not None:
+            self._h.changeColsBounds(len(low), self._columns, low, high)
+        _set(self._h, "time_limit", float(max(0.0, seconds)) + self._h.getRunTime())
+        with _Run():
+            self._h.run()
+        if self._h.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+            return None
+        found = self._h.getSolution()
+        return Answer(np.array(found.col_value), np.array(found.row_dual))

@@ -25,6 +25,7 @@ from .. import options as declared
 from ..errors import EngineFailed, InvalidData, OctsvmError, OutputNotWritable
 from ..formulations.replace_file import require_writable
 from . import csv_form, table_preparation
+from .late_import import LateImport
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -73,6 +74,7 @@ class Commands(click.Group):
         if not standalone_mode:
             return run(*args, standalone_mode=False, **extra)
         _open_closed_streams()
+        LateImport("scipy.stats").install()
         for stream in (sys.stdout, sys.stderr):
             # A terminal that cannot show a letter of a column's name is no reason to fail.
             if isinstance(stream, io.TextIOWrapper):

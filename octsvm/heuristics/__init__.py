@@ -14,12 +14,12 @@ from ..formulations.trees import Tree
 from .budget import Budget
 
 
-def load(name: str) -> None:
-    """Import what the heuristics of formulation ``name`` use, which takes seconds the first time in a process.
+def load(name: str, data: Data | None = None, params: Params | None = None) -> None:
+    """Import what the heuristics of formulation ``name`` use (on a table, if given): seconds, the first time in a process.
 
-    Their seconds are a fraction of that on small tables, and would be over before the search began.
+    Their own seconds are a fraction of that on small tables, and would be over before the search began.
     """
-    formulation(name).load_libraries()
+    formulation(name).load_libraries(data, params)
 
 
 def find(

@@ -17,6 +17,7 @@ import numpy as np
 from ..formulations import leaf_trees
 from ..formulations.base import BoolArray, Data, FloatArray, IntArray
 from ..formulations.bounds import subtrees
+from ..formulations.oct import wants_cart
 from ..formulations.trees import AxisTree
 from .budget import Budget
 
@@ -223,6 +224,9 @@ def candidates(data: Data, params: Any, budget: Budget, seed: int) -> Iterator[A
     if params.depth == 0:
         return
     yield as_tree(data, params.depth, search.stump(all_rows))
+    if not wants_cart(data, params.depth):
+        yield as_tree(data, params.depth, search.exact(all_rows, params.depth, budget))
+        return
     greedy = cart(data, params.depth, costs.n_min, seed)
     yield as_tree(data, params.depth, bottom_up(greedy, search, 1, all_rows))
     if params.depth > 1 and not budget.overdue():

@@ -25,6 +25,7 @@ PROXIMAL_STEPS, PRECISION = (
     1e-6,
 )  # until that takes less than this from the bound, relative to the cost of interest
 BEND = 1e6  # a violation v costs v²/(2·BEND) more than it should, for the same reason
+MISSED = 1e-3  # by which, at most, a margin is taken to be missed for that
 PRICE = 1e3  # times the cost of interest, of leaving an interval by 1; hard rows would say nothing where none is left
 UNBOUNDED = 1e30
 MOST_ITERATIONS = 20_000
@@ -108,6 +109,17 @@ class ScoreRelaxation:
             return found
         again = self.solve(box, envelope, precise=True)
         return again if again.bound.value > found.bound.value else found
+
+    def plane(self, found: Relaxed) -> Plane:
+        """The hyperplane of a solution; where that is cheaper, scaled up until samples that the bend left just short of it keep the margin."""
+        omega, omega0 = found.omega, found.omega0
+        plane = Plane(self.costs.objective(omega, omega0), omega, omega0)
+        scores = np.abs(self.costs.X @ omega + omega0)
+        short = scores[(scores > 1 - MISSED) & (scores < 1)]
+        if not len(short):
+            return plane
+        omega, omega0 = omega / short.min(), omega0 / float(short.min())
+        return min(plane, Plane(self.costs.objective(omega, omega0), omega, omega0), key=lambda one: one.cost)
 
     def _solve(self, box: Intervals, envelope: Envelope, scale: float) -> Relaxed:
         """With ½‖ω‖² + ``scale`` times the rest as the objective."""

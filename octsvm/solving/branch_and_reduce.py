@@ -150,9 +150,9 @@ class Reduction:
 
     def offer(self, found: Relaxed) -> None:
         """Make the hyperplane the incumbent if it is better, and go down from it."""
-        cost = self.costs.objective(found.omega, found.omega0) if self.improve else np.inf
-        if cost < self.incumbent.cost * (1 - 1e-9):
-            self.incumbent = Plane(cost, found.omega, found.omega0)
+        plane = self.relaxation.plane(found) if self.improve else self.incumbent
+        if plane.cost < self.incumbent.cost * (1 - 1e-9):
+            self.incumbent = plane
             self.descend()
 
     def descend(self) -> None:
@@ -168,10 +168,10 @@ class Reduction:
                 else:
                     low[g] = max(low[g], at)
             found = self.relaxation.solve(Intervals(low, high))
-            cost = costs.objective(found.omega, found.omega0)
-            if cost >= self.incumbent.cost * (1 - 1e-9):
+            plane = self.relaxation.plane(found)
+            if plane.cost >= self.incumbent.cost * (1 - 1e-9):
                 return
-            self.incumbent = Plane(cost, found.omega, found.omega0)
+            self.incumbent = plane
 
     # -- reduction ------------------------------------------------------------------------------------------
 

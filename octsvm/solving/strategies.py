@@ -44,6 +44,9 @@ LEVEL_ROWS, MOST_LEVEL_ROWS = 40, 1_000
 # many rows are wrong, and much is open, the engine proves even less.
 LEVEL_SHARES = 0.3, 0.8
 LEVEL_START_SECONDS = 10.0  # for trees before that, which every bound feeds on; within START_SHARE
+# Before that a moment for both, at most so many seconds and such a share of the limit for each: where hardly a label is in
+# doubt, that proves the tree.
+MOMENT, MOMENT_SHARE = 0.5, 0.05
 SEARCHING, BOUNDING, BUILDING = "start heuristics", "bounding", "building"  # phases of a callback
 CALLED_OFF = "the callback asked for the end while the model was built; the tree is the best one known before"
 CAUGHT = "Ctrl-C came while the model was built or handed over; the tree is the best one known before"
@@ -189,7 +192,7 @@ class Fit:
 
         began = time.monotonic()
         try:
-            heuristics.load(self.form.name)
+            heuristics.load(self.form.name, self.data, self.params)
         except KeyboardInterrupt:
             self.interrupted = True
         self.options.clock.exclude(time.monotonic() - began)
@@ -198,18 +201,10 @@ class Fit:
 
     def _prove(self) -> Result:
         """A start by heuristics unless all time is the engine's, then the engine on the whole model."""
-        options = self.options
         too_large = self._too_large()
         if too_large is not None and not self.interrupted:
             return self._unbuilt(too_large)
-        wanted = options.strategy == "balanced" and options.time_limit >= SHORTEST_FOR_START
-        if wanted and not self.interrupted:
-            self._better_start()
-        if not self.interrupted and not self.telling.asked:
-            try:
-                self._bound_by_levels()
-            except KeyboardInterrupt:
-                self.interrupted = True
+        self._start_and_bound()
         if self.telling.asked:
             return self._without_model(self._known(), "interrupted", CALLED_OFF)
         if self.level is not None and self.level.closed:
@@ -218,6 +213,23 @@ class Fit:
         if self.level is not None and result.status != "optimal" and result.bound <= self.level.value:
             return replace(result, notes=(*result.notes, f"the bound is that of {self.level}"))
         return result
+
+    def _start_and_bound(self) -> None:
+        """A start by heuristics, unless all time is the engine's, and a bound from the top level: first a moment for each."""
+        options = self.options
+        wanted = options.strategy == "balanced" and options.time_limit >= SHORTEST_FOR_START
+        look = min(MOMENT, MOMENT_SHARE * options.time_limit)
+        twice = wanted and options.work_limit is None and self._has_top_level()
+        for most in (look, math.inf) if twice else (math.inf,):
+            if wanted and not self.interrupted:
+                self._better_start(most)
+            if not self.interrupted and not self.telling.asked:
+                try:
+                    self._bound_by_levels(most)
+                except KeyboardInterrupt:
+                    self.interrupted = True
+            if self.interrupted or self.telling.asked or (self.level is not None and self.level.closed):
+                return
 
     # -- a bound from the top level -------------------------------------------------------------------------
 
@@ -229,7 +241,7 @@ class Fit:
             return False
         return bool(self.form.top_level(self.data, self.params, 1.0))
 
-    def _bound_by_levels(self) -> None:
+    def _bound_by_levels(self, most_seconds: float) -> None:
         """Search the top level of all trees, where that is known and the table is of a fit size, for as long as that pays."""
         form, options, nodes = self.form, self.options, self.options.limits.nodes
         if not self._has_top_level() or options.time_limit < SHORTEST_FOR_START:
@@ -243,7 +255,7 @@ class Fit:
         self.telling.incumbent = cost
         ahead = 0.0 if self._size is None else MODEL_SECONDS * self._size.nonzeros
         least, most = LEVEL_SHARES
-        seconds = min(options.time_limit * most, options.clock.left() - 2 * ahead)
+        seconds = min(options.time_limit * most, options.clock.left() - 2 * ahead, most_seconds)
         if cost <= 0 or seconds <= 0:
             return
 
@@ -253,8 +265,10 @@ class Fit:
             return self.telling.tell(BOUNDING) or enough
 
         problems = form.top_level(self.data, self.params, cost)
-        self.level = level_bound(problems, cost, options.gap, stop, options.clock.part(seconds), nodes)
-        self.interrupted = self.interrupted or self.level.interrupted
+        level = level_bound(problems, cost, options.gap, stop, options.clock.part(seconds), nodes)
+        if self.level is None or level.closed or level.value > self.level.value:
+            self.level = level
+        self.interrupted = self.interrupted or level.interrupted
 
     def _proved_by_levels(self, level: LevelBound) -> Result:
         """The best tree known, which the top level proves to be optimal."""
@@ -381,7 +395,7 @@ class Fit:
             self.best = self.form.normalise(self.best, self.data, self.params)
             self.form.require(self.best, self.data, self.params)
 
-    def _better_start(self) -> None:
+    def _better_start(self, most_seconds: float) -> None:
         """The better of the given start and the heuristic's; under a work limit a fixed number of steps is taken."""
         from .. import heuristics
 
@@ -392,12 +406,17 @@ class Fit:
             most = min(START_SECONDS, START_SECONDS * (self.data.n / ROWS_FOR_ALL) ** 2 * levels / 2)
             if self._has_top_level():
                 most = LEVEL_START_SECONDS
-            seconds = min(most, options.time_limit * START_SHARE)
+            seconds = min(most, options.time_limit * START_SHARE, most_seconds)
         else:
             steps = START_STEPS
         budget = heuristics.Budget(seconds, steps, lambda: self.telling.tell(SEARCHING))
+
+        def watch(objective: float) -> bool:
+            self.telling.incumbent = min(self.telling.incumbent, objective)
+            return False
+
         found, self.interrupted = heuristics.find(
-            self.form, self.data, self.params, seconds, seed=options.seed, budget=budget
+            self.form, self.data, self.params, seconds, seed=options.seed, budget=budget, watch=watch
         )
         if self.best is None or (found is not None and self._cost(found) < self._cost(self.best)):
             self.best = found

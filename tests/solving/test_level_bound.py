@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -41,29 +42,44 @@ def tiny(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]
 
 
 def bound_of(
-    X: np.ndarray, sign: np.ndarray, weights: np.ndarray, params: dict[str, Any], cost: float
+    X: np.ndarray,
+    sign: np.ndarray,
+    weights: np.ndarray,
+    params: dict[str, Any],
+    cost: float,
+    **more: Any,
 ) -> LevelBound:
-    """What a search without a limit proves, where a tree of that cost is known."""
+    """What a search proves, without a limit if none is given, where a tree of that cost is known."""
     form = formulation("octsvm")
     info = octsvm.build("octsvm", X, sign, weights=weights, **params).info
     problems = form.top_level(info.data, info.params, cost)
-    return level_bound(problems, cost, GAP, lambda _: False, Clock())
+    return level_bound(problems, cost, GAP, lambda _: False, Clock(), **more)
 
 
+@pytest.mark.parametrize("overlap", [0.0, math.inf], ids=["combinations", "scores"])
 @pytest.mark.parametrize("seed", range(N_TINY))
-@pytest.mark.quick_cases("?", "7?")
-def test_no_bound_lies_above_the_optimum(seed: int) -> None:
-    """Whatever tree is known: the best one, or a worse one."""
+@pytest.mark.quick_cases("?-*", "7?-*")
+def test_no_bound_lies_above_the_optimum(seed: int, overlap: float) -> None:
+    """Whatever tree is known: the best one, or a worse one; with combinations, and without."""
     X, sign, weights, params = tiny(seed)
     known = oracles.octsvm_optimum(X, sign, weights=weights, **params)
     constant = (params["depth"] + 1) * min(2 * params["c1"], params["c2"])
     constant *= min(float(weights[sign > 0].sum()), float(weights[sign < 0].sum()))
     for cost in (known, min(constant, known * 1.3 + 0.1)):
-        found = bound_of(X, sign, weights, params, cost)
+        found = bound_of(X, sign, weights, params, cost, overlap=overlap)
         assert found.value <= known * (1 + 1e-6) + 1e-7
     if params["depth"] == 0 and "norm" not in params:
         # The bound is exact there.
         assert found.value >= min(known, cost * (1 - GAP)) - 1e-3 * known
+
+
+def test_combinations_prove_more_where_classes_overlap() -> None:
+    """After few nodes: ten labels at least; intervals of scores alone prove 2.4 then."""
+    X, y = made(60, 2, 3, 0.4)
+    sign, weights = np.where(y > 0, 1.0, -1.0), np.ones(60)
+    params = {"depth": 1, "c1": 10, "c2": 5, "c3": 0.5}
+    cost = 2 * 5 * float(min((y > 0).sum(), (y == 0).sum()))
+    assert bound_of(X, sign, weights, params, cost, most_nodes=20).value > 50
 
 
 def made(n: int, p: int, seed: int, share: float = 0.1) -> tuple[np.ndarray, np.ndarray]:
@@ -105,3 +121,18 @@ def test_printed_rows_small_tables_and_work_limits_without_nodes_have_no_such_bo
     for more, rows in (({"variant": "paper"}, 44), ({}, 30), ({"work_limit": {"rounds": 1}}, 44)):
         result = octsvm.fit("octsvm", X[:rows], y[:rows], depth=1, time_limit=2, on_mismatch="ignore", **more)
         assert not any("top level" in note for note in result.notes)
+
+
+def test_where_no_label_is_in_doubt_a_moment_proves_the_tree() -> None:
+    X = np.random.default_rng(0).uniform(0, 10, size=(120, 2))
+    X = X[abs(X.sum(axis=1) - 10) > 2]
+    y = X.sum(axis=1) > 10
+    phases: list[str] = []
+    result = octsvm.fit(
+        "octsvm", X, y, depth=1, time_limit=400, callback=lambda progress: phases.append(progress.phase)
+    )
+    assert result.status == "optimal"
+    assert "no model was built" in result.notes[0]
+    # The start alone would take ten seconds.
+    assert result.seconds < 10
+    assert "building" not in phases
