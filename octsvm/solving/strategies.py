@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyomo.environ as pyo
@@ -22,9 +23,11 @@ from ..options import Clock, SolveOptions
 from ..result import Progress, Result, TracePoint
 from .dispatch import solve_with
 from .engine import require_options
-from .level_bound import LevelBound, level_bound
 from .outcome import NOT_CALLED, unmodelled
 from .telling import Telling, rising
+
+if TYPE_CHECKING:
+    from .level_bound import LevelBound
 
 START_SECONDS = 1.0
 ROWS_FOR_ALL = 56  # rows from which on the start heuristic gets all its seconds
@@ -243,6 +246,8 @@ class Fit:
 
     def _bound_by_levels(self, most_seconds: float) -> None:
         """Search the top level of all trees, where that is known and the table is of a fit size, for as long as that pays."""
+        from .level_bound import level_bound
+
         form, options, nodes = self.form, self.options, self.options.limits.nodes
         if not self._has_top_level() or options.time_limit < SHORTEST_FOR_START:
             return
