@@ -74,7 +74,8 @@ class Commands(click.Group):
         if not standalone_mode:
             return run(*args, standalone_mode=False, **extra)
         _open_closed_streams()
-        LateImport("scipy.stats").install()
+        for name in ("scipy.stats", "scipy.integrate", "scipy.spatial"):
+            LateImport(name).install()
         for stream in (sys.stdout, sys.stderr):
             # A terminal that cannot show a letter of a column's name is no reason to fail.
             if isinstance(stream, io.TextIOWrapper):

@@ -246,11 +246,11 @@ class Fit:
 
     def _bound_by_levels(self, most_seconds: float) -> None:
         """Search the top level of all trees, where that is known and the table is of a fit size, for as long as that pays."""
-        from .level_bound import level_bound
-
         form, options, nodes = self.form, self.options, self.options.limits.nodes
         if not self._has_top_level() or options.time_limit < SHORTEST_FOR_START:
             return
+        from .level_bound import level_bound
+
         self._load_libraries()
         if self.best is options.start:
             self._admit_start()
