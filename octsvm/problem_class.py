@@ -10,7 +10,16 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 from pyomo.common.numeric_types import native_numeric_types, native_types
-from pyomo.core.expr import ExternalFunctionExpression, LinearExpression, MonomialTermExpression
+from pyomo.core.expr import (
+    DivisionExpression,
+    ExternalFunctionExpression,
+    LinearExpression,
+    MonomialTermExpression,
+    PowExpression,
+    ProductExpression,
+    UnaryFunctionExpression,
+)
+from pyomo.repn import generate_standard_repn
 
 from .errors import InvalidParameter, UnsupportedProblem
 from .formulations.base import FEASIBILITY
@@ -82,10 +91,13 @@ def _all_fixed(vector: tuple[Any, ...]) -> bool:
 
 
 def degree(expression: Any) -> float:
-    """Degree of an expression in its free variables; infinite where it is no polynomial."""
+    """Degree of an expression in its free variables; infinite where it is no polynomial, or has parts without a value."""
     if type(expression) is LinearExpression:
         return 1
-    found = expression.polynomial_degree() if hasattr(expression, "polynomial_degree") else 0
+    try:
+        found = expression.polynomial_degree() if hasattr(expression, "polynomial_degree") else 0
+    except (ValueError, ArithmeticError):  # require_plain refuses them by name
+        found = None
     return float("inf") if found is None else found
 
 
@@ -135,16 +147,16 @@ def require_plain(model: pyo.ConcreteModel) -> None:
                 kind, "the transformation of Pyomo's that belongs to it, or rows in its place"
             )
             raise UnsupportedProblem(
-                f"{component.name!r} is a {kind}, which no solver and no file is given as it stands. Use {way}, and solve or "
+                f"{component.name!r} is {'an' if kind[0] in 'AEIOU' else 'a'} {kind}, which no solver and no file is given as it stands. Use {way}, and solve or "
                 "write the model then."
             )
     known = {id(v) for v in model.model().component_data_objects(pyo.Var)}
     for var in model.component_data_objects(pyo.Var, active=True, descend_into=True):
         try:
             _ = var.bounds
-        except ValueError as error:
+        except (ValueError, ArithmeticError) as error:
             raise InvalidParameter(
-                f"The variable {var.name!r} has bounds that are no numbers: {error}"
+                f"The variable {var.name!r} has bounds that are no numbers: {' '.join(str(error).split())}"
             ) from None
     for row in model.component_data_objects(pyo.Constraint, active=True, descend_into=True):
         if _is_plain_row(row, known):
@@ -155,7 +167,7 @@ def require_plain(model: pyo.ConcreteModel) -> None:
             raise InvalidParameter(f"The row {row.name!r} has no sides of numbers: {error}") from None
         _require_numbers(row, body, known)
         for side, open_ in ((low, -math.inf), (high, math.inf)):
-            value = None if side is None else pyo.value(side, exception=False)
+            value = None if side is None else _value(side)
             if side is not None and (value is None or not (math.isfinite(value) or value == open_)):
                 raise InvalidParameter(
                     f"The row {row.name!r} has a side that is {value}. Correct it, or leave the row out."
@@ -166,7 +178,7 @@ def require_plain(model: pyo.ConcreteModel) -> None:
 
 def _require_numbers(row: Any, expression: Any, known: set[int]) -> None:
     """Refuse numbers in ``expression`` that are none, and variables that are not ``known`` or fixed without a value."""
-    waiting = [(expression, None)]
+    waiting, calculates = [(expression, None)], False
     while waiting:
         node, beside = waiting.pop()
         if type(node) is LinearExpression:
@@ -210,12 +222,50 @@ def _require_numbers(row: Any, expression: Any, known: set[int]) -> None:
                     "solve or write the model then."
                 )
             arguments = node.args
+            calculates = calculates or _calculates(node, arguments)
             found = next(
                 (a for a in arguments if hasattr(a, "is_variable_type") and a.is_variable_type()), beside
             )
             waiting += [(argument, found) for argument in arguments]
-        elif (value := pyo.value(node, exception=False)) is None or not math.isfinite(value):  # a parameter
+        elif (value := _value(node)) is None or not math.isfinite(value):  # a parameter
             raise InvalidParameter(_no_number(row, value, beside, node))
+    if calculates:
+        _require_values(row, expression)
+
+
+def _value(constant: Any) -> float | None:
+    """The value of a parameter or of arithmetic with some; None where it has none."""
+    try:
+        found: float | None = pyo.value(constant, exception=False)
+    except ArithmeticError:
+        return None
+    return found
+
+
+def _calculates(node: Any, arguments: Any) -> bool:
+    """Whether an expression computes with parameters or fixed variables, numbers each: what comes of it may be none."""
+    if isinstance(node, DivisionExpression | UnaryFunctionExpression):
+        return True
+    return isinstance(node, PowExpression | ProductExpression) and any(
+        argument.__class__ not in native_types
+        and (not argument.is_potentially_variable() or (argument.is_variable_type() and argument.fixed))
+        for argument in arguments
+    )
+
+
+def _require_values(row: Any, expression: Any) -> None:
+    """Refuse arithmetic of constants without a value: a division by zero, the logarithm of a negative number."""
+    try:
+        repn = generate_standard_repn(expression, quadratic=True, compute_values=True)
+        numbers = [repn.constant, *repn.linear_coefs, *repn.quadratic_coefs]
+        why = "" if all(math.isfinite(number) for number in numbers) else "an overflow"
+    except (ValueError, ArithmeticError, TypeError) as error:
+        why = "a division by zero" if isinstance(error, ZeroDivisionError) else " ".join(str(error).split())
+    if why:
+        raise InvalidParameter(
+            f"The row or objective {row.name!r} computes with parameters or fixed variables what has no value: {why}. Correct "
+            "them, or leave the term out."
+        )
 
 
 def _require_fixed_inside(var: Any, row: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -156,7 +157,7 @@ def total(model: pyo.ConcreteModel, evaluation: Evaluation) -> float:
 
 
 def _present(body: Any) -> float | None:
-    """The value of ``body`` at the present values, None where a variable has none."""
+    """The value of ``body`` at the present values, None where a variable has none, or the arithmetic there."""
     # Nearly every row; Pyomo's walk through the expression takes several times as long.
     if type(body) is LinearExpression:
         total = 0.0
@@ -169,8 +170,16 @@ def _present(body: Any) -> float | None:
             total += coef * var.value
         else:
             return total
-    found: float | None = pyo.value(body, exception=False)
-    return found
+    try:
+        found = pyo.value(body, exception=False)
+    except ArithmeticError:  # a division by zero
+        return None
+    return None if found is None or isinstance(found, complex) or math.isnan(found) else float(found)
+
+
+def _has_no_value(expression: Any) -> bool:
+    """Whether all variables have values, and the expression has none there."""
+    return _present(expression) is None and all(v.value is not None for v in variables_in(expression))
 
 
 def variables_in(expression: Any) -> Iterable[Any]:
@@ -186,11 +195,14 @@ def variables_in(expression: Any) -> Iterable[Any]:
 def excess(row: Any) -> tuple[float, float]:
     """By how much a row is violated at the present values: relative to its larger side, and absolute.
 
-    (0, 0) where a variable of the user's own has no value: nothing to check yet.
+    (0, 0) where a variable of the user's own has no value: nothing to check yet. Infinite where all have one and the row
+    has none, as a division by zero.
     """
     low, expression, high = row.to_bounded_expression(evaluate_bounds=True)
     body = _present(expression)
     if body is None:
+        if _has_no_value(expression):
+            return math.inf, math.inf
         repn = generate_standard_repn(expression, compute_values=True, quadratic=False)
         if not repn.is_constant():
             return 0.0, 0.0
@@ -212,7 +224,7 @@ def _sum_of_sizes(expression: Any) -> float:
 
 
 def broken_row(model: pyo.ConcreteModel, tolerance: float = 1e-6) -> str | None:
-    """The most violated active row or bound at the present values, as text; None where all hold.
+    """The most violated active row or bound at the present values, as text; None where all hold and the objective has a value.
 
     The tolerance is relative to the larger side of the row, and to a variable's value for its bounds.
     """
@@ -221,7 +233,15 @@ def broken_row(model: pyo.ConcreteModel, tolerance: float = 1e-6) -> str | None:
         relative, absolute = excess(row)
         if relative > worst:
             doc = row.parent_component().doc
-            worst, text = relative, f"{row.name} is violated by {absolute:.3g}" + (f" ({doc})" if doc else "")
+            worst, text = (
+                relative,
+                (
+                    f"{row.name} is violated by {absolute:.3g}"
+                    if absolute < math.inf
+                    else f"{row.name} has no value there, as in a division by zero"
+                )
+                + (f" ({doc})" if doc else ""),
+            )
     for var in model.component_data_objects(pyo.Var, active=True, descend_into=True):
         if var.value is None:
             continue
@@ -234,6 +254,9 @@ def broken_row(model: pyo.ConcreteModel, tolerance: float = 1e-6) -> str | None:
                 beyond / max(1.0, abs(var.value)),
                 f"{var.name} = {var.value:.6g} is outside [{low}, {high}]",
             )
+    objective = active_objective(model)
+    if text is None and not has_own_objective(model) and _has_no_value(objective.expr):
+        text = f"{objective.name} has no value there, as in a division by zero"
     return text
 
 

@@ -7,11 +7,11 @@ read .nl files, and the program is then ``partial``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pyomo.environ as pyo
@@ -145,17 +145,34 @@ def require_finite(model: pyo.ConcreteModel, program: LinearProgram, size: float
     InvalidParameter
         Naming the row or the objective.
     """
-    A, sides = (
-        abs(program.A),
-        (program.row_low[program.row_low < np.inf], -program.row_high[program.row_high > -np.inf]),
+    if _is_beyond(program):
+        _refuse_largest(model.component_data_objects(pyo.Constraint, active=True, descend_into=True))
+    elif (np.abs(program.cost) * program.cost_scale(size) >= INFINITE).any():
+        _refuse_largest([_objective(model)])
+
+
+def require_finite_rows(rows: Iterable[Any], program: LinearProgram) -> None:
+    """As :func:`require_finite`, for a program that is made of ``rows`` alone.
+
+    Raises
+    ------
+    InvalidParameter
+    """
+    if _is_beyond(program):
+        _refuse_largest(rows)
+
+
+def _is_beyond(program: LinearProgram) -> bool:
+    """Whether a coefficient or a side is too large for engines."""
+    A = abs(program.A)
+    sides = (program.row_low[program.row_low < np.inf], -program.row_high[program.row_high > -np.inf])
+    return bool(
+        (A.nnz and A.data.max() >= TOO_LARGE) or any(side.max(initial=0.0) >= INFINITE for side in sides)
     )
-    dear = np.abs(program.cost) * program.cost_scale(size) >= INFINITE
-    if (A.nnz and A.data.max() >= TOO_LARGE) or any(side.max(initial=0.0) >= INFINITE for side in sides):
-        rows = model.component_data_objects(pyo.Constraint, active=True, descend_into=True)
-    elif dear.any():
-        rows = iter([_objective(model)])
-    else:
-        return
+
+
+def _refuse_largest(rows: Iterable[Any]) -> NoReturn:
+    """Refuse the largest number of some rows, or of an objective, by name."""
     what, largest = "", 0.0
     for row in rows:
         body = row.body if row.ctype is pyo.Constraint else row.expr

@@ -49,7 +49,7 @@ from .outcome import (
     unmodelled,
 )
 from .own_search import OwnSearch
-from .own_terms import NOTHING, holds_in_all_rows, least_terms, runs_away, without_optimum
+from .own_terms import NOTHING, holds_in_all_rows, is_deep, least_terms, runs_away, without_optimum
 from .plan import Plan, candidates, largest_big_m
 from .polish import polish_tree
 from .steps_ahead import (
@@ -557,8 +557,16 @@ class _Call:
             # It is big-M that made room for the claim, and nothing is proved.
             outcome.notes.append(outcome.mismatch)
             outcome.mismatch = ""
-        if outcome.stop == "optimal" and best is not None and self.own_parts and runs_away(self.model):
-            outcome.stop, outcome.bound = "unbounded", -math.inf
+        if best is not None and self.own_parts and outcome.bound > -math.inf:
+            if runs_away(self.model):
+                outcome.stop, outcome.bound = "unbounded", -math.inf
+            elif self.terms.floor() == -math.inf and is_deep(self.model):
+                outcome.stop = "numeric" if outcome.stop == "optimal" else outcome.stop
+                outcome.bound = -math.inf
+                outcome.notes.append(
+                    "the objective is far below 0 where it is not a polynomial, and nothing says that it ends there: give the "
+                    "variables in it bounds that keep it from its poles"
+                )
         if best is None:
             outcome.notes += [self.refused] if self.refused else []
             self._limit_bound(outcome, attempt, form, info)

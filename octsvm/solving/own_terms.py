@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyomo.environ as pyo
 import scipy.sparse as sp
+from pyomo.common.errors import InfeasibleConstraintException
 from pyomo.contrib.fbbt.fbbt import compute_bounds_on_expr
 from pyomo.core.expr.visitor import identify_variables
 from pyomo.repn import generate_standard_repn
@@ -24,10 +25,12 @@ from ..backends.matrix_program import LinearProgram, bounds_of
 from ..formulations.base import FEASIBILITY, ModelInfo
 from ..formulations.blocks.big_m import SLACK
 from ..formulations.blocks.roles import role_of
+from ..problem_class import degree
 from . import certificate as checks
+from .compile import require_finite_rows
 from .engine import solve_embedded
 
-FAR_OUT = 1e5  # of a variable of the user's own: engines bound what has no bounds at 1e6 and beyond
+FAR_OUT = 1e5  # of a variable of the user's own, or an objective below 0: engines bound what has no bounds at 1e6 and beyond
 CLOSE = 1e-12  # relative: prices that are the same but for rounding
 COMPLETION_SECONDS = 1.0  # at most, for values of the user's own variables, whatever the limit of the call
 
@@ -59,17 +62,25 @@ def least_terms(model: pyo.ConcreteModel) -> Least:
     """What the user's terms in the objective come to at least, from the bounds of their variables.
 
     The objective may have the own cost in it several times, or not at all: the share of it that leaves most is taken.
+    Nothing is known of one that has no value.
     """
     if checks.has_own_objective(model):
         return NOTHING
-    objective, found = checks.active_objective(model).expr, _Ranges(model, model.info)
-    return max(
-        (
-            _beside(objective - share * model.cost.expr, found)._replace(share=share)
-            for share in _shares(model, objective)
-        ),
-        key=lambda least: (least.ceiling(model.info.upper_bound), least.floor()),
-    )
+    objective = checks.active_objective(model).expr
+    try:
+        found = _Ranges(model, model.info)
+        return max(
+            (
+                _beside(objective - share * model.cost.expr, found)._replace(share=share)
+                for share in _shares(model, objective)
+            ),
+            key=lambda least: (least.ceiling(model.info.upper_bound), least.floor()),
+        )
+    except (
+        ValueError,
+        ArithmeticError,
+    ):  # a parameter without a value, a division by zero: refused by name later
+        return Least(-math.inf, 0.0)
 
 
 def _shares(model: pyo.ConcreteModel, objective: Any) -> set[float]:
@@ -101,7 +112,10 @@ def _beside(terms: Any, found: _Ranges) -> Least:
     if repn.nonlinear_expr is not None:
         variables = list(identify_variables(repn.nonlinear_expr, include_fixed=False))
         open_ = any(found.of(v)[2] for v in variables)
-        bounds = (None, None) if open_ else compute_bounds_on_expr(repn.nonlinear_expr)
+        try:
+            bounds = (None, None) if open_ else compute_bounds_on_expr(repn.nonlinear_expr)
+        except InfeasibleConstraintException:  # it has no value anywhere
+            bounds = (None, None)
         fixed += -math.inf if bounds[0] is None else float(bounds[0])
     return Least(fixed, scaled) if not math.isnan(fixed) else Least(-math.inf, 0.0)
 
@@ -261,6 +275,12 @@ def runs_away(model: pyo.ConcreteModel) -> bool:
     return any(_falls_along(var, expression, rows) for var in far)
 
 
+def is_deep(model: pyo.ConcreteModel) -> bool:
+    """Whether the objective has other parts than powers, and is far below 0: near a pole engines stop at any point of it."""
+    expression = checks.active_objective(model).expr
+    return degree(expression) == math.inf and float(pyo.value(expression)) <= -FAR_OUT
+
+
 def _falls_along(var: Any, expression: Any, rows: list[Any]) -> bool:
     """Whether ``var`` may be a thousand and a million times farther out, and ``expression`` is twice as low each time."""
     before, value = var.value, float(pyo.value(expression))
@@ -301,6 +321,11 @@ def rest_of(model: pyo.ConcreteModel, lacking: dict[int, Any]) -> tuple[LinearPr
     """Costs and rows, and the rows themselves, of the variables ``lacking`` a value, all others as they are.
 
     None where they are not linear.
+
+    Raises
+    ------
+    InvalidParameter
+        A number in them is too large for any engine.
     """
     rows = [
         row
@@ -312,6 +337,7 @@ def rest_of(model: pyo.ConcreteModel, lacking: dict[int, Any]) -> tuple[LinearPr
         repn = generate_standard_repn(checks.active_objective(model).expr, quadratic=False)
     if program is None or repn.nonlinear_expr is not None:
         return None
+    require_finite_rows(rows, program)
     for coef, var in zip(repn.linear_coefs, repn.linear_vars, strict=True):
         program.cost[program.position[id(var)]] = coef
     return program, rows

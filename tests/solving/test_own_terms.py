@@ -449,6 +449,21 @@ SPOILT: dict[str, tuple[Callable[[Any, Any], Any], type[Exception], list[str]]] 
         row(lambda m, a: fractions.Fraction(1, 3) * a[1, 0] <= 1), InvalidParameter, ["mine", "Fraction(1, 3)", "float(...)"],
     ),
     "nan parameter": (row(lambda m, a: a[1, 0] + m.p * a[1, 1] <= 0), InvalidParameter, ["mine", "'p'"]),
+    "parameter without a value": (row(lambda m, a: m.unset * a[1, 0] <= 1), InvalidParameter, ["mine", "'unset'", "None"]),
+    "parameter without a value in the objective": (
+        lambda m, a: m.objective.set_value(m.cost + m.unset * a[1, 0]), InvalidParameter, ["objective", "'unset'"],
+    ),
+    "division by a parameter": (row(lambda m, a: a[1, 0] / m.zero <= 1), InvalidParameter, ["mine", "division by zero"]),
+    "division by a fixed variable": (row(lambda m, a: a[1, 0] / m.held <= 1), InvalidParameter, ["mine", "division by zero"]),
+    "division in the objective": (
+        lambda m, a: m.objective.set_value(m.cost + a[1, 0] * (1 + 1 / m.held)), InvalidParameter, ["objective", "division by zero"],
+    ),
+    "division in a side": (row(lambda m, a: a[1, 0] <= 1 / m.zero), InvalidParameter, ["mine", "side"]),
+    "division in a bound": (lambda m, a: m.lone.setub(1 / m.zero), InvalidParameter, ["lone", "division by zero"]),
+    "logarithm of a parameter": (
+        row(lambda m, a: pyo.log(m.zero - 1) * a[1, 0] <= 1), InvalidParameter, ["mine", "domain"],
+    ),
+    "overflow of parameters": (row(lambda m, a: m.large * m.large * a[1, 0] <= 1), InvalidParameter, ["mine", "overflow"]),
     "nan side": (row(lambda m, a: (None, a[1, 0], m.p)), InvalidParameter, ["mine", "side"]),
     "nan in the objective": (
         lambda m, a: m.objective.set_value(m.cost + math.nan * m.lone), InvalidParameter, ["objective", "lone"],
@@ -489,6 +504,12 @@ def test_what_no_solver_can_be_given_is_refused_before(kind: str, tmp_path: Path
     spoil, error, named = SPOILT[kind]
     model = octsvm.build("oct_h", TABLE, LABELS, depth=1)
     model.p = pyo.Param(initialize=math.nan, mutable=True, within=pyo.Any)
+    model.zero, model.large = (
+        pyo.Param(initialize=0.0, mutable=True),
+        pyo.Param(initialize=1e200, mutable=True),
+    )
+    model.unset, model.held = pyo.Param(mutable=True), pyo.Var()
+    model.held.fix(0)
     model.lone, model.yes = pyo.Var(bounds=(0, 1)), pyo.BooleanVar()
     model.f = pyo.ExternalFunction(lambda x: x)
     model.lost = pyo.Var()
@@ -505,6 +526,18 @@ def test_what_no_solver_can_be_given_is_refused_before(kind: str, tmp_path: Path
             way()
         assert all(name in str(raised.value) for name in named), raised.value
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("number", [1e16, 1e300])
+def test_numbers_too_large_for_any_engine_are_named_where_values_of_own_variables_are_looked_for(
+    number: float,
+) -> None:
+    tree = octsvm.fit("oct", TABLE, LABELS, depth=1, alpha=0.3).tree
+    model = with_own_variable()
+    model.mine = pyo.Constraint(expr=number * model.k >= model.split.d[1])
+    for call in (octsvm.solve, lambda m: octsvm.solve(m, time_limit=1e-3), lambda m: octsvm.embed(m, tree)):
+        with pytest.raises(InvalidParameter, match=r"'mine' has .* beside 'k'"):
+            call(model)
 
 
 @ON_ENGINES
@@ -648,3 +681,57 @@ def test_a_program_in_units_of_its_own_is_the_same_program() -> None:
     assert [v.value for v in program.columns] == pytest.approx(x.tolist())
     plain = LinearProgram.compile(octsvm.build("oct", TABLE, LABELS, depth=1, alpha=0.1))
     assert plain.in_units() is plain
+
+
+# -- rows and terms that have no value at some trees --------------------------------------------------------------------
+
+WITHOUT_VALUE: dict[str, Callable[[Any], Any]] = {
+    "division by zero": lambda x: 1 / x,
+    "logarithm of zero": lambda x: -pyo.log(x),
+    "square root of a negative number": lambda x: pyo.sqrt(x - 0.5),
+    "power of a negative number": lambda x: (x - 0.5) ** 0.5,
+}
+
+
+@pytest.mark.skipif(solvers.installed("scip") is None, reason="SCIP solves what is no polynomial")
+@pytest.mark.parametrize("place", ["row", "objective"])
+@pytest.mark.parametrize("kind", WITHOUT_VALUE)
+def test_a_tree_where_a_row_or_the_objective_has_no_value_is_none_of_the_model(kind: str, place: str) -> None:
+    """Where no row is split, a feature's weight is 0."""
+    model = octsvm.build("oct", TABLE, LABELS, depth=1, alpha=0.1)
+    constant = find_formulation("oct").constant_tree(model.info.data, model.info.params)
+    term = WITHOUT_VALUE[kind](model.split.a[1, 1])
+    if place == "row":
+        model.mine = pyo.Constraint(expr=term <= 5)
+    else:
+        model.objective.set_value(model.cost + term)
+    named = "mine" if place == "row" else "objective"
+    with pytest.raises(octsvm.TreeNotAdmitted, match=f"{named} has no value there"):
+        octsvm.embed(model, constant)
+    result = octsvm.solve(model, solver="scip", time_limit=20)
+    assert result.tree.splits.tolist() == [True]  # on the second feature, which has the worse split
+    assert result.objective == pytest.approx(2.1 + (0.0 if place == "row" else float(pyo.value(term))))
+    assert result.bound <= result.objective
+
+
+@pytest.mark.skipif(solvers.installed("scip") is None, reason="SCIP solves what is no polynomial")
+def test_an_objective_that_falls_towards_a_pole_has_no_bound() -> None:
+    """SCIP stops at some point beside it, and calls that optimal."""
+    model = octsvm.build("oct_h", TABLE, LABELS, depth=1, alpha=0.1)
+    model.objective.set_value(model.cost + 1 / model.split.a[1, 0])
+    result = octsvm.solve(model, solver="scip", time_limit=20)
+    assert result.status != "optimal"
+    assert result.bound == -math.inf
+    deep = octsvm.build("oct", TABLE, LABELS, depth=1, alpha=0.1)
+    deep.k = pyo.Var(bounds=(1, 5))
+    deep.objective.set_value(deep.cost - 1e6 * pyo.log(deep.k))
+    proved = octsvm.solve(deep, solver="scip", time_limit=20)
+    assert (proved.status, proved.objective) == ("optimal", pytest.approx(0.1 - 1e6 * math.log(5)))
+
+
+def test_what_is_known_of_an_objective_without_values() -> None:
+    for term in (lambda k: pyo.sqrt(k), lambda k: pyo.log(k)):
+        model = re_svm()
+        model.k = pyo.Var(bounds=(-5, -1))
+        model.objective.set_value(model.cost + term(model.k))
+        assert least_terms(model).floor() == -math.inf
