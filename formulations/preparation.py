@@ -399,7 +399,7 @@ def _form_of_dates(values: Any, name: str, marks: Sequence[str]) -> str:
         )
     if not fits:
         raise InvalidData(
-            f"Column {name!r} holds dates such as {held[0]!r}, whose form is not plain. Give the form, e.g. %d/%m/%Y or %m/%d/%Y."
+            f"Column {name!r} holds dates such as {held[0]!r}, whose form is not plain. Give the form, e.g. %d/%m/%Y, %m/%d/%Y or %d %b %Y."
         )
     return fits[0]
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from .checks import listed
 from .errors import InvalidData
-from .written_numbers import form_of
+from .written_numbers import form_of, is_number
 
 LARGEST_WHOLE = 2**53  # up to which every whole number is one in double precision
 
@@ -206,6 +206,11 @@ def read_column(column: Any, name: str, *, frame: bool, key: Any = None) -> NDAr
     """The numbers (n,) of a column; what cannot be one is refused, with the line of Python that mends it."""
     dtype = getattr(column, "dtype", None)
     kind = getattr(dtype, "kind", "O")
+    if getattr(column, "ndim", 1) > 1:  # records of numpy may hold an array a cell
+        raise InvalidData(
+            f"Column {name!r} holds arrays of shape {column.shape[1:]}, and features must be numbers. Give each of their values a "
+            "column of its own."
+        )
     if kind in "biuf" and dtype is not None:
         if hasattr(column, "isna") and bool(column.isna().any()):
             _refuse_missing(name, int(np.flatnonzero(np.asarray(column.isna()))[0]))
@@ -241,13 +246,13 @@ def read_column(column: Any, name: str, *, frame: bool, key: Any = None) -> NDAr
 
 def _cure(texts: list[str], frame: bool, name: str, convert: str, key: Any) -> str:
     """The line to write for a column of ``texts``; ``convert`` makes a frame of pandas of X."""
-    numeric, form = all(_is_number(v) for v in texts), form_of(texts)
+    numeric, form = all(is_number(v) for v in texts), form_of(texts)
     first = f"X = X{convert}; " if convert else ""
     if frame and numeric:
         return f"Its values look like numbers: {first}X[{key!r}] = pd.to_numeric(X[{key!r}])."
     if frame and form is not None:
         return f"Its values look like {form.what}: {first}X[{key!r}] = {form.code(f'X[{key!r}]')}."
-    if frame and len(texts) >= 10 and len(set(texts)) == len(texts) and not any(map(_is_number, texts)):
+    if frame and len(texts) >= 10 and len(set(texts)) == len(texts) and not any(map(is_number, texts)):
         return f"Every row has another one, as identifiers have: {first}X = X.drop(columns=[{key!r}])."
     if frame:
         return f"One-hot encode it: {first}X = pd.get_dummies(X, columns=[{key!r}], dtype=float)."
@@ -267,14 +272,6 @@ def is_missing(value: Any) -> bool:
         or type(value).__name__ in ("NAType", "NaTType")
         or (isinstance(value, float) and value != value)
     )
-
-
-def _is_number(value: Any) -> bool:
-    try:
-        float(value)
-    except (TypeError, ValueError):
-        return False
-    return True
 
 
 def _refuse_times(name: str) -> None:

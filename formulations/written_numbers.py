@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 _ALIKE = {" ": "[ \u00a0\u202f\u2009]", "'": "['\u2019]"}  # signs between thousands that are taken for one
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
-_DIGITS = re.compile(r"\d[\d.,'\u2019 \u00a0\u202f\u2009]*([eE][+-]?\d+)?|\.\d+")
+_DIGITS = re.compile(r"\d[\d.,_'\u2019 \u00a0\u202f\u2009]*([eE][+-]?\d+)?|\.\d+")
 _MONEY = re.compile("[$€£¥₹]|USD|EUR|GBP|CHF|JPY|CNY|INR")
 _UNIT = re.compile("[A-Za-zµ°Ω²³/]{1,8}")
-_DATE = r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}"
+_MINUS = "\u2212"  # of typesetters, for -
+_MONTH = "(?i:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
+_DATE = (
+    r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}|"
+    rf"\d{{1,2}}[-. ]*{_MONTH}[-., ]*\d{{2,4}}|{_MONTH}\.? \d{{1,2}},? \d{{4}}"
+)
 _TIME = r"\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?([+-]\d{2}:?\d{2}|Z)?"
 _WHEN = re.compile(rf"({_DATE})([T ]{_TIME})?|{_TIME}")
 
@@ -41,7 +46,7 @@ class Writing(NamedTuple):
 
     def _bare(self, text: str) -> tuple[str, str]:
         """``text`` without the sign beside it, and that sign."""
-        text = text.strip()
+        text = text.strip().replace(_MINUS, "-")
         for sign in sorted(self.strip, key=len, reverse=True):
             before = re.match(rf"([+-]?)\s*{re.escape(sign)}", text)
             if before is not None:
@@ -81,24 +86,41 @@ class Writing(NamedTuple):
 
 
 class Form(NamedTuple):
-    """What texts are, in words, and the ``writing`` that reads them, None for dates; ``other`` reads 1,234 as a fraction."""
+    """What texts are, in words, and the ``writing`` that reads them, None for dates; ``other`` reads 1,234 as a fraction.
+
+    ``minus`` says that they have the minus sign of typesetters, which a :class:`Writing` reads.
+    """
 
     what: str
     writing: Writing | None
     other: Writing | None = None
+    minus: bool = False
 
     def code(self, column: str) -> str:
         """Python that makes numbers of the expression ``column``, a column of a frame of pandas."""
         if self.writing is not None:
-            return self.writing.code(column)
+            return self.writing.code(f'{column}.str.replace("{_MINUS}", "-")' if self.minus else column)
         return f'pd.to_datetime({column}, format="mixed", utc=True).map(pd.Timestamp.timestamp)'
+
+
+def is_number(value: Any) -> bool:
+    """Whether a cell can be read as a number; 1_000 can in Python alone, and is text in tables."""
+    try:
+        float(value)
+    except (TypeError, ValueError, OverflowError):  # the last: digits beyond what a double holds
+        return False
+    return not (isinstance(value, str) and "_" in value)
 
 
 def form_of(texts: Iterable[str]) -> Form | None:
     """How all of ``texts`` are written; None where they are not of one form, or are plain numbers."""
-    cells = list(dict.fromkeys(t.strip() for t in texts))
-    if not cells or all(map(_NUMBER.fullmatch, cells)):
+    written = list(dict.fromkeys(t.strip() for t in texts))
+    cells = [cell.replace(_MINUS, "-") for cell in written]
+    minus = cells != written
+    if not cells:
         return None
+    if all(map(_NUMBER.fullmatch, cells)):
+        return Form("numbers with another minus sign", Writing(), minus=True) if minus else None
     if all(map(_WHEN.fullmatch, cells)):
         return Form("dates or times", None)
     parts = [_DIGITS.split(cell, maxsplit=1) for cell in cells]
@@ -112,7 +134,7 @@ def form_of(texts: Iterable[str]) -> Form | None:
         (".", ","),
         (",", ""),
         (",", "."),
-        *((d, t) for t in _ALIKE for d in ".,"),
+        *((d, t) for t in (*_ALIKE, "_") for d in ".,"),
     ):
         if thousands and any(re.search(rf"(?<!\d)0{re.escape(thousands)}", cell) for cell in cells):
             continue  # 0,123 is a fraction
@@ -120,5 +142,5 @@ def form_of(texts: Iterable[str]) -> Form | None:
         if writing.numbers(cells) is not None:
             fraction = Writing(",", "", writing.strip) if thousands == "," else None
             other = fraction if fraction is not None and fraction.numbers(cells) is not None else None
-            return Form(what, writing, other) if (what := writing.worded()) else None
+            return Form(what, writing, other, minus) if (what := writing.worded()) else None
     return None

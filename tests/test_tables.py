@@ -71,6 +71,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
         np.ma.array([(1, 2), (3, 4)], mask=[(1, 0), (0, 0)], dtype=[("a", int), ("b", float)]),
         "'a' has a missing value in row 0",
     ),
+    "records of arrays": (np.zeros(2, dtype=[("a", float, (2,))]), r"'a' holds arrays of shape \(2,\).*a column of its own"),
     "masked array": (np.ma.array([[1.0], [2.0]], mask=[[0], [1]]), "'x1' has a missing value in row 1"),
     "a mapping": ({"a": [1, 2]}, r"pd\.DataFrame\(X\)"),
     "rows by name": ([{"a": 1}, {"a": 2}], r"pd\.DataFrame\(X\)"),

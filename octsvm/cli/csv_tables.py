@@ -60,6 +60,10 @@ class CsvTable:
     by_default: bool = False
     preparation: Preparation | None = None
 
+    def features(self, rows: Any) -> Any:
+        """The features of ``rows`` in an array: a tree makes them of named columns, and here they are made already."""
+        return self.X.iloc[rows].to_numpy()
+
     def labels_like(self, classes: Sequence[Any]) -> list[Any]:
         """The labels in the types of a tree's ``classes``, whatever else the file holds: "1" is 1 for numbers."""
         known = [] if self.y is None else self.y.tolist()

@@ -260,14 +260,14 @@ def _report_of(data: CsvTable, result: Result, rows: Partition) -> dict[str, Any
     }
     if tree is None:
         return out
-    out["train_accuracy"] = _accuracy(tree, data.X.iloc[train], rows.y)
+    out["train_accuracy"] = _accuracy(tree, data.features(train), rows.y)
     if len(flipped):
-        out["train_accuracy_before_flips"] = _accuracy(tree, data.X.iloc[train], rows.clean)
-    out["test_accuracy"] = _accuracy(tree, data.X.iloc[test], data.y[test])
+        out["train_accuracy_before_flips"] = _accuracy(tree, data.features(train), rows.clean)
+    out["test_accuracy"] = _accuracy(tree, data.features(test), data.y[test])
     given = rows.y.tolist()  # labels that JSON takes, as numpy's own are not
     out["most_frequent"] = max(given.count(c) for c in tree.classes) / len(train)
-    support = supports(tree, data.X.iloc[train], rows.y.tolist())
-    predicted = tree.predict(data.X.iloc[train]).tolist()
+    support = supports(tree, data.features(train), rows.y.tolist())
+    predicted = tree.predict(data.features(train)).tolist()
     out["relabelled"] = [
         {
             "row": int(train[r.row]),

@@ -112,7 +112,7 @@ def as_json(
         flipped_rows=rows.flipped.tolist(),
         flipped_labels=rows.y[rows.y != rows.clean].tolist(),
         node_weights=weights_at_nodes(
-            tree, data.X.iloc[rows.train], position, ones, len(tree.classes)
+            tree, data.features(rows.train), position, ones, len(tree.classes)
         ).tolist(),
         result={k: v for k, v in known.items() if k not in LEFT_OUT} | {"table_digest": result.table_digest},
         folds=folds,

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import InvalidData
+from ..formulations.written_numbers import is_number
 from .csv_form import CsvForm
 from .table_files import Content
 
@@ -187,6 +188,12 @@ def other_separator(header: Sequence[str], separator: str) -> str:
 def _require_distinct(name: str, header: Sequence[str]) -> None:
     twice = next((c for c in header if c and header.count(c) > 1), None)
     if twice is not None:
+        values = sum(map(is_number, header)) > len(header) / 2
         raise InvalidData(
-            f"{name}, line 1: two columns are called {twice!r}. Give every column a name of its own."
+            f"{name}, line 1: two columns are called {twice!r}. "
+            + (
+                "Is it a row of values? Put a header line above it."
+                if values
+                else "Give every column a name of its own."
+            )
         )

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..formulations.checks import listed
-from ..formulations.written_numbers import Form, Writing, form_of
+from ..formulations.written_numbers import Form, Writing, form_of, is_number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,6 +18,9 @@ IDENTIFIERS = re.compile(
     r"index|key|no\.?|nr\.?|#|row|uuid|guid|(.*[ _.-])?id|.*[a-z]I[dD]|row.?(no|number|id)|number|nummer"
 )
 LABELS = re.compile(r"class(es)?|label|target|y|species|diagnosis|outcome|category|kind|type", re.IGNORECASE)
+# (12) for -12, <5, >= 3, ~7, 1/12, 50+: numbers to a reader, and nobody knows how they are meant; plain ones may stand among them.
+NUMBER = r"\d+(?:[.,]\d+)?"
+UNREAD = re.compile(rf"\(\s*{NUMBER}\s*\)|[<>≤≥~≈±]?\s*=?\s*[+-]?{NUMBER}\s*\+?|{NUMBER}\s*/\s*{NUMBER}")
 FEW = 20  # at least so many rows say that a running number is one; at most so many texts are classes
 
 
@@ -121,7 +124,7 @@ def on_cells(column: pd.Series, name: str, *, needed: bool = False) -> Refusal |
     if column.dtype.kind in "mM":
         return _dates(name, "", needed, None, leave_out)
     held = [i for i, missing in enumerate(column.isna().tolist()) if not missing]
-    odd = [i for i in held if not _is_number(values[i])]
+    odd = [i for i in held if not is_number(values[i])]
     if not odd:
         return None
     row, texts = odd[0], [str(values[i]) for i in held]
@@ -130,6 +133,12 @@ def on_cells(column: pd.Series, name: str, *, needed: bool = False) -> Refusal |
         return _dates(name, f", such as {shown}", needed, row, leave_out)
     if form is not None:
         return Refusal(f"column {name!r} holds {form.what}, such as {shown}. {_read_as(form)}", row, (), form)
+    if len(odd) > len(values) / 2 and (unread := [t for t in texts if UNREAD.fullmatch(t.strip())]) == texts:
+        return Refusal(
+            f"column {name!r} holds numbers in a form that is not read, such as {_shown(unread[0])}. Write each as a number, such as "
+            f"12.5 or -12{leave_out}.",
+            row,
+        )
     if len(odd) > len(values) / 2:
         return _text(name, texts, needed, leave_out, row)
     kinds = {str(values[i]).strip() for i in odd}
@@ -191,7 +200,7 @@ def holds_categories(column: pd.Series) -> bool:
     if column.dtype.kind in "biufmM":
         return False
     held = [v for v, gap in zip(column.tolist(), column.isna(), strict=True) if not gap]
-    odd = sum(not _is_number(v) for v in held)
+    odd = sum(not is_number(v) for v in held)
     return odd > len(column) / 2 and form_of(map(str, held)) is None
 
 
@@ -271,14 +280,6 @@ def _likely_label(frame: pd.DataFrame) -> str | None:
     text = sorted((c for c in few if frame[c].dtype.kind not in "biufmM"), key=lambda c: frame[c].nunique())
     named = [c for c in few if LABELS.fullmatch(c)]
     return next(iter([*named, *text, *few[:1]]), None)
-
-
-def _is_number(value: Any) -> bool:
-    try:
-        float(value)
-    except (TypeError, ValueError, OverflowError):  # the last: digits beyond what a double holds
-        return False
-    return True
 
 
 def _shown(value: Any, most: int = 40) -> str:

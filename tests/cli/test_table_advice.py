@@ -35,6 +35,13 @@ REFUSED = {
     "percent": ([f"{i} %" for i in range(N)], ["percentages", "--strip %"]),
     "unit": ([f"{i} kg" for i in range(N)], ["with a unit", "'0 kg'", "--strip kg"]),
     "dates": ([f"2026-01-{i + 1:02}" for i in range(N)], ["dates or times", "days since", "--drop a"]),
+    "dates in words": ([f"{i + 1} Jan 2026" for i in range(N)], ["dates or times", "'1 Jan 2026'", "--dates a"]),
+    "underscores": ([f"1_{i:03}" for i in range(N)], ["thousands separators", "'1_000'", "--thousands _"]),
+    "other minus, unit": ([f"\u2212{i} kg" for i in range(N)], ["with a unit", "--strip kg"]),
+    "accounts": ([f"({i})" for i in range(N)], ["numbers in a form that is not read", "'(0)'", "--drop a"]),
+    "limits": ([f"<{i}" if i < 20 else i for i in range(N)], ["numbers in a form that is not read", "'<0'"]),
+    "fractions": ([f"{i}/24" for i in range(N)], ["numbers in a form that is not read", "'0/24'"]),
+    "versions": ([f"1.2.{i}" for i in range(N)], ["another text in every row"]),
     "names": ([f"P{i}" for i in range(N)], ["another text in every row", "--drop a"]),
     "text": (["red", "green", "blue"] * 8, ["holds text ('red', 'green', 'blue')", "0 and 1", "--label a", "--drop a"]),
     "money among numbers": ([i if i % 5 else f"${i}" for i in range(N)], ["amounts of money", "'$0'"]),
@@ -210,6 +217,9 @@ WRITTEN = [
     (["--separator", ";", "--decimal", ",", "--strip", "€"], ["1.234,50 €", "€ 2", "-€ 3"], [1234.5, 2, -3]),
     (["--thousands", " "], ["1 234.5", "12 000 000", "7"], [1234.5, 12e6, 7]),
     (["--thousands", "'"], ["1\u2019234", "1'000.5", "7"], [1234, 1000.5, 7]),
+    (["--thousands", "_"], ["1_234.5", "12_000_000", "7"], [1234.5, 12e6, 7]),
+    ([], ["\u22121.5", "2", "\u22127"], [-1.5, 2, -7]),
+    (["--decimal", ",", "--strip", "€"], ["\u22121,5 €", "2 €", "7"], [-1.5, 2, 7]),
     (["--thousands", ",", "--strip", "$", "--strip", "%"], ["$1,234", "+$ 5", "- 6"], [1234, 5, -6]),
 ]  # fmt: skip
 

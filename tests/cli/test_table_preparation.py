@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import shlex
 from collections.abc import Sequence
@@ -55,6 +56,27 @@ def test_from_a_messy_file_to_predictions_without_python(tmp_path: Path) -> None
     assert json.loads(again.stdout)["accuracy"] == 1.0
     assert "[1] region\n├── is not 'north': class 'low'" in run("show", tree).output
     assert json.loads(run("show", tree, "--json").stdout)["preparation"] == kept
+
+
+@pytest.mark.parametrize("form", ["", "=%d/%m/%Y", "=%d %b %Y"])
+def test_dates_alone_are_read_once(form: str, tmp_path: Path) -> None:
+    """Where no column is encoded, features are called as the columns are."""
+    written = [
+        (datetime.date(2026, 1, 1) + datetime.timedelta(days=i)).strftime(form[1:] or "%Y-%m-%d")
+        for i in range(N)
+    ]
+    path, tree, page = tmp_path / "t.csv", str(tmp_path / "t.json"), tmp_path / "t.html"
+    path.write_text(
+        "\n".join(["since,b,kind", *(f"{when},{i * 7 % 5},{'xy'[i > 11]}" for i, when in enumerate(written))])
+    )
+    found = run(
+        "fit", str(path), "--dates", f"since{form}", *FIT, "--out", tree, "--test-size", "0.25", "--json"
+    )
+    assert found.exit_code == 0, found.output
+    assert json.loads(found.stdout)["train_accuracy"] == 1.0
+    assert json.loads(run("predict", tree, str(path), "--label", "kind", "--json").stdout)["accuracy"] >= 0.9
+    assert "before 2026-01-" in run("show", tree).output
+    assert run("report", tree, str(path), "--out", str(page)).exit_code == 0
 
 
 def test_a_category_that_training_did_not_show(tmp_path: Path) -> None:

@@ -119,6 +119,7 @@ CASES = [
     csv("huge number", "a,b,c\n1,2,x\n3," + "9" * 400 + ",y\n", "line 3", "'b'", "Correct the cell"),
     csv("other separator", "a;b;c\n1;2;x\n", "line 1", "';'", "--separator"),
     csv("column name twice", "a,a,c\n1,2,x\n", "line 1", "'a'", "a name of its own"),
+    csv("a row of values for a header", "1,1,x\n1,2,x\n", "line 1", "'1'", "header line above it"),
     csv("question mark", "a,b,c\n1,2,x\n3,?,y\n4,5,y\n", "line 3", "'b'", "'?'", "Correct the cell"),
     csv("empty cell", "a,b,c\n1,2,x\n3,,y\n", "line 3", "'b'", "Fill it"),
     csv("empty label", "a,b,c\n1,2,x\n3,4,\n", "line 3", "label", "--skip-unlabelled"),

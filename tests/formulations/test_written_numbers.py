@@ -24,6 +24,12 @@ READ = [
     (["12 €", "1.50 €"], "amounts of money", [12, 1.5]),
     (["USD 3", "4"], "amounts of money", [3, 4]),
     (["12 kg", "3kg"], "numbers with a unit", [12, 3]),
+    (["1_234.5", "12"], "thousands separators", [1234.5, 12]),
+    (["\u22121.5", "2"], "another minus sign", [-1.5, 2]),
+    (["\u22121,5", "2"], "decimal comma", [-1.5, 2]),
+    (["2 Jan 1970", "3 January 1970"], "dates or times", [86400, 172800]),
+    (["02-JAN-1970", "03-JAN-1970"], "dates or times", [86400, 172800]),
+    (["Jan 2, 1970", "Jan. 3, 1970"], "dates or times", [86400, 172800]),
     (["1970-01-02", "1970-01-03"], "dates or times", [86400, 172800]),
     (["1/2/1970", "1/3/1970"], "dates or times", [86400, 172800]),
     (["1970-01-01T00:00:10Z", "1970-01-01 00:01"], "dates or times", [10, 60]),
@@ -48,7 +54,18 @@ def test_the_advised_line_reads_what_is_written(texts: list[str], what: str, num
 
 
 @pytest.mark.parametrize(
-    "texts", [["a", "b"], ["1", "2.5e3"], ["1", "?"], ["A1", "B2"], ["1a", "2b"], [], ["1,2,3", "4"]]
+    "texts",
+    [
+        ["a", "b"],
+        ["1", "2.5e3"],
+        ["1", "?"],
+        ["A1", "B2"],
+        ["may", "june"],
+        ["march 5", "may 6"],
+        ["1a", "2b"],
+        [],
+        ["1,2,3", "4"],
+    ],
 )
 def test_other_texts_are_of_no_form(texts: list[str]) -> None:
     assert form_of(texts) is None
