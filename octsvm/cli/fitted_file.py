@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from ..errors import InvalidData, InvalidParameter
 from .csv_form import form_given
@@ -41,6 +41,23 @@ class FoldAccuracy(BaseModel):
             f"accuracy over folds, on rows not trained on: {self.accuracy:.4f} {error}; "
             f"the parameters were chosen by it (rule {self.rule}), so it flatters a little"
         )
+
+
+class _Told(BaseModel):
+    """What later commands read of a result; there is more in it."""
+
+    model_config = ConfigDict(strict=True, allow_inf_nan=False)
+    formulation: str
+    status: str
+    stop: str
+    solver: str | None = None
+    solver_version: str | None = None
+    objective: float | None = None
+    bound: float | None = None
+    gap: float | None = None
+    notes: list[str] = []
+    terms: dict[str, float] = {}
+    params: dict[str, Any] = {}
 
 
 class FitRecord(BaseModel):
@@ -80,6 +97,19 @@ class FitRecord(BaseModel):
     node_weights: list[list[Annotated[float, Field(ge=0)]]]
     result: dict[str, Any]
     folds: FoldAccuracy | None = None
+
+    @field_validator("result")
+    @classmethod
+    def _is_told(cls, value: dict[str, Any]) -> dict[str, Any]:
+        _Told.model_validate(value)
+        return value
+
+    @field_validator("node_weights")
+    @classmethod
+    def _is_a_matrix(cls, value: list[list[float]]) -> list[list[float]]:
+        if len({len(row) for row in value}) > 1:
+            raise ValueError("the rows have different lengths")
+        return value
 
 
 def as_json(

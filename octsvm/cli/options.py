@@ -166,6 +166,12 @@ def _failed(error: Exception) -> int:
         _drop(sys.stdout)
         say(f"Error: the output cannot be written: {error.strerror}. Send it elsewhere, or free some space.")
         return WRONG_INPUT
+    if isinstance(error, UnicodeEncodeError) and error.encoding == "utf-8":
+        say(
+            f"Error: {error.object[max(0, error.start - 20) : error.end + 20]!a} holds half of a character, which cannot be "
+            "written. Correct it in the file that it comes from."
+        )
+        return WRONG_INPUT
     frames = traceback.extract_tb(error.__traceback__)
     place = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
     text = " ".join(str(error).split())

@@ -145,7 +145,7 @@ def read(path: Path) -> ColumnMap:
             content["format"],
             content["names"] == "generic",
             content["formulation"],
-            content["params"],
+            None if content["params"] is None else dict(content["params"]),
             content["data_digest"],
             columns,
             None if content.get("own") is None else tuple(map(str, content["own"])),

@@ -124,6 +124,12 @@ def test_a_tree_alone_has_no_probabilities_and_predicts(saved: tuple[str, str]) 
         (lambda fit: fit.update(node_weights=[[1.0, 2.0]]), "do not fit its nodes"),
         (lambda fit: fit.update(node_weights=[[-1.0, 2.0]] * 3), "damaged"),
         (lambda fit: fit.pop("separator"), "separator"),
+        (lambda fit: fit["node_weights"][0].pop(), "different lengths"),
+        (lambda fit: fit["result"].update(terms={"errors": []}), "terms.errors"),
+        (lambda fit: fit["result"].update(gap="small"), "gap"),
+        (lambda fit: fit["result"].update(notes=5), "notes"),
+        (lambda fit: fit["result"].update(params=[1]), "params"),
+        (lambda fit: fit["result"].pop("formulation"), "formulation"),
     ],
 )
 def test_a_damaged_record_is_refused(change: Callable[[Any], Any], says: str, saved: tuple[str, str]) -> None:
@@ -133,6 +139,21 @@ def test_a_damaged_record_is_refused(change: Callable[[Any], Any], says: str, sa
     assert found.exit_code == cli.WRONG_INPUT, found.output
     assert says in found.output
     assert len(found.output.splitlines()) == 1
+
+
+def test_half_of_a_character_is_wrong_input(saved: tuple[str, str], tmp_path: Path) -> None:
+    """JSON can hold one, and no text can."""
+    table, tree = saved
+    changed(tree, lambda content: content.update(classes=["a\ud800", *content["classes"][1:]]))
+    for command in (
+        ("predict", tree, table, "--json"),
+        ("predict", tree, table, "--out", str(tmp_path / "o.csv")),
+    ):
+        found = run(*command)
+        assert found.exit_code in (cli.OK, cli.WRONG_INPUT)
+        assert "fault" not in found.output
+    assert found.exit_code == cli.WRONG_INPUT
+    assert r"\ud800' holds half of a character" in found.output
 
 
 def test_a_picture_of_the_tree(saved: tuple[str, str], tmp_path: Path) -> None:

@@ -280,6 +280,8 @@ def test_a_sidecar_that_is_wrong_is_refused(answer: Path, tmp_path: Path) -> Non
         ({"version": 99}, "Upgrade octsvm"),
         ({"columns": 3}, "damaged"),
         ({"columns": [["a"]]}, "damaged"),
+        ({"params": 5}, "damaged"),
+        ({"params": ["depth"]}, "damaged"),
         ({"sha256": "0"}, "no longer the file"),
     ):
         side.write_text(json.dumps(content | change, indent=1))
