@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ..data import class_weights, prepare
 from ..errors import InvalidStore, OutputNotWritable
@@ -77,6 +78,19 @@ class Fold:
     number: int
     train: IntArray
     judged: IntArray
+
+
+class _Line(BaseModel):
+    """A fold as a store has it: lists have an entry for each setting."""
+
+    model_config = ConfigDict(strict=True, allow_inf_nan=False)
+    fold: int
+    trained: int = Field(gt=0)
+    judged: int = Field(gt=0)
+    weight: float = Field(gt=0)
+    right: list[float]
+    splits: list[int]
+    relabelled: list[int]
 
 
 def split(table: Table, folds: int, repeats: int | None, seed: int) -> list[Fold]:
@@ -158,7 +172,7 @@ def fit_folds(
 ) -> list[dict[str, Any]]:
     """The lines of the folds that the clock leaves time for, in their order.
 
-    Those in the file ``store`` are read, new ones are appended as they come.
+    Those in the file ``store`` are read, but for damaged ones; new ones are appended as they come.
 
     Raises
     ------
@@ -171,7 +185,8 @@ def fit_folds(
     key = hash(
         (table.X, table.y, table.weights, repr(table.class_weight), _plain(grid), [f.train for f in folds])
     )
-    done = {line["fold"]: line for line in _read(store) if line.get("key") == key}
+    known = (line for line in _read(store) if line.get("key") == key)
+    done = {line["fold"]: line for line in known if _is_whole(line, len(grid.settings))}
     left = [fold for fold in folds if fold.number not in done]
     _append(store, "\n" if store is not None and _is_cut(store) else "")
     parallel = Parallel(n_jobs=jobs, return_as="generator_unordered", pre_dispatch="n_jobs")
@@ -241,7 +256,7 @@ def _read(store: Path | None) -> list[dict[str, Any]]:
     for text in store.read_text(encoding="utf-8", errors="replace").splitlines():
         try:
             lines.append(json.loads(text))
-        except json.JSONDecodeError:
+        except (ValueError, RecursionError):  # also of numbers with thousands of digits
             continue
     if not all(isinstance(line, dict) and "key" in line for line in lines) or (
         not lines and store.stat().st_size
@@ -250,6 +265,15 @@ def _read(store: Path | None) -> list[dict[str, Any]]:
             f"store={str(store)!r} holds no folds of octsvm.tune. Name another file, or a new one."
         )
     return lines
+
+
+def _is_whole(line: Mapping[str, Any], settings: int) -> bool:
+    """Whether a line is one that was written here, so that its fold needs not be fitted again."""
+    try:
+        found = _Line.model_validate(line)
+    except ValidationError:
+        return False
+    return all(len(part) == settings for part in (found.right, found.splits, found.relabelled))
 
 
 def _is_cut(store: Path) -> bool:

@@ -404,6 +404,20 @@ def test_wrong_input_is_said_before_anything_is_fitted(wrong: dict[str, Any], ma
         octsvm.tune("octsvm", *linear(20), **wrong)
 
 
+def test_a_fold_that_is_damaged_is_fitted_again(tmp_path: Path) -> None:
+    store, (X, y) = tmp_path / "folds.jsonl", linear(20)
+    whole = octsvm.tune("oct", X, y, store=store, folds=2, repeats=1, seed=0)
+    first, second = store.read_text().splitlines()
+    damage: list[dict[str, Any]] = [{"right": [1.0]}, {"splits": {}}, {"weight": "x"}, {"fold": []}]
+    texts = [json.dumps(json.loads(first) | change) for change in damage]
+    texts += ["{" * 100_000, '{"key": ' + "9" * 5000 + "}", first[: len(first) // 2]]
+    for text in texts:
+        store.write_text(f"{text}\n{second}\n")
+        again = octsvm.tune("oct", X, y, store=store, folds=2, repeats=1, seed=0, refit=False)
+        assert again.choice == whole.choice
+        assert json.loads(store.read_text().splitlines()[-1]) == json.loads(first)
+
+
 def test_a_file_of_something_else_is_no_store(tmp_path: Path) -> None:
     other = tmp_path / "notes.txt"
     other.write_text("dear diary\n")
