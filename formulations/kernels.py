@@ -16,6 +16,7 @@ defaults are those of scikit-learn's SVC.
 from __future__ import annotations
 
 import math
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
@@ -314,8 +315,20 @@ class KernelMap(Scaling):
         return out
 
     def transform(self, X: FloatArray) -> FloatArray:
-        """Coordinates (m, r) of rows ``X (m, p)`` in original units."""
-        return self.coordinates(self.scaled(X))
+        """Coordinates (m, r) of rows ``X (m, p)`` in original units, not to be written to.
+
+        Those of the last array are kept while it is there: all trees of a fit are judged on the same one.
+        """
+        of, found = self.__dict__.get("_kept", (None, None))
+        if of is None or of() is not X:
+            found = self.coordinates(self.scaled(X))
+            found.setflags(write=False)
+            if found.size <= MOST:
+                self.__dict__["_kept"] = (weakref.ref(X), found)
+        return found
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_kept"}
 
     def same_space(self, other: Scaling) -> bool:
         """Whether ``other`` maps with the same kernel on the same scaling, be it to another basis."""

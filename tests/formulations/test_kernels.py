@@ -375,6 +375,20 @@ def test_a_tree_of_another_space_is_no_start(theirs: dict[str, Any]) -> None:
         octsvm.build("re_svm", X, y, kernel="rbf", gamma=2.0, start=tree)
 
 
+def test_coordinates_of_one_array_are_those_of_its_rows_however_often_it_comes() -> None:
+    X = np.random.default_rng(0).random((12, 2))
+    space = octsvm.fit("re_svm", X, [0, 1] * 6, kernel="rbf", c1=10.0).tree.scaling
+    first = space.transform(X)
+    assert space.transform(X) is first
+    other = X[:5].copy()
+    assert np.array_equal(space.transform(other), first[:5])
+    assert np.array_equal(space.transform(X), first)
+    again = pickle.loads(pickle.dumps(space))
+    assert np.array_equal(again.transform(other), first[:5])
+    with pytest.raises(ValueError, match="read-only"):
+        first[0, 0] = 1.0
+
+
 def test_equal_rows_count_as_a_weight() -> None:
     X, y = table(7)
     twice = octsvm.fit("re_svm", np.vstack([X, X[:3]]), np.r_[y, y[:3]], kernel="rbf", gap=1e-7)
