@@ -39,7 +39,11 @@ _STOPS = {
     highspy.HighsModelStatus.kInterrupt: "interrupted",
     highspy.HighsModelStatus.kModelEmpty: "optimal",
 }
-for _name, _stop in (("kMemoryLimit", "memory_limit"), ("kObjectiveBound", "objective_limit")):
+for _name, _stop in (
+    ("kMemoryLimit", "memory_limit"),
+    ("kObjectiveBound", "objective_limit"),
+    ("kObjectiveTarget", "objective_limit"),
+):
     if hasattr(highspy.HighsModelStatus, _name):
         _STOPS[getattr(highspy.HighsModelStatus, _name)] = _stop
 

@@ -12,6 +12,7 @@ import pytest
 from engines import Entry, every_entry, solve
 
 import octsvm
+from octsvm import solvers
 
 FORMULATIONS = ("oct", "oct_h", "re_svm", "octsvm")
 X, Y = engines.data(3, 6, 2)
@@ -143,6 +144,29 @@ def test_a_callback_that_stops_at_once_proves_nothing(entry: Entry, formulation:
     assert 0 <= result.bound < math.inf
     if result.status != "optimal":
         assert result.stop in ("interrupted", "time_limit")
+
+
+OWN_LIMITS: list[tuple[str, dict[str, Any]]] = [
+    ("highs", {"mip_max_nodes": 0}), ("highs", {"objective_bound": 0.001}), ("highs", {"objective_target": 100.0}),
+    ("highs", {"mip_abs_gap": 100.0}), ("scip", {"limits/nodes": 1}), ("scip", {"limits/memory": 0.001}),
+    ("scip", {"limits/dual": 0.0}), ("cbc", {"maxNodes": 1}), ("cbc", {"cutoff": 0.0001}), ("gurobi", {"Cutoff": 0.001}),
+    ("gurobi", {"BestBdStop": 0.0}), ("gurobi", {"WorkLimit": 1e-6}), ("cplex", {"mip.tolerances.uppercutoff": 0.0001}),
+    ("cplex", {"mip.limits.nodes": 0}), ("xpress", {"mipabscutoff": 0.0001}), ("xpress", {"maxnode": 1}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "options"), OWN_LIMITS, ids=[f"{n}-{next(iter(o))}" for n, o in OWN_LIMITS])
+@pytest.mark.quick_cases("highs-*", "*utoff")
+def test_a_solvers_own_limits_and_cutoffs_prove_nothing(name: str, options: dict[str, Any]) -> None:
+    if solvers.installed(name) is None:
+        pytest.skip(f"{name} is not installed")
+    rng = np.random.default_rng(0)
+    model = octsvm.build("oct_h", rng.random((30, 3)), rng.integers(0, 2, 30), depth=1)  # the least cost is 7
+    exclude_constant_trees(model)
+    result = octsvm.solve(model, solver=name, options=options, time_limit=20)
+    assert result.status in ("no_tree", "feasible")
+    assert result.stop not in ("optimal", "infeasible", "error")
+    assert result.bound <= 7 * (1 + 1e-6)
 
 
 def exclude_constant_trees(model: pyo.ConcreteModel) -> None:
