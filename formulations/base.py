@@ -38,6 +38,8 @@ class Scaling:
         In the units of the caller's table.
     """
 
+    complete = True  # whether every score over the table is one over the rows that it leads to
+
     low: FloatArray
     span: FloatArray
 
@@ -329,8 +331,11 @@ class Formulation(ABC):
     def extract(self, model: pyo.ConcreteModel) -> Any:
         """The tree in the values of the model's variables; it routes the training samples as the model does."""
 
-    def model_rows(self, data: Data, params: Any) -> Data:
-        """``data`` with ``X`` as the rows that :meth:`build` builds on, and the ``scaling`` that leads there. Default: as it is."""
+    def model_rows(self, data: Data, params: Any, late: Callable[[], bool] | None = None) -> Data:
+        """``data`` with ``X`` as the rows that :meth:`build` builds on, and the ``scaling`` that leads there. Default: as it is.
+
+        Once ``late`` says so, the scaling may be one that is not ``complete``.
+        """
         return data
 
     @abstractmethod

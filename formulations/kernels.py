@@ -32,7 +32,8 @@ Function = Callable[[FloatArray, FloatArray], Any]
 TOLERANCE = 1e-10  # of the largest k(x, x): squared lengths below that count as none
 DISAGREEMENT = 1e-7  # of the largest k(x, x): more, and the function is no kernel
 CHUNK = 2**17  # numbers of the rows that are mapped at a time: what a processor keeps at hand
-CHECKED = 1000  # rows on which a kernel is checked
+CHECKED = 200  # rows on which a kernel is checked
+ASKED_EVERY = 64  # pivots between two looks at the clock
 MOST = 4_000_000  # rows times coordinates: more take minutes before anything is solved
 BUILT_IN = ("linear", "poly", "rbf")
 
@@ -246,11 +247,14 @@ class KernelMap(Scaling):
         Training samples in scaled units, whose images span the space.
     basis : ndarray of shape (r, r)
         L⁻' of K_SS = L L', upper triangular: column k holds the coefficients of the k-th basis vector.
+    complete : bool
+        Whether the images of all training rows lie in the span; not where the clock ended the search for pivots.
     """
 
     kernel: Kernel
     support: FloatArray
     basis: FloatArray
+    complete: bool = True
 
     @classmethod
     def spanned_by(cls, scaling: Scaling, kernel: Kernel, support: FloatArray) -> KernelMap:
@@ -276,8 +280,10 @@ class KernelMap(Scaling):
         return cls(scaling.low, scaling.span, kernel, support, basis)
 
     @classmethod
-    def learn_from(cls, scaling: Scaling, kernel: Kernel, X: FloatArray) -> KernelMap:
-        """The map of the table ``X (n, p)`` in scaled units.
+    def learn_from(
+        cls, scaling: Scaling, kernel: Kernel, X: FloatArray, late: Callable[[], bool] | None = None
+    ) -> KernelMap:
+        """The map of the table ``X (n, p)`` in scaled units, on the pivots that are found before it is ``late``.
 
         Raises
         ------
@@ -290,9 +296,10 @@ class KernelMap(Scaling):
         K = kernel.values(some, some)
         most = DISAGREEMENT * float(np.abs(K).max(initial=0.0))
         if np.abs(K - K.T).max(initial=0.0) <= most:
-            found = cls.spanned_by(scaling, kernel, X[pivots(kernel, X)])
+            chosen, complete = pivots(kernel, X, late)
+            found = replace(cls.spanned_by(scaling, kernel, X[chosen]), complete=complete)
             F = found.coordinates(some)
-            if np.abs(K - F @ F.T).max(initial=0.0) <= most:
+            if not complete or np.abs(K - F @ F.T).max(initial=0.0) <= most:
                 return found
         raise InvalidParameter(
             f"kernel={kernel.describe()} is no kernel on this table: its values are not symmetric and positive "
@@ -309,9 +316,8 @@ class KernelMap(Scaling):
         step = max(16, CHUNK // len(self.basis))
         for first in range(0, len(X), step):
             K = self.kernel.values(X[first : first + step], self.support)
-            part = out[first : first + step]
-            for j, row in enumerate(self.basis):  # summed alike for every row, whatever rows it comes with
-                part[:, j:] += K[:, j : j + 1] * row[j:]
+            # In no BLAS, whose rounding of a row depends on the rows that it comes with.
+            np.einsum("ij,jk->ik", K, self.basis, out=out[first : first + step], optimize=False)
         return out
 
     def transform(self, X: FloatArray) -> FloatArray:
@@ -340,8 +346,10 @@ class KernelMap(Scaling):
         )
 
 
-def pivots(kernel: Kernel, X: FloatArray) -> IntArray:
+def pivots(kernel: Kernel, X: FloatArray, late: Callable[[], bool] | None = None) -> tuple[IntArray, bool]:
     """Rows of ``X (n, p)`` whose images span all others up to ``TOLERANCE``: pivots of the kernel's Cholesky factor.
+
+    The second value says whether they do, or whether it was ``late`` before.
 
     Raises
     ------
@@ -351,12 +359,14 @@ def pivots(kernel: Kernel, X: FloatArray) -> IntArray:
     n = len(X)
     left = np.concatenate([kernel.values(x[None], x[None])[0] for x in X])
     least = TOLERANCE * float(left.max(initial=0.0))
-    L = np.zeros((n, min(n, MOST // n)))
+    L = np.zeros((n, min(n, MOST // n)), order="F")
     chosen: list[int] = []
     while len(chosen) < n:
         k, r = int(np.argmax(left)), len(chosen)
         if not left[k] > least:
             break
+        if late is not None and r % ASKED_EVERY == ASKED_EVERY - 1 and late():
+            return np.array(chosen, dtype=np.int64), False
         if r == L.shape[1]:
             raise InvalidData(
                 f"The kernel ({kernel.describe()}) needs more than {r} coordinates for the {n} rows of this table, which would "
@@ -367,15 +377,15 @@ def pivots(kernel: Kernel, X: FloatArray) -> IntArray:
         chosen.append(k)
         left -= L[:, r] ** 2
         left[chosen] = 0.0
-    return np.array(chosen or [0], dtype=np.int64)
+    return np.array(chosen or [0], dtype=np.int64), True
 
 
-def model_rows(data: Data, params: Any) -> Data:
+def model_rows(data: Data, params: Any, late: Callable[[], bool] | None = None) -> Data:
     """``data`` with ``X`` as the rows that the model is built on: with a kernel, coordinates (n, r) in feature space.
 
-    What was mapped already stays as it is.
+    What was mapped already stays as it is. Once it is ``late``, they are coordinates in a part of that space.
     """
     if params.kernel is None or isinstance(data.scaling, KernelMap):
         return data
-    found = KernelMap.learn_from(data.scaling, Kernel.of(params, data), data.X)
-    return replace(data, X=found.coordinates(data.X), scaling=found)
+    found = KernelMap.learn_from(data.scaling, Kernel.of(params, data), data.X, late)
+    return replace(data, X=found.transform(data.X_original), scaling=found)

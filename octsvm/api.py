@@ -15,7 +15,7 @@ from .formulations.base import Data, Evaluation, Formulation, ModelInfo
 from .formulations.checks import is_number, nearest
 from .formulations.registry import formulation as find_formulation
 from .formulations.trees import Tree
-from .options import BUILD, FIT, SolveOptions, advice_on, declarations, limited, takes_options
+from .options import BUILD, FIT, MAPPING_SHARE, SolveOptions, advice_on, declarations, limited, takes_options
 from .result import Result
 from .solving import admission
 from .solving import certificate as checks
@@ -78,7 +78,8 @@ def fit(
     form = find_formulation(formulation)
     _require_parameters(form, params)
     checked = form.Params.make(formulation, **params)
-    data = prepare(form, X, y, scale=scale, weights=weights, params=checked)
+    late = options.clock.part(MAPPING_SHARE * options.time_limit).late
+    data = prepare(form, X, y, scale=scale, weights=weights, params=checked, late=late)
     _warn_of_cheap_errors(checked, data)
     if data.K == 1:
         info = ModelInfo(form.name, checked, data)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import date, timedelta
 from decimal import Decimal
 from enum import Enum, EnumType, Flag
@@ -18,11 +18,19 @@ from .formulations.read_matrix import frame_of, read_matrix
 
 
 def prepare(
-    formulation: Formulation, X: Any, y: Any, *, scale: bool = True, weights: Any = None, params: Any = None
+    formulation: Formulation,
+    X: Any,
+    y: Any,
+    *,
+    scale: bool = True,
+    weights: Any = None,
+    params: Any = None,
+    late: Callable[[], bool] | None = None,
 ) -> Data:
     """Check ``X (n, p)``, ``y (n,)`` and ``weights (n,)`` and learn the scaling.
 
-    ``params`` are those of a model that is built: they decide on its rows, where they name a kernel.
+    ``params`` are those of a model that is built: they decide on its rows, where they name a kernel; ``late`` then ends what
+    takes long, as :meth:`Formulation.model_rows` says.
 
     Raises
     ------
@@ -49,7 +57,7 @@ def prepare(
         Data(matrix, matrix, index, classes, names, scaling, w).require_two_classes(formulation.name)
     rows = tuple(X.index) if hasattr(X, "iloc") else None
     data = Data(matrix, scaling.transform(matrix), index, classes, names, scaling, w, rows)
-    return data if params is None else formulation.model_rows(data, params)
+    return data if params is None else formulation.model_rows(data, params, late)
 
 
 def require_same_rows(**tables: Any) -> None:

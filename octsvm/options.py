@@ -78,6 +78,11 @@ class Clock:
         self.began += seconds
 
 
+MAPPING_SHARE = (
+    0.1  # of a limit, for finding a kernel's pivots; the coordinates of all rows take about as long again
+)
+
+
 class WorkLimits(NamedTuple):
     """Reproducible limits: nodes and rounds over all rounds, and the engine's own units of a single one."""
 

@@ -28,7 +28,7 @@ from .formulations.trees import MarginTree, Tree
 from .heuristics import Budget, find
 from .heuristics.margin_tree import TreeSearch, as_margin_tree
 from .heuristics.tree_builder import Hyperplanes
-from .options import PATH, Clock, limited, takes_options
+from .options import MAPPING_SHARE, PATH, Clock, limited, takes_options
 from .result import Result
 from .solving.outcome import one_class, one_class_note, unmodelled
 
@@ -273,7 +273,8 @@ def margin_path(
         shape = _shape(checked[k])
         members = alike[shape]
         if shape not in paths:
-            rows = form.model_rows(data, checked[k])
+            late = None if clock is None else clock.part(MAPPING_SHARE * clock.left()).late
+            rows = form.model_rows(data, checked[k], late)
             paths[shape] = _Path(rows, [checked[m] for m in members], steps or STEPS, seed, clock or Clock())
         path = paths[shape]
         began = time.monotonic() - path.share

@@ -205,8 +205,8 @@ class Fit:
     def _prove(self) -> Result:
         """A start by heuristics unless all time is the engine's, then the engine on the whole model."""
         too_large = self._too_large()
-        if too_large is not None and not self.interrupted:
-            return self._unbuilt(too_large)
+        if not self.data.scaling.complete or (too_large is not None and not self.interrupted):
+            return self._unbuilt(too_large if self.data.scaling.complete else None)
         self._start_and_bound()
         if self.telling.asked:
             return self._without_model(self._known(), "interrupted", CALLED_OFF)
@@ -354,7 +354,7 @@ class Fit:
         self._size = self._predicted()
         return None if self._size is None or self._fits(self._size) else self._size
 
-    def _unbuilt(self, size: BlockSize) -> Result:
+    def _unbuilt(self, size: BlockSize | None) -> Result:
         """The tree of the heuristics, which get all the time where no model can be built in it; "exact" as well.
 
         A limit that is too short for them leaves the start or the constant tree.
@@ -484,6 +484,8 @@ class Fit:
 
     def _model_pays(self, cells: int) -> bool:
         """Whether there is time to build a model of so many rows times nodes and to use it."""
+        if not self.data.scaling.complete:
+            return False
         if cells > LARGEST_SEARCHED or self.options.work_limit is not None:
             return cells <= LARGEST_SEARCHED
         size = self._predicted()

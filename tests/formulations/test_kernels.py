@@ -13,6 +13,7 @@ import pytest
 from engines import Entry, every_engine_here
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.svm import SVC
+from waiting import at_most
 
 import octsvm
 from octsvm.data import prepare
@@ -409,3 +410,32 @@ def test_a_grid_may_hold_several_kernels() -> None:
         assert isinstance(result.tree, KernelTree) == bool(settings[k])
         again = octsvm.evaluate("octsvm", result.tree, X, y, **settings[k], **without_depth("octsvm"))
         assert again.objective == pytest.approx(result.objective, rel=1e-9)
+
+
+def test_where_the_clock_ends_the_search_for_pivots_the_map_is_a_part() -> None:
+    rng = np.random.default_rng(3)
+    X = rng.random((150, 4))
+    form = formulation("re_svm")
+    params = form.Params.make("re_svm", kernel="rbf", gamma=5.0)
+    data = prepare(form, X, X[:, 0] > 0.5)
+    whole, part = form.model_rows(data, params), form.model_rows(data, params, lambda: True)
+    assert whole.scaling.complete
+    assert not part.scaling.complete
+    r = part.X.shape[1]
+    assert 0 < r < whole.X.shape[1]
+    # Pivots are found in the same order: the part is the first coordinates of the whole.
+    assert np.allclose(part.X, whole.X[:, :r], atol=1e-6)
+
+
+@pytest.mark.parametrize("strategy", ["balanced", "exact", "heuristic"])
+def test_a_limit_that_ends_the_map_returns_a_checked_tree_without_a_proof(strategy: str) -> None:
+    rng = np.random.default_rng(4)
+    X = rng.random((1500, 3))
+    y = (X[:, 0] > 0.5) ^ (X[:, 1] > 0.5)
+    costs: dict[str, Any] = {"kernel": "rbf", "gamma": 500.0, "c1": 1.0, "c2": 1.0}
+    with at_most(3.5):
+        result = octsvm.fit("re_svm", X, y, strategy=strategy, time_limit=1.5, **costs)
+    assert (result.stop, result.bound) == ("time_limit", 0.0)
+    assert not result.tree.scaling.complete
+    again = octsvm.evaluate("re_svm", result.tree, X, y, **costs)
+    assert again.objective == pytest.approx(result.objective, rel=1e-9)
