@@ -370,15 +370,24 @@ def _texts(values: Any, name: str, marks: Sequence[str]) -> list[str | None]:
 
 
 def _days(values: Any, name: str, form: str, marks: Sequence[str]) -> NDArray[np.float64]:
-    """Days since 1970-01-01 (m,), nan where a date is missing."""
+    """Days since 1970-01-01 (m,), nan where a date is missing.
+
+    Where none is written in ``form``, and all in another that needs none given, that is theirs.
+    """
     found, gaps = _objects(values, marks)
+    held = found[~gaps]
+    if not any(_when(v, form) for v in held):
+        # Days and months stand in one order in ISO only: other forms give way to that, and to no other.
+        others = DATE_FORMS if form in DATE_FORMS else (ISO,)
+        form = next((f for f in others if all(_when(v, f) for v in held)), form)
     out = np.full(len(found), np.nan)
     for i in np.flatnonzero(~gaps):
         when = _when(found[i], form)
         if when is None:
             said = "of ISO 8601, such as 2026-12-31" if form == ISO else f"written as {form}"
             raise InvalidData(
-                f"Column {name!r} holds {found[i]!r} in row {i}, which is no date {said}. Write all dates of the column so."
+                f"Column {name!r} holds {found[i]!r} in row {i}, which is no date {said}. Write all dates of the column so"
+                + ("." if form == ISO else ", or all as 2026-12-31.")
             )
         out[i] = (when - EPOCH) / timedelta(days=1)
     return out

@@ -79,6 +79,18 @@ def test_dates_alone_are_read_once(form: str, tmp_path: Path) -> None:
     assert run("report", tree, str(path), "--out", str(page)).exit_code == 0
 
 
+def test_numbers_and_dates_alone_then_dates_in_another_form(tmp_path: Path) -> None:
+    days, tree = pd.date_range("2026-01-01", periods=12, freq="MS"), str(tmp_path / "tree.json")
+    for name, form in (("t.csv", "%d.%m.%Y"), ("new.csv", "%Y-%m-%d")):
+        table = pd.DataFrame({"day": days.strftime(form), "half": ["first"] * 6 + ["second"] * 6})
+        table.to_csv(tmp_path / name, index=False)
+    found = run("fit", str(tmp_path / "t.csv"), "--dates", "day", *FIT, "--out", tree)
+    assert found.exit_code == 0, found.output
+    assert "day before 2026-06-16" in found.output
+    again = run("predict", tree, str(tmp_path / "new.csv"), "--label", "half", "--json")
+    assert json.loads(again.stdout)["accuracy"] == 1.0
+
+
 def test_a_category_that_training_did_not_show(tmp_path: Path) -> None:
     table, tree = messy(tmp_path), str(tmp_path / "tree.json")
     run("fit", table, *FORM, *COLUMNS, *FIT, "--out", tree)

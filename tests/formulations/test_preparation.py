@@ -121,6 +121,30 @@ def test_dates_in_another_form() -> None:
         Preparation.learn(table, dates={"day": "%d/%m/%Y"}).matrix(pd.DataFrame({"day": ["01/22/2026"]}))
 
 
+@pytest.mark.parametrize(
+    ("trained", "form", "later", "read"),
+    [
+        ("31.12.2025", "", "2026-01-01", True),
+        ("2025-12-31", "", "01.01.2026", True),
+        ("2025-12-31", "", "01.01.2026 00:00", True),
+        ("12/31/2025", "%m/%d/%Y", "2026-01-01", True),
+        ("12.31.2025", "%m.%d.%Y", "13.01.2026", False),  # a slip, or another order
+        ("31/12/2025", "%d/%m/%Y", "01/13/2026", False),
+    ],
+)
+def test_dates_written_otherwise_later_are_read_where_that_leaves_no_doubt(
+    trained: str, form: str, later: str, read: bool
+) -> None:
+    learned = Preparation.learn(pd.DataFrame({"day": [trained]}), dates={"day": form})
+    if read:
+        assert learned.matrix(pd.DataFrame({"day": [later]})).tolist() == [[20454]]
+    else:
+        with pytest.raises(InvalidData, match="or all as 2026-12-31"):
+            learned.matrix(pd.DataFrame({"day": [later]}))
+    with pytest.raises(InvalidData, match="row 1"):  # both forms in one column
+        learned.matrix(pd.DataFrame({"day": [trained, later]}))
+
+
 def test_what_cannot_be_used_is_refused() -> None:
     with pytest.raises(InvalidData, match=r"'size' has a missing value in row 1.*impute="):
         Preparation.learn(TABLE[["size"]]).matrix(TABLE)
