@@ -84,7 +84,7 @@ def fit(
     if data.K == 1:
         info = ModelInfo(form.name, checked, data)
         warnings.warn(one_class_note(data), stacklevel=2)
-        return one_class(form, info, options.clock.seconds(), options.solver)
+        return one_class(form, info, options.clock.seconds())
     if options.start is not None:
         _require_tree(options.start)
     return Fit(form, data, checked, options).run()

@@ -122,7 +122,7 @@ def fit_path(
     if data.K == 1:
         infos = {k: ModelInfo(form.name, checked[k], data) for k in wanted}
         warnings.warn(one_class_note(data), stacklevel=2)
-        return ((k, one_class(form, infos[k], 0.0, "none")) for k in wanted)
+        return ((k, one_class(form, infos[k], 0.0)) for k in wanted)
     began = time.monotonic()
     form.load_libraries()
     clock.exclude(time.monotonic() - began)
@@ -189,7 +189,7 @@ def _result(form: Formulation, data: Data, params: Any, trees: Iterable[Tree], b
         if found < lowest:
             best, lowest = known, found
     note = "no model was built: the tree was found along a grid, and checked without one"
-    told: Any = {"stop": "work_limit", "solver": "none", "note": note}
+    told: Any = {"stop": "work_limit", "note": note}
     return unmodelled(
         form, ModelInfo(form.name, params, data), best, seconds=time.monotonic() - began, **told
     )

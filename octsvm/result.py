@@ -49,6 +49,7 @@ STOPS = (
     "local_optimum",  # of strategy="heuristic": nothing that it tries improves the tree any more; no proof
     "file",  # an answer that was read from a file: a note has that solver's own words
 )
+OWN_SEARCH = "octsvm's own search"  # in place of a solver's name, where none was called
 
 
 # Fields of a result that its JSON has besides the tree, in that order.
@@ -157,7 +158,7 @@ class Result:
     seconds : float
         Wall clock of the whole call.
     solver, solver_version : str
-        Its name in the solver table, and the version that ran.
+        Its name in the solver table, and the version that ran; "octsvm's own search" where none was called.
     rounds, nodes : int
         Solves of the (refined) model, and branch-and-bound nodes in all of them.
     trace : tuple of TracePoint

@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from octsvm.result import OWN_SEARCH
+
 from .. import tables
 from ..study import Line, Study, Watch, kept
 
@@ -98,7 +100,7 @@ def measure(cell: Line, asked: Any) -> Line:
         **kept(result, "status", "stop"),
         "seconds": spent["seconds"],
         "processor": spent["cpu"] / spent["seconds"],
-        "handed_over": result.solver_version != "not called",
+        "handed_over": result.solver != OWN_SEARCH,
     }
 
 

@@ -18,7 +18,7 @@ from ..errors import (
 )
 from ..options import RACE, SolveOptions, declarations, takes_options
 from ..problem_class import require_plain
-from ..result import Progress, Result
+from ..result import OWN_SEARCH, Progress, Result
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -214,7 +214,7 @@ def _row(name: str, result: Result) -> Row:
     objective = claimed if certificate == "mismatch" and math.isfinite(claimed) else result.objective
     return Row(
         name,
-        result.solver_version,
+        "" if result.solver == OWN_SEARCH else result.solver_version,
         result.status,
         result.stop,
         max(0.0, result.seconds - startup),

@@ -28,7 +28,7 @@ from ..formulations.registry import formulation as find_formulation
 from ..formulations.trees import Tree
 from ..options import SOLVE, SolveOptions, require_known, takes_options
 from ..problem_class import classify
-from ..result import Result
+from ..result import Result, versions
 from . import admission, large_neighbourhood
 from . import certificate as checks
 from .certificate import Certificate
@@ -40,11 +40,11 @@ from .engine import Engine, embedded, require_options
 from .outcome import (
     BARRED,
     BENT,
-    NOT_CALLED,
     Candidate,
     Contest,
     Outcome,
     delivered,
+    no_solver,
     rebuild_note,
     unmodelled,
 )
@@ -256,7 +256,6 @@ class _Call:
             tree,
             stop=stop,
             seconds=options.clock.seconds(),
-            solver=self.solver,
             note=note,
             asked_gap=options.gap,
         )
@@ -281,7 +280,7 @@ class _Call:
             asked_gap=self.options.gap,
             found=self.start is not None,
             notes=[note],
-            how={"solver": self.solver, "solver_version": NOT_CALLED},
+            how=no_solver(),
         ).result(self.options.clock.seconds())
 
     def embed_first_tree(self) -> None:
@@ -622,7 +621,10 @@ class _Call:
         }
         how = {
             "solver": plan.solver,
-            "solver_version": (last.version if last is not None else "") or plan.version,
+            # What the table requires for a search of our own is a part of it, whose version says nothing of who searched.
+            "solver_version": f"of octsvm {versions()['octsvm']}"
+            if plan.spec.backend == "own"
+            else (last.version if last is not None else "") or plan.version,
             "engine": engine,
             "rounds": rounds.rounds,
             "nodes": rounds.nodes,

@@ -18,14 +18,13 @@ from ..errors import CertificateMismatch, OctsvmError
 from ..formulations.base import Data, Evaluation, Formulation, ModelInfo
 from ..formulations.margin_trees import records
 from ..formulations.trees import MarginTree, Tree
-from ..result import Result, TracePoint, relative_gap, versions
+from ..result import OWN_SEARCH, Result, TracePoint, relative_gap, versions
 from . import certificate as checks
 from .certificate import Certificate
 from .own_terms import NOTHING, Least, complete
 
 TIE = 1e-9  # relative: a tree has to be that much cheaper to take the place of one that was known before
 REFUTED = 1e-6  # relative: a bound that lies farther above a checked tree is wrong
-NOT_CALLED = "not called"  # in place of a solver's version
 BENT = 0.5  # of M times the integrality tolerance, in units of the margin: from here on nothing is proved
 BARRED = "; no tree is known that holds with parts of your own, and the one returned is the answer's"
 UNSEEN = 0.01  # of an objective: an engine that cannot tell so much apart proves nothing of it
@@ -299,6 +298,11 @@ def _terms(evaluation: Evaluation, objective: float) -> dict[str, float]:
     return terms
 
 
+def no_solver() -> dict[str, str]:
+    """The fields of a Result on the solver, where none was called."""
+    return {"solver": OWN_SEARCH, "solver_version": versions()["octsvm"]}
+
+
 def unmodelled(
     form: Formulation,
     info: ModelInfo,
@@ -306,7 +310,6 @@ def unmodelled(
     *,
     stop: str,
     seconds: float,
-    solver: str,
     note: str,
     trace: Iterable[TracePoint] = (),
     asked_gap: float | None = None,
@@ -331,7 +334,7 @@ def unmodelled(
         asked_gap=asked_gap,
         found=tree is not None,
         notes=[note],
-        how={"solver": solver, "solver_version": NOT_CALLED, "trace": tuple(trace)},
+        how={**no_solver(), "trace": tuple(trace)},
     ).result(seconds)
 
 
@@ -361,7 +364,7 @@ def one_class_note(data: Data) -> str:
     return f"y holds one class only ({data.classes[0]!r}): the tree predicts it everywhere, and nothing was solved."
 
 
-def one_class(form: Formulation, info: ModelInfo, seconds: float, solver: str) -> Result:
+def one_class(form: Formulation, info: ModelInfo, seconds: float) -> Result:
     """The result where one class is left: the constant tree, which is optimal."""
     data, params = info.data, info.params
     if hasattr(params, "leaf_size"):
@@ -374,7 +377,7 @@ def one_class(form: Formulation, info: ModelInfo, seconds: float, solver: str) -
         Candidate(tree, evaluation, evaluation.objective, "constant"),
         bound=evaluation.objective,
         notes=["one class only: nothing was solved"],
-        how={"solver": solver, "solver_version": NOT_CALLED},
+        how=no_solver(),
     ).result(seconds)
 
 

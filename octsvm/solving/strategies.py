@@ -20,10 +20,10 @@ from ..formulations.margin_trees import require_within
 from ..formulations.params import Params
 from ..formulations.trees import Tree
 from ..options import Clock, SolveOptions
-from ..result import Progress, Result, TracePoint
+from ..result import OWN_SEARCH, Progress, Result, TracePoint
 from .dispatch import solve_with
 from .engine import require_options
-from .outcome import NOT_CALLED, unmodelled
+from .outcome import unmodelled
 from .telling import Telling, rising
 
 if TYPE_CHECKING:
@@ -310,7 +310,7 @@ class Fit:
             KeyboardInterrupt
         ):  # before anything was solved: from then on Ctrl-C is caught where it is solved
             return self._without_model(self._known(), "interrupted", CAUGHT)
-        if result.solver_version == NOT_CALLED and result.stop == "time_limit":
+        if result.solver == OWN_SEARCH and result.stop == "time_limit":
             return self._searched_instead(result, model.info)
         return replace(result, stop="interrupted" if self._cut_short(result) else result.stop)
 
@@ -544,7 +544,6 @@ class Fit:
             tree,
             stop=stop,
             seconds=self.options.clock.seconds(),
-            solver=self.options.solver,
             note=note,
             trace=self.trace,
             asked_gap=gap,

@@ -219,3 +219,17 @@ def test_fit_and_report_list_suspects_in_one_order_and_say_what_is_so(tmp_path: 
     run(*line[:-2], "--time-limit", "10", "--c2", "1000", "--c1", "0.01", "--out", tree)
     page = " ".join(report(tree, out=out).text.split())
     assert "gave up no label of a training row" in page or "agrees with every label" in page
+
+
+def test_who_proved_it_is_said_alike_wherever_no_solver_was_called(tmp_path: Path) -> None:
+    tree, who = str(tmp_path / "tree.json"), "octsvm's own search"
+    fit = ["fit", "iris", "--against-rest", "setosa", "--depth", "1", "-q", "--out", tree]
+    assert f"({who} {octsvm.__version__})" in run(*fit).stdout
+    found = json.loads(run(*fit, "--json").stdout)
+    assert (found["status"], found["solver"], found["solver_version"]) == ("optimal", who, octsvm.__version__)
+    assert f"{who} {octsvm.__version__}." in report(tree, out=tmp_path / "r.html").text
+    search = json.loads(run(*fit[:4], "-f", "re_svm", "-q", "--json").stdout)
+    assert (search["solver"], search["solver_version"]) == (
+        "branch_and_reduce",
+        f"of octsvm {octsvm.__version__}",
+    )
