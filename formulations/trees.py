@@ -500,10 +500,15 @@ class MarginTree(Tree):
     def weights(self, units: Units = "original") -> tuple[FloatArray, FloatArray]:
         """Weights (T, p) and intercepts (T,) of the scores."""
         _require_units(units)
+        omega = self._feature_weights()
         if units == "scaled":
-            return self.omega.copy(), self.omega0.copy()
-        W, shift = _to_original(self.omega, self.scaling)
+            return omega, self.omega0.copy()
+        W, shift = _to_original(omega, self.scaling)
         return W, self.omega0 - shift
+
+    def _feature_weights(self) -> FloatArray:
+        """Weights (T, p) of the scaled features."""
+        return self.omega.copy()
 
     def with_relabelled(self, relabelled: tuple[Relabelled, ...]) -> Self:
         """The same tree with another record of relabelled rows."""
@@ -556,13 +561,18 @@ class KernelTree(MarginTree):
         return super()._of_saved(values)
 
     def weights(self, units: Units = "original") -> tuple[FloatArray, FloatArray]:
-        """None: a kernel's score is no weighted sum of the features.
+        """Weights (T, p) and intercepts (T,) of the scores, of the kernel "linear" alone: others are no weighted sums of features.
 
         Raises
         ------
         InvalidData
-            Always; ``alpha``, ``support`` and ``omega0`` say what the score is.
+            Another kernel; ``alpha``, ``support`` and ``omega0`` say what the score is.
         """
+        return super().weights(units)
+
+    def _feature_weights(self) -> FloatArray:
+        if self.kernel.name == "linear":
+            return np.asarray(self.alpha @ self.support)
         raise InvalidData(
             f"The splits of this tree have no weights of features, as its kernel ({self.kernel.describe()}) is none of them: "
             "a score is Σ_j alpha[t, j] k(support[j], x) + omega0[t], with tree.alpha, tree.support and tree.omega0."

@@ -457,7 +457,7 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
         Raises
         ------
         AttributeError
-            The tree has a kernel: no feature has a weight of its own.
+            The tree has a kernel other than "linear": no feature has a weight of its own.
         """
         check_is_fitted(self, "classes_")
         many = getattr(self, "estimators_", None)

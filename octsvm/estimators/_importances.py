@@ -17,9 +17,9 @@ def feature_importances(tree: Tree, node_weights: FloatArray) -> FloatArray:
     Raises
     ------
     AttributeError
-        The tree has a kernel.
+        The tree has a kernel other than "linear".
     """
-    if isinstance(tree, KernelTree):
+    if isinstance(tree, KernelTree) and tree.kernel.name != "linear":
         raise AttributeError(
             f"feature_importances_: the splits of this tree have no weights of features, only of samples (kernel "
             f"{tree.kernel.describe()}). sklearn.inspection.permutation_importance asks any classifier."

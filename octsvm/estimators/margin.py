@@ -45,7 +45,7 @@ class MarginClassifier(TreeClassifier):
     Attributes
     ----------
     coef_, intercept_ : ndarray of shape (1, p) and (1,)
-        Of a single hyperplane in the features' own units: neither a kernel nor a ``max_depth`` above 0.
+        Of a single hyperplane in the features' own units: no kernel but "linear", and no ``max_depth`` above 0.
     estimators_ : list
         Only with more than two classes: the fitted classifiers, each with the attributes named here and the labels False and
         True: of class k against the rest, or of the pairs (0, 1), (0, 2), ..., the later class being True.
@@ -161,7 +161,7 @@ class MarginClassifier(TreeClassifier):
         Raises
         ------
         AttributeError
-            There is more than one hyperplane (``max_depth`` above 0), or a kernel.
+            There is more than one hyperplane (``max_depth`` above 0), or a kernel other than "linear".
         """
         return np.array([weights for weights, _ in self._hyperplanes("coef_")])
 
@@ -175,10 +175,9 @@ class MarginClassifier(TreeClassifier):
         if hasattr(self, "estimators_"):
             return [pair for one in self.estimators_ for pair in one._hyperplanes(asked)]
         tree = self.tree_
-        if tree.depth > 0 or isinstance(tree, KernelTree):
-            why = (
-                "has a kernel" if isinstance(tree, KernelTree) else "may split below its root (max_depth > 0)"
-            )
+        bent = isinstance(tree, KernelTree) and tree.kernel.name != "linear"
+        if tree.depth > 0 or bent:
+            why = "has a kernel" if bent else "may split below its root (max_depth > 0)"
             raise AttributeError(
                 f"{asked} is of a single hyperplane in the features, and this classifier {why}."
             )

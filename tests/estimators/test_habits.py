@@ -91,7 +91,9 @@ def test_nothing_before_a_fit(cls: Any) -> None:
     assert not hasattr(model, "coef_")
 
 
-@pytest.mark.parametrize("machine", [RESVMClassifier(), OCTSVMClassifier(max_depth=0)])
+@pytest.mark.parametrize(
+    "machine", [RESVMClassifier(), RESVMClassifier(kernel="linear"), OCTSVMClassifier(max_depth=0)]
+)
 def test_a_hyperplane_is_the_decision_function(machine: Any) -> None:
     X, y = load_iris(return_X_y=True)
     X = X * [1, 10, 0.1, 5] + 3
@@ -122,13 +124,15 @@ def test_no_hyperplane_no_coefficients(machine: Any, why: str) -> None:
             _ = machine.feature_importances_
 
 
-@pytest.mark.parametrize("cls", ALL)
+@pytest.mark.parametrize(
+    ("cls", "kernel"), [*((c, None) for c in ALL), (RESVMClassifier, "linear"), (OCTSVMClassifier, "linear")]
+)
 @pytest.mark.parametrize("getter", ["auto", "feature_importances_"])
 @pytest.mark.quick_cases("*-OCT*")
-def test_features_are_selected(cls: Any, getter: str) -> None:
+def test_features_are_selected(cls: Any, kernel: str | None, getter: str) -> None:
     X = np.random.default_rng(2).random((16, 3))
     y = (X[:, 2] > 0.5).astype(int)
-    costs = {"c1": 10, "c2": 12} if cls in (RESVMClassifier, OCTSVMClassifier) else {}
+    costs = {"c1": 10, "c2": 12, "kernel": kernel} if cls in (RESVMClassifier, OCTSVMClassifier) else {}
     depth = {} if cls is RESVMClassifier else {"max_depth": 0 if cls is OCTSVMClassifier else 1}
     model = cls(**depth, **costs, **SHORT)
     rest = RFE(model, n_features_to_select=1, importance_getter=getter).fit(X, y)

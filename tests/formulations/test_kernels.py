@@ -295,8 +295,12 @@ def test_scores_are_sums_over_the_support_samples(name: str, kernel: str) -> Non
     assert tree.scores(fresh) == pytest.approx(K @ tree.alpha.T + tree.omega0, abs=1e-6)
     assert octsvm.evaluate(name, tree, X, y, kernel=kernel, **without_depth(name)).objective > 0
     assert ("support samples" in str(tree)) == bool(tree.splits.any())
-    with pytest.raises(octsvm.InvalidData, match="no weights of features"):
-        tree.weights()
+    if kernel == "linear":
+        W, b = tree.weights()
+        assert tree.scores(fresh) == pytest.approx(fresh @ W.T + b, abs=1e-6)
+    else:
+        with pytest.raises(octsvm.InvalidData, match="no weights of features"):
+            tree.weights()
 
 
 def without_depth(name: str) -> dict[str, Any]:
