@@ -6,6 +6,8 @@ checked tree. Importing this package loads neither Pyomo nor a solver; names are
 
 from __future__ import annotations
 
+import sys
+import threading
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -116,6 +118,21 @@ if TYPE_CHECKING:
     from .solving.plan import Plan, plan
     from .solving.tightening import Tightening, tighten
     from .tuning import Tuning, tune
+
+
+def _share_no_lock() -> None:
+    """Give up the lock that Pyomo shares with processes started from here, where this is such a process itself.
+
+    Its name in the system outlives a worker that is killed, as where a limit ends parallel folds, and Python warns of that.
+    """
+    processes = sys.modules.get("multiprocessing.process")
+    if processes is not None and processes.parent_process() is not None:
+        from pyomo.common import dependencies
+
+        dependencies.capture_output_lock = threading.Lock()
+
+
+_share_no_lock()
 
 
 def __getattr__(name: str) -> Any:

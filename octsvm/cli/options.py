@@ -103,6 +103,7 @@ class Commands(click.Group):
                 for stream in (sys.stdout, sys.stderr):
                     with contextlib.suppress(OSError, ValueError, AttributeError):
                         stream.flush()  # type: ignore[union-attr]
+                _end_workers()
                 os._exit(code if isinstance(code, int) else OK)
         sys.exit(code if isinstance(code, int) else OK)
 
@@ -112,6 +113,15 @@ class Commands(click.Group):
             return super().invoke(ctx)
         except BrokenPipeError:
             return _nobody_reads()
+
+
+def _end_workers() -> None:
+    """End what os._exit leaves behind: idle workers, who hold pipes open for minutes, and locks, whose leak Python warns of."""
+    loky = sys.modules.get("joblib.externals.loky.reusable_executor")
+    if (workers := getattr(loky, "_executor", None)) is not None:
+        workers.terminate(kill_workers=True)
+    if "multiprocessing.util" in sys.modules:
+        sys.modules["multiprocessing.util"]._exit_function()
 
 
 def _open_closed_streams() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -324,6 +325,40 @@ def test_interrupt_of_folds_says_what_is_kept_of_them(
     rest = child.communicate(timeout=PATIENCE)[1].splitlines()
     assert child.returncode == cli.INTERRUPTED, rest
     assert says in " ".join(rest[-3:])
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+@pytest.mark.parametrize("interrupted", [True, False])
+def test_processes_of_folds_leave_nothing_behind(interrupted: bool) -> None:
+    limits = ["--time-limit", str(PATIENCE)] if interrupted else ["--folds", "2", "--repeats", "1"]
+    child = subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "octsvm.cli",
+            "tune",
+            "iris",
+            "-f",
+            "oct",
+            "--depth",
+            "1",
+            "--jobs",
+            "2",
+            *limits,
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert child.stderr is not None
+    if interrupted:
+        while "folds: " not in child.stderr.readline():
+            assert child.poll() is None
+        os.killpg(child.pid, signal.SIGINT)  # as a terminal does
+    rest = child.communicate(timeout=PATIENCE)[1]  # which workers that live on would not let end
+    assert "leaked" not in rest
+    assert child.returncode == (cli.INTERRUPTED if interrupted else 0), rest
 
 
 def test_a_tuning_that_gives_no_label_up_names_a_command() -> None:
