@@ -838,3 +838,15 @@ def test_a_saved_tree_that_does_not_say_whether_names_were_given_is_never_guesse
     with pytest.raises(octsvm.InvalidData, match="names or positions"):
         old.predict(SWAPPED)
     assert "named_features" not in old.to_dict()
+
+
+def test_the_table_of_a_built_model_cannot_be_changed() -> None:
+    X, y, weights = np.random.default_rng(0).random((8, 2)), np.arange(8) % 2, np.ones(8)
+    for scale in (True, False):
+        data = octsvm.build("re_svm", X, y, scale=scale, weights=weights).info.data
+        for array in (data.X_original, data.X, data.y, data.weights):
+            with pytest.raises(ValueError, match="read-only"):
+                array[0] = 0
+    assert X.flags.writeable
+    assert y.flags.writeable
+    assert weights.flags.writeable

@@ -44,7 +44,7 @@ def builder_of(case: str, seed: int = 0, **changes: Any) -> TreeSearch:
     form = find_formulation(name)
     data = prepare(form, X, y, weights=rng.choice([0.0, 1.0, 2.0], size=len(X), p=[0.1, 0.7, 0.2]))
     checked = form.Params.make(name, **(params | changes))
-    return TreeSearch(data.X, data.sign, data.weights, checked, Budget(120), seed)
+    return TreeSearch(data.X, data.sign, data.weights.copy(), checked, Budget(120), seed)
 
 
 def searched(case: str, seed: int = 0, steps: int = 60, **changes: Any) -> LocalSearch:
