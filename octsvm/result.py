@@ -107,7 +107,7 @@ class Progress:
     rounds, nodes : int
         Solves of the (refined) model so far, and branch-and-bound nodes in all of them.
     phase : str
-        What goes on: "start heuristics", "building", "reading", "compiling", "solving" or "checking".
+        What goes on: "start heuristics", "bounding", "building", "reading", "compiling", "solving" or "checking".
     """
 
     seconds: float
@@ -124,11 +124,12 @@ class Progress:
 
     def __str__(self) -> str:
         if math.isfinite(self.incumbent):
-            tree = f"incumbent {self.incumbent:.6g}"
+            tree = f"best tree {self.incumbent:.6g}"
             gap = f"{self.gap:.2%}"
         else:
             tree, gap = "no tree yet", "-"
-        more = f"rounds {self.rounds}  nodes {self.nodes}" if self.phase == "solving" else self.phase
+        counted = self.phase == "solving" and (self.rounds or self.nodes)
+        more = self.phase + (f"  rounds {self.rounds}  nodes {self.nodes}" if counted else "")
         return f"{self.seconds:7.1f} s  {tree}  bound {self.bound:.6g}  gap {gap}  {more}"
 
 

@@ -64,6 +64,8 @@ def fit(table: str, **options: Any) -> int:
 
     Progress goes to stderr. The summary, or with --json one JSON object, goes to stdout; row numbers in it count the
     table's rows from 0. In a saved tree they count the training rows.
+
+    A line of progress has what the best tree so far costs, and the bound: no tree costs less. A gap of 0 % is a proof.
     """
     from .csv_tables import BUILT_IN
 

@@ -12,6 +12,7 @@ import click
 from ..errors import InvalidParameter, MissingPackage
 from ..formulations.replace_file import replace_bytes
 from . import options as shared
+from .findings import weights_of
 from .options import OK
 from .progress import signs_of_life
 
@@ -56,7 +57,9 @@ def plot(tree: str, out: str, units: Any, most: int, dark: bool, as_json: bool, 
     if as_json:
         shared.echo_json({"file": out}, "picture")
     else:
-        click.echo(f"written    {out}")
+        full = max((len(features) for _, features in weights_of(fitted)), default=0)
+        hint = f"; splits have up to {full} weights, --weights {full} shows all" if full > most else ""
+        click.echo(f"written    {out}{hint}")
     return OK
 
 

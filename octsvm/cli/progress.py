@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 
 FIRST, SILENCE = 1.0, 5.0  # seconds until there is a line, and without news, where there is no terminal
+NEWS_SHARE, SILENCE_SHARE = 0.05, 0.2  # of the time so far: what takes long tells less often
+LONGEST = 60.0  # between two lines
 
 
 @contextlib.contextmanager
@@ -69,7 +71,7 @@ class SolveProgress:
             return
         now = time.monotonic()
         news = (progress.incumbent, progress.bound)
-        if news != self.said and now - self.written >= 1.0:
+        if news != self.said and now - self.written >= self._pause(1.0, NEWS_SHARE):
             self.said, self.written = news, now
             say(self._state())
 
@@ -90,9 +92,14 @@ class SolveProgress:
 
     def _break_silence(self) -> None:
         now = time.monotonic()
-        if now - max(self.began, self.written) >= (SILENCE if math.isfinite(self.written) else FIRST):
+        pause = self._pause(SILENCE, SILENCE_SHARE) if math.isfinite(self.written) else FIRST
+        if now - max(self.began, self.written) >= pause:
             self.written = now
             say(self._state())
+
+    def _pause(self, least: float, share: float) -> float:
+        """Seconds between two lines by now."""
+        return max(least, min(LONGEST, share * (time.monotonic() - self.began)))
 
     def __enter__(self) -> SolveProgress:
         if not self.quiet:

@@ -147,7 +147,7 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
         try:
             return super().set_params(**params)
         except ValueError as error:
-            raise InvalidParameter(f"{error}{_meant(params, known)}") from None
+            raise InvalidParameter(f"{error}{meant(params, known)}") from None
 
     # -- fitting --------------------------------------------------------------------------------------------
 
@@ -558,7 +558,7 @@ def _initialiser(cls: type[TreeClassifier]) -> Callable[..., None]:
         try:
             bound = signature.bind(self, *misplaced, **given)
         except TypeError as error:
-            raise TypeError(f"{type(self).__name__}: {error}.{_meant(given, signature.parameters)}") from None
+            raise TypeError(f"{type(self).__name__}: {error}.{meant(given, signature.parameters)}") from None
         bound.apply_defaults()
         for name, value in bound.arguments.items():
             if name != "self":
@@ -569,7 +569,7 @@ def _initialiser(cls: type[TreeClassifier]) -> Callable[..., None]:
     return initialise
 
 
-def _meant(given: Iterable[str], known: Collection[str]) -> str:
+def meant(given: Iterable[str], known: Collection[str]) -> str:
     """What to say instead of those of the ``given`` names that are not ``known``."""
     strange = [name for name in given if name not in known]
     return "".join(

@@ -9,11 +9,12 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..errors import InvalidParameter
 from ..formulations.base import FloatArray
+from ..formulations.checks import listed
 from ..formulations.registry import formulation as find_formulation
 from ..options import LEAST_SECONDS, SolveOptions
 from ..tuning import Tuning, tune
 from ..tuning.run import FOLDS_SHARE
-from ._base import NAMES, Begin, TreeClassifier
+from ._base import NAMES, Begin, TreeClassifier, meant
 from ._warn import warn_once_a_line
 from .leaf_labelled import MOCTSVMClassifier, OCTClassifier, OCTHClassifier
 from .margin import OCTSVMClassifier, RESVMClassifier
@@ -77,17 +78,31 @@ class TunedClassifier(TreeClassifier):
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, begin: Begin) -> None:
         self.__dict__.pop("tuning_", None)
+        names = {theirs: name for name, theirs in NAMES.items()}
+        known = [names.get(name, name) for name in find_formulation(self.formulation).Params.model_fields]
+        for name in map(str, _named(self.grid)):  # type: ignore[attr-defined]
+            if name not in known:
+                raise InvalidParameter(
+                    f"grid has {name!r}, which is no parameter to choose.{meant([name], known)} There are {listed(known)}."
+                )
         super()._fit(X, y, sample_weight, begin)
 
     def _choose(self, X: Any, y: NDArray[Any], weights: FloatArray) -> None:
         """Choose on the rows that the model is fitted to: equal ones once, with their weights added up."""
         clock = SolveOptions(time_limit=self.time_limit).clock  # type: ignore[attr-defined]
         kernel = {"kernel": "auto"} if getattr(self, "kernel", None) == "auto" else {}
+        fields = find_formulation(self.formulation).Params.model_fields
+        grid = _renamed(self.grid)  # type: ignore[attr-defined]
+        given = {  # a default is nothing that was given beside the grid
+            name: value
+            for name, value in self._model_parameters().items()
+            if name in self.chosen or name not in _named(grid) or value != fields[name].default
+        }
         self.tuning_ = tune(
             self.formulation,
             X,
             y.tolist(),
-            _renamed(self.grid),  # type: ignore[attr-defined]
+            grid,
             relative=self.relative,  # type: ignore[attr-defined]
             rule=self.rule,  # type: ignore[attr-defined]
             prior_rows=self.prior_rows,  # type: ignore[attr-defined]
@@ -99,7 +114,7 @@ class TunedClassifier(TreeClassifier):
             time_limit=FOLDS_SHARE * clock.limit,
             progress=self.verbose == "progress",  # type: ignore[attr-defined]
             refit=False,
-            **self._model_parameters() | kernel,
+            **given | kernel,
         )
 
     def _warn_of_costs(self, fitted: list[Any], X: Any) -> None:
@@ -147,6 +162,12 @@ def _renamed(grid: Any) -> Any:
     if isinstance(grid, dict):
         return {NAMES.get(name, name): values for name, values in grid.items()}
     return [_renamed(part) for part in grid] if isinstance(grid, (list, tuple)) else grid
+
+
+def _named(grid: Any) -> list[Any]:
+    """The names in a grid; none in what is no grid."""
+    parts = grid if isinstance(grid, (list, tuple)) else [grid]
+    return [name for part in parts if isinstance(part, dict) for name in part]
 
 
 class OCTClassifierCV(TunedClassifier, OCTClassifier):

@@ -76,8 +76,8 @@ def test_summary_on_stdout_and_progress_on_stderr(table: Path) -> None:
         assert part in result.stdout
     assert "[1] width < 4.5: class 'low'" in result.stdout
     assert "10 rows to train on, 0 to test on" in result.stderr
-    assert "incumbent" in result.stderr
-    assert "incumbent" not in result.stdout
+    assert "best tree" in result.stderr
+    assert " s  best tree" not in result.stdout
     assert "\r" not in result.stderr  # no terminal
 
 
@@ -302,7 +302,7 @@ def test_interrupt_of_a_solve_keeps_the_best_tree(number: str, tmp_path: Path) -
     child = process("fit", "wine", *hard, "--time-limit", PATIENCE, "--json", "--out", out)
     assert child.stderr is not None
     for line in child.stderr:
-        if "incumbent" in line:
+        if "best tree" in line:
             break
     child.send_signal(getattr(signal, number))
     stdout, stderr = child.communicate(timeout=PATIENCE)
@@ -353,9 +353,9 @@ def test_progress_on_a_terminal_rewrites_one_line(table: Path) -> None:
     os.close(ours)
     assert child.returncode == 0
     assert shown.count("\r") > 3
-    assert re.search(r"\r +\d\.\d s  incumbent [\d.]+  bound [\d.]+  gap [\d.]+%", shown)
+    assert re.search(r"\r +\d\.\d s  best tree [\d.]+  bound [\d.]+  gap [\d.]+%", shown)
     assert shown.endswith("\n")
-    assert "incumbent" not in out
+    assert " s  best tree" not in out
 
 
 def test_one_class_is_a_warning(tmp_path: Path) -> None:
@@ -732,10 +732,10 @@ def test_colours_on_a_terminal_only(
     ("sign", "after", "again", "model"),
     [
         ("rows to train", 0.0, None, "-f oct --depth 3 --variant rank"),  # the model is being built
-        ("incumbent", 0.0, None, "-f oct --depth 3 --variant rank"),
-        ("incumbent", 0.3, 0.05, "-f oct --depth 3 --variant rank"),  # pressed twice
+        ("best tree", 0.0, None, "-f oct --depth 3 --variant rank"),
+        ("best tree", 0.3, 0.05, "-f oct --depth 3 --variant rank"),  # pressed twice
         ("rows to train", 0.7, None, "--against-rest class_1 --depth 1"),
-        ("incumbent", 1.0, None, "--against-rest class_1 --depth 1"),
+        ("best tree", 1.0, None, "--against-rest class_1 --depth 1"),
     ],
 )
 @pytest.mark.slow

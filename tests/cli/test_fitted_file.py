@@ -175,6 +175,13 @@ def test_a_picture_of_the_tree(saved: tuple[str, str], tmp_path: Path) -> None:
     assert "svg, png, pdf" in refused.output
 
 
+def test_a_picture_that_leaves_weights_out_says_how_to_see_all(tmp_path: Path) -> None:
+    tree, out = str(tmp_path / "tree.json"), str(tmp_path / "tree.svg")
+    assert run("fit", "iris", "--against-rest", "setosa", "-f", "re_svm", "-q", "--out", tree).exit_code == 0
+    assert "splits have up to 4 weights, --weights 4 shows all" in run("plot", tree, "--out", out).stdout
+    assert run("plot", tree, "--out", out, "--weights", "4").stdout == f"written    {out}\n"
+
+
 def test_predictions_in_a_file_are_told_of_and_names_are_guessed_by_their_words(tmp_path: Path) -> None:
     rows = [(f"A{i}", "" if i % 6 == 5 else str(i), "yes" if i > 9 else "no") for i in range(24)]
     table = tmp_path / "t.csv"

@@ -356,7 +356,7 @@ def test_progress_is_one_line_that_changes(cls: Any, capfd: pytest.CaptureFixtur
     lines = err[:-1].split("\r")[1:]
     assert lines
     assert all(
-        re.match(r" *\d+\.\d s  (no tree yet|incumbent \S+)  bound \S+  gap \S+  \S", line) for line in lines
+        re.match(r" *\d+\.\d s  (no tree yet|best tree \S+)  bound \S+  gap \S+  \S", line) for line in lines
     )
     # What stood there is covered by what comes.
     assert all(len(new) >= len(old.rstrip()) for old, new in pairwise(lines))

@@ -133,6 +133,20 @@ def test_the_command_line_has_a_line_before_there_is_any_word(
     assert not capsys.readouterr().err
 
 
+def test_the_longer_a_solve_takes_the_less_often_there_is_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    with shown.SolveProgress(quiet=False) as line:
+        line.began -= 1000
+        line.update(octsvm.Progress(1.0, 12.5, 1.0, 0, 0, "bounding"))
+        time.sleep(1.1)
+        line.update(octsvm.Progress(1.0, 12.5, 1.1, 0, 0, "bounding"))
+    assert capsys.readouterr().err.count("bounding") == 1
+
+
+def test_rounds_and_nodes_are_told_once_there_are_some() -> None:
+    assert str(Progress(1.0, 4.0, 3.0, 0, 0)).endswith("best tree 4  bound 3  gap 25.00%  solving")
+    assert str(Progress(1.0, 4.0, 3.0, 0, 7)).endswith("solving  rounds 0  nodes 7")
+
+
 def test_progress_says_how_far_apart_incumbent_and_bound_are() -> None:
     assert Progress(1.0, 4.0, 3.0, 1, 0).gap == 0.25
     assert Progress(1.0, math.inf, 0.0, 0, 0).gap == math.inf

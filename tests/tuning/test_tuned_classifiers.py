@@ -145,3 +145,19 @@ def test_wrong_input_names_the_classifiers_parameters() -> None:
         OCTSVMClassifierCV(rule="luck").fit(*data())
     with pytest.raises(octsvm.InvalidParameter, match="max_depth"):
         OCTSVMClassifierCV(grid={"max_depth": [1]}, max_depth=2).fit(*data())
+
+
+@pytest.mark.parametrize(
+    ("name", "says"), [("depth", "max_depth="), ("C", "c1="), ("max_dept", "'max_depth'")]
+)
+def test_a_grid_takes_the_names_of_the_classifier(name: str, says: str) -> None:
+    for grid in ({name: [1]}, [{"c1": [1.0]}, {name: [1]}]):
+        with pytest.raises(octsvm.InvalidParameter, match=f"grid has '{name}'.*{says}"):
+            OCTSVMClassifierCV(grid=grid, **SHORTEST).fit(*data())
+
+
+def test_a_grid_of_a_parameter_that_has_a_default() -> None:
+    model = OCTClassifierCV(grid={"min_samples_leaf": [2, 3]}, max_depth=1, **SHORTEST).fit(*data())
+    assert model.best_params_["min_samples_leaf"] in (2, 3)
+    with pytest.raises(octsvm.InvalidParameter, match="name it once"):
+        model.set_params(min_samples_leaf=4).fit(*data())
