@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -39,6 +40,23 @@ import scipy.stats
 print(before is scipy.stats, any(type(f) is LateImport for f in sys.meta_path))
 """
     assert ended(code) == ["True False"]
+
+
+def test_ctrl_c_waits_for_the_end_of_a_late_import(tmp_path: Path) -> None:
+    (tmp_path / "slow.py").write_text("import signal\nsignal.raise_signal(signal.SIGINT)\nwhole = True\n")
+    code = f"""
+import sys, time
+sys.path.insert(0, {str(tmp_path)!r})
+from octsvm.cli.late_import import LateImport
+LateImport("slow").install()
+import slow
+try:
+    import slow
+    time.sleep(200)
+except KeyboardInterrupt:
+    print(slow.whole)
+"""
+    assert ended(code) == ["True"]
 
 
 @pytest.mark.parametrize(("depth", "imported"), [(2, False), (3, True)])
