@@ -20,7 +20,7 @@ from octsvm import parameter_grid as paths
 from octsvm.data import prepare
 from octsvm.formulations.registry import formulation as find_formulation
 from octsvm.heuristics.local_search import LocalSearch
-from octsvm.result import Result
+from octsvm.result import OWN_SEARCH, Result
 
 FORMULATIONS = instances.FORMULATIONS
 # Share of the settings of tiny instances that must come out at the optimum of brute force.
@@ -70,7 +70,7 @@ def test_every_result_is_certified_and_no_worse_than_the_constant_tree(name: str
             constant = form.evaluate(form.constant_tree(data, checked), X, data.y, checked, data.weights)
             assert result.objective <= constant.objective
             assert (result.status == "fallback") == (not result.tree.splits.any())
-            assert (result.bound, result.solver, result.n) == (0.0, "none", len(X))
+            assert (result.bound, result.solver, result.n) == (0.0, OWN_SEARCH, len(X))
             assert all(result.params[key] == value for key, value in params.items())
         assert any(result.status == "feasible" for result in found.values())
 
