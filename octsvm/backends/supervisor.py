@@ -25,7 +25,7 @@ from .matrix_program import Array, Watch
 from .scratch import Scratch
 
 PATIENCE = 0.4  # seconds past the limit after which a solve is told to stop
-GRACE = 1.0  # seconds that it then has before it is ended
+GRACE = 0.7  # seconds that it then has before it is ended
 END_SECONDS = 5.0  # at most so long for a killed process to be gone
 READ_SECONDS = 2.0  # at most so long to read what an ended process left in its pipes
 

@@ -62,6 +62,7 @@ from .steps_ahead import (
     OTHER_WAYS,
     READING,
     REBUILDING,
+    STOPPING_SHARE,
     NoTimeLeft,
     StepsAhead,
 )
@@ -435,8 +436,10 @@ class _Call:
         return max(self.terms.floor(), self.info.least) if own else self.terms.floor()
 
     def _for_engine(self) -> SolveOptions:
-        """The options, less the time that checking the answer takes."""
-        return self.options.within(self.options.clock.left() - self.checking * self.ahead.step)
+        """The options, less the time that stopping on a large model and checking the answer take."""
+        left = self.options.clock.left()
+        stopping = STOPPING_SHARE * left if self.ahead.large else 0.0
+        return self.options.within(left - stopping - self.checking * self.ahead.step)
 
     def _improver(self, program: LinearProgram, bridge: Bridge | None) -> Any:
         """A point's tree with the best of what its routing leaves free, as a point again."""

@@ -24,6 +24,7 @@ COMPILING = 3.0
 CHECKING = 3.0  # reading an answer's tree, embedding it, and entering the other trees
 CHECKING_OWN = 6.0  # the same under rows of the user's own: a tree is embedded in several ways
 REBUILDING = 9.0  # another model of the same table, compiled, and its answer checked
+STOPPING_SHARE = 0.1  # of what is left, for an engine that looks at the clock now and then
 LISTING = 0.1  # the variables; less in most models
 CLASSIFYING = 0.3  # counting the model's rows and variables
 
