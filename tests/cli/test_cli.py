@@ -706,6 +706,7 @@ def test_files_complete(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 )
 @pytest.mark.parametrize("args", [["show", "tree.json"], ["show", "nowhere.json"]])
 @pytest.mark.quick_cases("args0-True-environment0-True", "args1-True-environment2-False")
+@pytest.mark.every_value
 def test_colours_on_a_terminal_only(
     tree: Path, args: list[str], terminal: bool, environment: dict[str, str], coloured: bool
 ) -> None:
@@ -919,6 +920,7 @@ def test_what_a_label_is_does_not_depend_on_what_else_a_file_holds(
 @pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-", "| true"])
 @pytest.mark.parametrize("shown", ["", "--json"])
 @pytest.mark.quick_cases("--json->&-")
+@pytest.mark.every_value
 def test_a_closed_stream_is_no_fault_once_the_file_is_written(
     table: Path, tree: Path, closed: str, shown: str, tmp_path: Path
 ) -> None:

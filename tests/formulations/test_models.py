@@ -9,6 +9,7 @@ import instances
 import numpy as np
 import oracles
 import pytest
+from long_cases import long
 
 import octsvm
 from benchmarks.studies import agreement
@@ -21,7 +22,7 @@ def compared(formulation: str, count: int, seed: int) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("formulation", instances.FORMULATIONS)
-@pytest.mark.parametrize(("count", "seed"), [(6, 7), pytest.param(60, 0, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("count", "seed"), [(6, 7), pytest.param(10, 0, marks=pytest.mark.slow), *long([(60, 0)])])
 def test_default_and_paper_variants_reach_the_enumerated_optimum(
     formulation: str, count: int, seed: int
 ) -> None:

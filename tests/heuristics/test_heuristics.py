@@ -34,7 +34,7 @@ def found(instance: instances.Instance, steps: int = 400) -> tuple:
 @pytest.mark.quick_cases("oct", "oct_h")
 def test_a_start_is_a_point_of_the_model_and_beats_the_constant_tree(formulation: str) -> None:
     better = 0
-    for instance in instances.tiny(formulation, 30, seed=17):
+    for instance in instances.tiny(formulation, 16, seed=17):
         form, params, data, tree = found(instance)
         if tree is None:
             continue  # then the constant tree is as good
@@ -48,7 +48,7 @@ def test_a_start_is_a_point_of_the_model_and_beats_the_constant_tree(formulation
         )
         octsvm.embed(model, tree)  # raises where the model does not admit it
         better += 1
-    assert better >= 10
+    assert better >= 5
 
 
 def test_the_search_is_exact_for_oct_up_to_depth_two() -> None:

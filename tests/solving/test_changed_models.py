@@ -102,6 +102,7 @@ def test_a_cost_that_was_rewritten_is_named_where_the_tree_costs_more(formulatio
 @every_formulation
 @pytest.mark.parametrize("share", [0.0, 0.1, 3.0, 1e6])
 @pytest.mark.quick_cases("*-oct", "3.0-*")
+@pytest.mark.every_value
 def test_an_objective_may_have_the_own_cost_several_times_or_not_at_all(
     formulation: str, share: float
 ) -> None:

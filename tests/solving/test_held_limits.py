@@ -72,6 +72,7 @@ def loaded() -> None:
     ],
 )
 @pytest.mark.quick_cases("oct-150-*")
+@pytest.mark.every_value
 def test_where_the_limit_leaves_no_time_no_model_is_built(
     name: str, n: int, p: int, params: dict[str, Any], strategy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -179,6 +180,7 @@ def own_part(model: Any, kind: str) -> None:
 @pytest.mark.parametrize("kind", ["loose", "priced", "impossible"])
 @pytest.mark.parametrize("name", ["oct", "oct_h", "octsvm"])
 @pytest.mark.quick_cases("oct-loose", "octsvm-impossible")
+@pytest.mark.every_value
 def test_a_large_model_with_own_rows_is_not_handed_over_late(
     name: str, kind: str, handing_over_takes_long: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -295,6 +297,7 @@ def test_collection_is_paused_in_all_threads_and_comes_back() -> None:
         ("re_svm", 5000, 50, {}),
     ],
 )
+@pytest.mark.every_value
 def test_large_tables_and_deep_trees(
     name: str, n: int, p: int, params: dict[str, Any], strategy: str
 ) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import oracles
 import pytest
+from long_cases import long
 
 import octsvm
 from octsvm.formulations.registry import formulation
@@ -22,7 +23,7 @@ COSTS = (
     (10.0, 30.0, 9.0),
     (3.0, 6.0, 0.2),
 )
-N_TINY = 90
+ALL_KINDS = 30  # of the depths, costs, norms, weights and ties together
 GAP = 1e-5
 
 
@@ -57,8 +58,9 @@ def bound_of(
 
 
 @pytest.mark.parametrize("overlap", [0.0, math.inf], ids=["combinations", "scores"])
-@pytest.mark.parametrize("seed", range(N_TINY))
-@pytest.mark.quick_cases("?-*", "7?-*")
+@pytest.mark.parametrize("seed", [*range(ALL_KINDS), *long(range(ALL_KINDS, 90))])
+@pytest.mark.quick_cases("?-*")
+@pytest.mark.every_value
 def test_no_bound_lies_above_the_optimum(seed: int, overlap: float) -> None:
     """Whatever tree is known: the best one, or a worse one; with combinations, and without."""
     X, sign, weights, params = tiny(seed)

@@ -40,6 +40,7 @@ TWO: dict[str, Any] = {"c1": [2.0, 8.0], "c2": [100.0]}
         OCTClassifierCV(grid={"max_depth": [2], "alpha": [0.01, 0.1]}, relative=True, **SHORTEST),
     ]
 )
+@pytest.mark.every_value
 def test_scikit_learns_checks(estimator: Any, check: Any) -> None:
     check(estimator)
 
