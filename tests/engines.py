@@ -76,7 +76,10 @@ def every(entries: list[Entry]) -> pytest.MarkDecorator:
     """Run a test with each of these entries, as ``entry``."""
     return pytest.mark.parametrize(
         "entry",
-        [pytest.param(e, id=str(e), marks=[*absent(e), *([] if str(e) in QUICK else [pytest.mark.slow])]) for e in entries],
+        [
+            pytest.param(e, id=str(e), marks=[*absent(e), *([] if str(e) in QUICK else [pytest.mark.slow])])
+            for e in entries
+        ],
     )
 
 

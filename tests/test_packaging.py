@@ -100,6 +100,7 @@ def test_source_distribution_holds_what_tests_and_builds_need(root: Path, built:
     assert sorted(set(needed) - names) == []
 
 
+@pytest.mark.slow
 def test_installed_wheel_runs_the_readme(elsewhere: Path, tmp_path: Path) -> None:
     where = tool(elsewhere, "-c", "import octsvm.formulations as f; print(f.__file__)", cwd=tmp_path).strip()
     assert Path(where).is_relative_to(elsewhere.parents[1])
@@ -108,6 +109,7 @@ def test_installed_wheel_runs_the_readme(elsewhere: Path, tmp_path: Path) -> Non
     assert "right: 1.0" in out
 
 
+@pytest.mark.slow
 def test_installed_command(elsewhere: Path, tmp_path: Path) -> None:
     command = elsewhere.with_name("octsvm.exe" if os.name == "nt" else "octsvm")
     assert tool(command, "--version", cwd=tmp_path).startswith("octsvm, version ")

@@ -10,6 +10,7 @@ import oracles
 import pyomo.environ as pyo
 import pytest
 from cone_models import everything
+from long_cases import long
 
 from octsvm import solvers
 from octsvm.bridges import LINEAR, bridge, leading_to

@@ -60,6 +60,7 @@ except KeyboardInterrupt:
 
 
 @pytest.mark.parametrize(("depth", "imported"), [(2, False), (3, True)])
+@pytest.mark.slow_cases("3-*")
 def test_an_oct_imports_greedy_trees_where_it_wants_them(depth: int, imported: bool) -> None:
     code = f"""
 import sys, numpy as np, octsvm

@@ -54,6 +54,7 @@ def noisy(place: Path, name: str = "noisy.csv") -> tuple[str, list[int]]:
     return str(place / name), wrong
 
 
+@pytest.mark.slow
 def test_the_suspects_are_the_labels_that_were_planted(tmp_path: Path) -> None:
     table, wrong = noisy(tmp_path)
     tree = str(tmp_path / "tree.json")

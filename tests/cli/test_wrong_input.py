@@ -294,6 +294,7 @@ def test_stdout_that_cannot_be_written(folder: Path, line: str) -> None:
 
 
 @POSIX
+@pytest.mark.slow
 def test_reader_that_leaves(folder: Path) -> None:
     Path("many.csv").write_text("width,height\n" + "1,2\n" * 20_000)
     child = process("predict", "tree.json", "many.csv", "-q")

@@ -30,7 +30,7 @@ SLICE = [
 def test_no_engine_claims_what_is_wrong(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(agreement_engines, "MODELS", SLICE)
     monkeypatch.setattr(agreement_engines, "engines", lambda chosen=None: {engine: ENGINES[engine]})
-    asked = agreement_engines.STUDY.asked(count=1, seed=3, limit=10)
+    asked = agreement_engines.STUDY.asked(count=1, seed=3, limit=3)
     lines = [cell | agreement_engines.measure(cell, asked) for cell in agreement_engines.cells(asked)]
     assert len(lines) == len(SLICE)
     assert not [line for line in lines if line["faults"]]

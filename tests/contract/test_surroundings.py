@@ -238,9 +238,7 @@ def in_german(german: dict[str, str]) -> Callable[[Entry], Any]:
 
 @every_entry
 @pytest.mark.quick_cases("highs")
-def test_a_decimal_comma(
-    entry: Entry, answer: tuple[Any, float], in_german: Callable[[Entry], Any]
-) -> None:
+def test_a_decimal_comma(entry: Entry, answer: tuple[Any, float], in_german: Callable[[Entry], Any]) -> None:
     status, objective, notes = in_german(entry)
     assert (status, objective) == ("optimal", pytest.approx(answer[1], rel=1e-4))
     assert not any("broke down" in note for note in notes)

@@ -323,7 +323,7 @@ def test_a_block_that_was_taken_out_is_named(formulation: str, block: str) -> No
 
 @every_entry
 @pytest.mark.parametrize("kind", ["square", "product", "product in a row"])
-@pytest.mark.quick_cases("*-scip", "*-gurobi")
+@pytest.mark.quick_cases("square-scip")
 @pytest.mark.every_value
 def test_what_falls_without_end_is_neither_optimal_nor_infeasible(entry: Entry, kind: str) -> None:
     """Global engines put bounds of their own on it, or refuse it; some have called it infeasible."""

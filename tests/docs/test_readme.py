@@ -64,6 +64,7 @@ def test_test_command_is_the_one_of_the_checks(root: Path) -> None:
     assert 'dev = ["octsvm[test]"' in (root / "pyproject.toml").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_the_relabelled_rows_are_the_flipped_ones(tmp_path: Path) -> None:
     out = execute([sys.executable, "-c", readme.blocks("python")[0]], tmp_path)
     assert out == readme.blocks("text")[1]

@@ -150,6 +150,7 @@ def test_one_complete_repetition_comes_first(tmp_path: Path) -> None:
 # -- resume ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_nothing_is_done_twice_and_a_store_may_grow(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, undisturbed: pd.DataFrame
 ) -> None:
@@ -180,6 +181,7 @@ def test_nothing_is_done_twice_and_a_store_may_grow(
 
 
 @posix
+@pytest.mark.slow
 def test_twenty_kills_change_nothing(start: Any, tmp_path: Path, undisturbed: pd.DataFrame) -> None:
     store, rng = tmp_path / "cells.sqlite", random.Random(5)
     moments = sorted(rng.sample(range(len(undisturbed) * 3 // 4), 20))  # a slow machine is late by many cells
@@ -227,7 +229,7 @@ def test_half_a_log_of_changes_is_survived(start: Any, tmp_path: Path, undisturb
     main, changes = store.read_bytes(), Path(f"{store}-wal").read_bytes()
     assert len(changes) > 10_000
     kept = []
-    for k in range(6):
+    for k in range(3):
         torn = tmp_path / f"torn{k}.sqlite"
         torn.write_bytes(main)
         left = changes[: rng.randrange(len(changes) // 2, len(changes))]

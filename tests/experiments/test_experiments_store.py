@@ -372,6 +372,7 @@ def test_run_status_export(own: Path, tmp_path: Path) -> None:
     assert len(read_cells(tmp_path / "cells.csv.gz")) == 96
 
 
+@pytest.mark.slow
 def test_the_bare_command_runs_and_reports(own: Path, tmp_path: Path) -> None:
     done = command("--protocol", own, "--jobs", 1, "--out", "here")
     assert done.exit_code == 0, done.output

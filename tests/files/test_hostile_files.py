@@ -175,6 +175,7 @@ CHANGES = {
 }
 
 
+@pytest.mark.slow
 def test_a_store_that_is_changed(tmp_path: Path) -> None:
     cases = []
     for name, statements in CHANGES.items():
@@ -268,5 +269,6 @@ def test_a_solution_that_announces_more_than_it_has(tmp_path: Path) -> None:
     all_refused([(path, "solution_formats.read(path)") for path in paths], "InvalidSolutionFile")
 
 
+@pytest.mark.slow
 def test_the_limit_of_these_tests_binds() -> None:
     assert outcomes([(Path("x"), f"bytearray({2 * MEGABYTES} << 20)")])[0][2] == "MemoryError"

@@ -68,10 +68,10 @@ def named() -> Iterator[str]:
 
 @every_engine_here
 @pytest.mark.parametrize("name", SETTINGS)
-@pytest.mark.quick_cases("*highs")
+@pytest.mark.quick_cases("re_svm-highs")
 @pytest.mark.every_value
 def test_the_linear_kernel_is_no_kernel(entry: Entry, name: str) -> None:
-    for seed in range(3):
+    for seed in range(2):
         X, y = table(seed, n=6 if name == "octsvm" else 8)
         plain, kernel = (
             octsvm.solve(octsvm.build(name, X, y, kernel=k, **SETTINGS[name]), solver=entry.name, gap=1e-6)
@@ -100,7 +100,7 @@ def test_the_tree_of_a_linear_kernel_predicts_as_the_one_without(name: str, seed
 
 @pytest.mark.parametrize("name", SETTINGS)
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.quick_cases("0-*")
+@pytest.mark.quick_cases("0-re_svm")
 def test_the_quadratic_kernel_is_the_model_on_monomials(name: str, seed: int) -> None:
     X, y = table(seed)
     X = 0.7 * X  # so that √2 x lies in [0, 1]
@@ -404,6 +404,7 @@ def test_equal_rows_count_as_a_weight() -> None:
     assert twice.tree.kernel.gamma == pytest.approx(weighted.tree.kernel.gamma, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_a_grid_may_hold_several_kernels() -> None:
     X, y = table(8, n=16)
     settings: list[dict[str, Any]] = [

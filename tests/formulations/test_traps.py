@@ -81,6 +81,7 @@ def test_where_no_split_pays_rows_cannot_be_sorted_for_free(depth: int, variant:
 
 @pytest.mark.parametrize("formulation", ["oct", "oct_h"])
 @pytest.mark.parametrize("alpha", [0.0, 0.4, 1.0, 2.5, 10.0])
+@pytest.mark.slow_cases("?.?-oct_h")
 def test_large_costs_of_splits_against_enumeration(formulation: str, alpha: float) -> None:
     # One feature: OCT-H is OCT where all gaps are wide.
     X = np.array([[0.05], [0.13], [0.22], [0.29], [0.38], [0.41], [0.52], [0.66], [0.81]])
@@ -442,6 +443,7 @@ def test_the_order_of_rows_and_features_does_not_matter(formulation: str, params
         assert twice.objective == pytest.approx(dearer.objective, rel=3e-6)
 
 
+@pytest.mark.slow
 def test_fitting_twice_gives_the_same() -> None:
     for formulation in ("oct", "oct_h", "re_svm", "octsvm"):
         depth = {} if formulation == "re_svm" else {"depth": 1}

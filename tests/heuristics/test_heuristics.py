@@ -91,7 +91,7 @@ def test_the_same_steps_give_the_same_start() -> None:
 
 
 @pytest.mark.parametrize("formulation", instances.FORMULATIONS)
-@pytest.mark.quick_cases("oct", "octsvm")
+@pytest.mark.quick_cases("oct")
 def test_both_strategies_prove_the_same_optimum(formulation: str) -> None:
     for instance in instances.tiny(formulation, 6, seed=29):
         values = [
@@ -108,6 +108,7 @@ def test_both_strategies_prove_the_same_optimum(formulation: str) -> None:
         assert values[0] == pytest.approx(values[1], rel=2e-4, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_the_better_of_two_starts_is_used() -> None:
     rng = np.random.default_rng(1)
     X = rng.random((30, 3))

@@ -167,6 +167,7 @@ def test_a_neighbourhood_holds_the_incumbent_and_fixes_the_rest() -> None:
     assert all(free < whole for free, whole in seen)
 
 
+@pytest.mark.slow
 def test_an_interrupt_returns_the_incumbent(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = noisy()
     calls = []

@@ -137,7 +137,7 @@ def test_size_without_a_search_is_an_upper_one() -> None:
 
 @pytest.mark.parametrize("limit", [0.01, 1.0])
 @pytest.mark.parametrize("name", ["oct", "octsvm"])
-@pytest.mark.quick_cases("oct-1.0")
+@pytest.mark.slow
 def test_a_large_model_is_not_handed_over_late(
     name: str, limit: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:

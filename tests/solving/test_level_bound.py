@@ -94,7 +94,7 @@ def made(n: int, p: int, seed: int, share: float = 0.1) -> tuple[np.ndarray, np.
 
 
 @pytest.mark.parametrize("strategy", ["balanced", "exact"])
-@pytest.mark.quick_cases("exact")
+@pytest.mark.slow
 def test_a_fit_is_proved_without_a_model_where_no_child_splits(strategy: str) -> None:
     X, y = made(44, 2, 0, 0.0)
     params = {"depth": 1, "c1": 1, "c2": 1, "c3": 1}

@@ -83,7 +83,7 @@ def test_a_callback_ends_any_phase(
 
 
 @pytest.mark.parametrize("phase", ["building", "reading", "compiling", "checking"])
-@pytest.mark.slow_cases("reading", "compiling")
+@pytest.mark.quick_cases("building")
 def test_what_a_callback_raises_comes_out(phase: str, at_once: None) -> None:
     def fail(progress: octsvm.Progress) -> None:
         if progress.phase == phase:

@@ -37,6 +37,7 @@ def linear(n: int = 60, p: int = 3, seed: int = 0) -> tuple[np.ndarray, np.ndarr
 # -- choosing -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_tree_where_the_truth_is_none_of_a_plane_and_a_plane_where_it_is() -> None:
     assert octsvm.tune("octsvm", *exclusive_or(), **QUICK).choice["depth"] == 1
     assert octsvm.tune("octsvm", *linear(), **QUICK).choice["depth"] == 0
@@ -404,6 +405,7 @@ def test_wrong_input_is_said_before_anything_is_fitted(wrong: dict[str, Any], ma
         octsvm.tune("octsvm", *linear(20), **wrong)
 
 
+@pytest.mark.slow
 def test_a_fold_that_is_damaged_is_fitted_again(tmp_path: Path) -> None:
     store, (X, y) = tmp_path / "folds.jsonl", linear(20)
     whole = octsvm.tune("oct", X, y, store=store, folds=2, repeats=1, seed=0)
