@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 from places import ROOT, SHARED
 
-
 # Hundreds of processes that tests start import the project: what is compiled is kept, whatever the caller's setting.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

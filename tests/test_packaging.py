@@ -16,6 +16,7 @@ import pytest
 import readme
 
 BUILD_TOOLS = ("build", "setuptools")
+pytestmark = pytest.mark.slow
 
 
 def tool(*command: str | Path, cwd: Path) -> str:
@@ -100,7 +101,6 @@ def test_source_distribution_holds_what_tests_and_builds_need(root: Path, built:
     assert sorted(set(needed) - names) == []
 
 
-@pytest.mark.slow
 def test_installed_wheel_runs_the_readme(elsewhere: Path, tmp_path: Path) -> None:
     where = tool(elsewhere, "-c", "import octsvm.formulations as f; print(f.__file__)", cwd=tmp_path).strip()
     assert Path(where).is_relative_to(elsewhere.parents[1])
@@ -109,7 +109,6 @@ def test_installed_wheel_runs_the_readme(elsewhere: Path, tmp_path: Path) -> Non
     assert "right: 1.0" in out
 
 
-@pytest.mark.slow
 def test_installed_command(elsewhere: Path, tmp_path: Path) -> None:
     command = elsewhere.with_name("octsvm.exe" if os.name == "nt" else "octsvm")
     assert tool(command, "--version", cwd=tmp_path).startswith("octsvm, version ")

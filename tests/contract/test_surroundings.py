@@ -214,16 +214,15 @@ def german(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def in_german(german: dict[str, str]) -> Callable[[Entry], Any]:
-    """What an engine answers where numbers have a decimal comma; the slow ones are asked in one process."""
+    """What an engine answers where numbers have a decimal comma; all are asked in one process."""
     own = {"highs": {"mip_rel_gap": "0.00001"}, "scip": {"limits/gap": "0.00001"}}
     found: dict[tuple[str, bool], Any] = {}
 
     def ask(entry: Entry) -> Any:
         if (entry.name, entry.stand_in) not in found:
-            others = [e for e in engines.ENTRIES if e.stand_in == entry.stand_in and not e.absent]
-            names = [entry.name] if entry.name == "highs" else [e.name for e in others if e.name != "highs"]
+            alike = [e for e in engines.ENTRIES if e.stand_in == entry.stand_in and not e.absent]
             done = subprocess.run(
-                [sys.executable, "-c", LOCALE, json.dumps({name: own.get(name, {}) for name in names})],
+                [sys.executable, "-c", LOCALE, json.dumps({e.name: own.get(e.name, {}) for e in alike})],
                 cwd=ROOT,
                 env=german | {"PATH": os.environ["PATH"]},
                 capture_output=True,
@@ -237,13 +236,14 @@ def in_german(german: dict[str, str]) -> Callable[[Entry], Any]:
 
 
 @every_entry
-@pytest.mark.quick_cases("highs")
+@pytest.mark.slow
 def test_a_decimal_comma(entry: Entry, answer: tuple[Any, float], in_german: Callable[[Entry], Any]) -> None:
     status, objective, notes = in_german(entry)
     assert (status, objective) == ("optimal", pytest.approx(answer[1], rel=1e-4))
     assert not any("broke down" in note for note in notes)
 
 
+@pytest.mark.slow
 def test_files_of_a_model_have_decimal_points(german: dict[str, str], tmp_path: Path) -> None:
     code = (
         "import locale, sys, numpy as np; from scipy.sparse import csr_array\n"

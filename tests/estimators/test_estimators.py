@@ -192,6 +192,7 @@ def test_random_state_may_be_a_generator_or_none() -> None:
         assert small(OCTClassifier, random_state=state).fit(X, y).gap_ <= 1e-4
 
 
+@pytest.mark.slow
 def test_importing_octsvm_stays_light() -> None:
     code = (
         "import sys, octsvm; octsvm.OctsvmError; "
@@ -432,7 +433,7 @@ def test_weights_that_cannot_be_used_are_refused(weights: Any, words: str) -> No
 
 
 @pytest.mark.parametrize("cls", ALL)
-@pytest.mark.quick_cases("OCTClassifier", "RESVMClassifier")
+@pytest.mark.quick_cases("OCTClassifier")
 def test_a_warm_start_is_never_worse(cls: Any) -> None:
     X, y = table(30, seed=6)
     cold = small(cls, max_depth=1) if cls is OCTSVMClassifier else small(cls)
@@ -612,7 +613,7 @@ def test_html(cls: Any) -> None:
 
 @pytest.mark.parametrize("wrap", [OneVsRestClassifier, OneVsOneClassifier])
 @pytest.mark.parametrize("cls", MARGIN)
-@pytest.mark.quick_cases("OCTSVM*OneVsRest*")
+@pytest.mark.slow
 def test_more_classes_through_scikit_learn(cls: Any, wrap: Any) -> None:
     iris = load_iris()
     X, y = iris.data[::3], iris.target_names[iris.target[::3]]
@@ -661,6 +662,7 @@ def test_many_classes_know_weights_and_names() -> None:
     assert not [name for name in vars(once) if name in ("tree_", "result_")]
 
 
+@pytest.mark.slow
 def test_what_many_trees_do_not_have() -> None:
     iris = load_iris()
     X, y = iris.data[::10], iris.target[::10]

@@ -72,7 +72,7 @@ def test_sizes_are_those_of_the_paths(cls: Any) -> None:
 @pytest.mark.quick_cases("OCTClassifier", "RESVMClassifier")
 def test_importances_do_not_know_units_and_a_useless_tree_has_none(cls: Any) -> None:
     rng = np.random.default_rng(1)
-    X = rng.random((30, 3))
+    X = rng.random((16, 3))
     y = (X[:, 1] > 0.5).astype(int)
     one = shallow(cls).fit(X, y)
     found = one.feature_importances_
@@ -100,6 +100,7 @@ def test_nothing_before_a_fit(cls: Any) -> None:
 @pytest.mark.parametrize(
     "machine", [RESVMClassifier(), RESVMClassifier(kernel="linear"), OCTSVMClassifier(max_depth=0)]
 )
+@pytest.mark.slow_cases("machine0", "machine1")
 def test_a_hyperplane_is_the_decision_function(machine: Any) -> None:
     X, y = load_iris(return_X_y=True)
     X = X * [1, 10, 0.1, 5] + 3

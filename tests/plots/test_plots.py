@@ -321,7 +321,7 @@ def test_names_are_shortened_but_not_confused() -> None:
 
 
 @pytest.mark.parametrize("dark", [False, True])
-@pytest.mark.quick_cases("True")
+@pytest.mark.slow
 def test_text_stands_out_from_what_is_behind_it(dark: bool, four: list[Any], table: Any) -> None:
     X, y = table
     seen = 0
@@ -488,7 +488,7 @@ def test_labels_given_up_where_nothing_splits_are_counted_once() -> None:
 
 
 @pytest.mark.parametrize("k", range(4))
-@pytest.mark.quick_cases("1")
+@pytest.mark.slow
 def test_all_pictures_of_all_models(k: int, four: list[Any], table: Any, tmp_path: Path) -> None:
     X, y = table
     model = four[k]
@@ -592,6 +592,7 @@ def test_more_classes_and_columns_in_any_order() -> None:
 # -- the trace and the path ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_trace_shows_the_results_own_figures(four: list[Any]) -> None:
     from dataclasses import replace
 
@@ -652,6 +653,7 @@ def test_a_path_over_c2(table: Any) -> None:
 # -- manners ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_settings_and_open_figures_stay_as_they_are(four: list[Any], table: Any) -> None:
     import matplotlib.pyplot as plt
 
@@ -723,6 +725,7 @@ for draw in (lambda: octsvm.plot_tree(tree), lambda: octsvm.plot_regions(tree, [
         assert "export_text" in line
 
 
+@pytest.mark.slow
 def test_what_cannot_be_drawn_is_refused_with_advice(four: list[Any], table: Any) -> None:
     X, y = table
     fitted = four[3]

@@ -57,6 +57,7 @@ def test_an_answer_without_rows_that_were_deactivated_is_not_put_on_the_solver(
 
 
 @every_formulation
+@pytest.mark.slow_cases("octsvm")
 def test_bounds_that_were_taken_away_are_no_harm(formulation: str) -> None:
     """Those that the model has rows for as well."""
     expected = octsvm.solve(build(formulation)).objective
