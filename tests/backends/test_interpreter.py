@@ -87,8 +87,8 @@ VALUES = ["None", "", "/bin/false", "/usr/bin/blender"]  # none, and programs th
 
 @pytest.mark.parametrize("value", VALUES, ids=["none", "empty", "foreign", "missing"])
 @pytest.mark.parametrize("solver", ["scip", "cbc", "bonmin", "highs"])
-@pytest.mark.quick_cases("scip-foreign")
 @pytest.mark.every_value
+@pytest.mark.slow
 def test_the_interpreter_of_the_installation_is_found(solver: str, value: str) -> None:
     require(solver)
     done = run(EMBEDDED, solver, value, "")

@@ -48,7 +48,7 @@ def test_no_engine_claims_what_is_wrong(engine: str, monkeypatch: pytest.MonkeyP
         ("bonmin", {"bonmin.allowable_fraction_gap": 0.9}),
     ],
 )
-@pytest.mark.quick_cases("cbc*")
+@pytest.mark.slow
 def test_a_gap_of_the_callers_own_is_no_proof(engine: str, options: dict[str, float]) -> None:
     if solvers.installed(engine) is None:
         pytest.skip(f"{engine} is not installed")

@@ -162,7 +162,7 @@ def test_more_small_models_have_the_optimum_of_brute_force(entry: Entry) -> None
 
 
 @point(2)
-@pytest.mark.quick_cases("highs")
+@pytest.mark.slow
 def test_a_limit_of_two_seconds_holds(entry: Entry) -> None:
     model = hard()
     octsvm.plan(model, entry.name)  # asks the engine for its licence, once
@@ -281,7 +281,7 @@ def test_a_start_that_leaves_a_variable_open_and_one_that_the_model_forbids(entr
 
 
 @point(8)
-@pytest.mark.quick_cases("cbc")
+@pytest.mark.slow
 def test_nothing_worse_than_the_start_comes_back(entry: Entry) -> None:
     X, y = engines.data(0, 36, 4)
     params = costs_of(0, {"c1": 1.0, "c2": 1.0, "c3": 0.1})
@@ -555,7 +555,7 @@ def test_options_by_the_solvers_own_names_win_over_ours(entry: Entry) -> None:
 
 
 @every_entry
-@pytest.mark.quick_cases("highs")
+@pytest.mark.slow
 def test_a_limit_of_nodes_is_honoured_or_refused(entry: Entry) -> None:
     model = engines.tree_model(0, 20, 3, c1=1.0, c2=1.0, c3=0.1)
     if not entry.spec.takes("node_limit"):

@@ -46,7 +46,7 @@ def refused(entry: Entry, name: str, value: Any) -> None:
 
 
 @every_entry
-@pytest.mark.quick_cases("highs", "cbc")
+@pytest.mark.quick_cases("highs")
 def test_a_value_of_the_wrong_type_is_refused_by_name(entry: Entry) -> None:
     number, whole, word = NAMES[entry.name]
     refused(entry, number, "abc")
@@ -83,7 +83,7 @@ def test_it_is_refused_before_a_start_is_looked_for_and_where_nothing_would_be_s
 
 
 @every_entry
-@pytest.mark.quick_cases("highs", "cbc")
+@pytest.mark.quick_cases("highs")
 def test_a_value_that_reads_as_the_right_one_is_taken(entry: Entry) -> None:
     number, whole, _ = NAMES[entry.name]
     model = small()
@@ -130,6 +130,7 @@ def test_what_an_engine_says_of_a_value_is_no_breakdown(engine: str, options: di
 
 
 @pytest.mark.parametrize(("engine", "name"), [("gurobi", "timelimit"), ("xpress", "TIMELIMIT")])
+@pytest.mark.slow
 def test_a_limit_by_a_name_in_another_case_counts(engine: str, name: str) -> None:
     if solvers.installed(engine) is None:
         pytest.skip(f"{engine} is not installed")

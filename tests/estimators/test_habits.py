@@ -249,7 +249,7 @@ def test_a_limit_without_a_proof_is_a_warning(machine: Any, rows: int) -> None:
 
 
 @pytest.mark.parametrize("cls", [RESVMClassifier, OCTSVMClassifier])
-@pytest.mark.quick_cases("RESVMClassifier")
+@pytest.mark.slow
 def test_several_machines_warn_once(cls: Any) -> None:
     X, y = hard(20)
     with warnings.catch_warnings(record=True) as said:
@@ -261,18 +261,17 @@ def test_several_machines_warn_once(cls: Any) -> None:
 
 
 def test_fits_at_one_line_say_once_that_a_limit_ended_them() -> None:
-    X, y = hard(20)
+    X, y = hard()
     for filter_, times in (("default", 1), ("once", 1), ("always", 3)):
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter(filter_, ConvergenceWarning)  # type: ignore[arg-type]
             for penalty in (1, 2, 3):
-                limits = {"nodes": 1, "rounds": len(filter_)}  # what is said once names them
-                OCTSVMClassifier(c1=penalty, max_depth=1, work_limit=limits).fit(X, y)
+                OCTSVMClassifier(c1=penalty, time_limit=0.2 + len(filter_) / 1000).fit(X, y)
         assert [w.category for w in said] == [ConvergenceWarning] * times
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(ConvergenceWarning):
-            shallow(OCTSVMClassifier).fit(X, y)
+            OCTSVMClassifier(time_limit=0.2).fit(X, y)
 
 
 @pytest.mark.parametrize("cls", ALL)

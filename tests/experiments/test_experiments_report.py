@@ -374,6 +374,7 @@ def test_p_values_are_corrected_after_holm_for_the_pairs_that_differ() -> None:
     assert found.pairs["p_holm"].isna().tolist() == p.isna().tolist()
 
 
+@pytest.mark.slow
 def test_bars_join_what_lies_within_the_critical_difference(monkeypatch: pytest.MonkeyPatch) -> None:
     made = []
     diagram = scikit_posthocs.critical_difference_diagram
@@ -515,6 +516,7 @@ def test_differences_and_averages(whole: Path) -> None:
     assert rows[8][2] == "–", "a set that the paper has not"
 
 
+@pytest.mark.slow
 def test_printed_averages_are_shown_for_whole_sets(tmp_path: Path) -> None:
     p = protocol({"octsvm": {"c1": [1.0]}}, sets=["australian"], noise=[0.0, 0.2, 0.3, 0.4], folds=2)
     cells = [
@@ -569,6 +571,7 @@ def test_gap() -> None:
     assert gap(cells)[2:].isna().all()
 
 
+@pytest.mark.slow
 def test_what_the_report_says_of_a_run_with_gaps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "scikit_posthocs", None)  # no pictures
     p, cells, _ = run()
@@ -618,7 +621,7 @@ def test_a_run_without_any_cell(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("lacking", ["matplotlib", "scikit_posthocs"])
-@pytest.mark.quick_cases("matplotlib")
+@pytest.mark.slow
 def test_without_what_draws_tables_remain(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lacking: str
 ) -> None:

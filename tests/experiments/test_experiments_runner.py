@@ -204,6 +204,7 @@ def test_twenty_kills_change_nothing(start: Any, tmp_path: Path, undisturbed: pd
 
 
 @posix
+@pytest.mark.slow
 def test_two_runs_share_a_store(start: Any, tmp_path: Path, undisturbed: pd.DataFrame) -> None:
     store = tmp_path / "cells.sqlite"
     pids = [start(store), start(store)]
@@ -386,6 +387,7 @@ def test_what_cannot_run_is_refused_before_it_begins(tmp_path: Path, monkeypatch
 # -- progress -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_progress_counts_up_and_guesses_the_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batch_queue, "LOOK", 0.02)
     seen: list[Snapshot] = []

@@ -53,7 +53,7 @@ def run_source(text: str, name: str = "predict") -> Any:
 
 @pytest.mark.parametrize("kind", list(FORM))
 @pytest.mark.parametrize("seed", range(6))
-@pytest.mark.quick_cases("0-*")
+@pytest.mark.quick_cases("0-axis", "0-oblique")
 @pytest.mark.every_value
 def test_all_agree_on_left_and_right(kind: str, seed: int) -> None:
     fitted, X = tree(kind, seed), grid()

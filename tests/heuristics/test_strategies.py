@@ -51,7 +51,7 @@ def test_it_reaches_the_optimum_of_most_tiny_instances_and_is_never_below(formul
 
 
 @pytest.mark.parametrize("formulation", instances.FORMULATIONS)
-@pytest.mark.quick_cases("re_svm")
+@pytest.mark.slow
 def test_it_is_never_worse_than_the_constant_tree_or_the_start(formulation: str) -> None:
     X, y = noisy()
     params = {"alpha": 0.5} if formulation in ("oct", "oct_h") else {"c1": 3.0, "c2": 2.0}
@@ -103,6 +103,7 @@ def test_norms_and_weights_are_those_of_the_objective(formulation: str, norm: st
     octsvm.embed(model, result.tree)
 
 
+@pytest.mark.slow
 def test_duplicated_rows_cost_as_rows_of_weight_two() -> None:
     X, y = noisy(20)
     params: dict[str, Any] = {"depth": 1, "c1": 3.0, "c2": 2.0, "c3": 0.1}
@@ -113,6 +114,7 @@ def test_duplicated_rows_cost_as_rows_of_weight_two() -> None:
     assert one.objective == pytest.approx(two.objective)
 
 
+@pytest.mark.slow
 def test_neighbourhoods_leave_the_model_as_it_was() -> None:
     X, y = noisy(20)
     model = octsvm.build("octsvm", X, y, depth=1, c1=3.0, c2=2.0, c3=0.1)
