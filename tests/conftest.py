@@ -46,7 +46,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         raise pytest.UsageError(f"quick_cases names no case of {', '.join(without)}")
     for found in cases.values():
         if marked(found[0], "every_value"):
-            slow = [item for item in found if marked(item, "slow") and not marked(item, "skip")]
+            slow = [i for i in found if marked(i, "slow") and not marked(i, "skip") and not marked(i, "long")]
             for item in set(slow) - showing_every_value(slow):
                 item.add_marker("long")
     if config.getoption("--long"):

@@ -88,9 +88,8 @@ def test_a_value_that_reads_as_the_right_one_is_taken(entry: Entry) -> None:
     number, whole, _ = NAMES[entry.name]
     model = small()
     optimum = solve(entry, model).objective
-    for options in ({number: "1e-5"}, {number: np.float64(1e-5)}, {whole: "1"}, {whole: 1.0}):
-        if options.get(whole) and "ode" in whole:
-            options = {whole: 1000 * int(options[whole])}
+    many = 1000 if "ode" in whole else 1
+    for options in ({number: "1e-5", whole: str(many)}, {number: np.float64(1e-5), whole: float(many)}):
         result = solve(entry, model, options=options)
         assert not any("broke down" in note for note in result.notes)
         assert result.objective == pytest.approx(optimum, rel=1e-4)

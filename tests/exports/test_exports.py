@@ -105,7 +105,7 @@ def fitted_classifiers() -> list[Any]:
         OCTHClassifier(max_depth=2, alpha=0.1, **short),
         RESVMClassifier(c1=5, c2=8, **short),
         OCTSVMClassifier(max_depth=1, c1=5, c2=8, c3=0.1, **short),
-        MOCTSVMClassifier(max_depth=2, c1=5, c2=20, c3=0.1, **short),
+        MOCTSVMClassifier(max_depth=1, c1=5, c2=20, c3=0.1, **short),
     ]
     return [model.fit(X, y) for model in models]
 

@@ -689,6 +689,7 @@ def run(code: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_matplotlib_is_loaded_when_something_is_drawn() -> None:
     code = """
 import sys, numpy as np, octsvm

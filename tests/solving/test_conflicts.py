@@ -102,7 +102,7 @@ def test_the_rows_that_conflict_are_named(entry: Entry, formulation: str) -> Non
 
 @pytest.mark.parametrize("seed", [*range(4), *long(range(4, 8))])
 @pytest.mark.parametrize("formulation", ["oct", "re_svm"])
-@pytest.mark.quick_cases("*-0", "*-1")
+@pytest.mark.quick_cases("oct-0", "oct-1")
 def test_of_random_rows_each_named_one_is_needed(formulation: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
     model = build(formulation)

@@ -322,6 +322,7 @@ def test_a_working_folder_that_cannot_be_written(
 # ---------------------------------------------------------------------------------------------- several at once
 
 
+@pytest.mark.slow
 def test_two_solves_at_once_in_threads() -> None:
     found: dict[int, octsvm.Result] = {}
     names = ["scip", "cbc", "highs", "gurobi"]
@@ -358,7 +359,7 @@ def test_two_solves_at_once_in_processes(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.skipif(sys.platform != "linux", reason="how children are ended with their parent is Linux' own")
 @pytest.mark.parametrize("name", ["scip", "cbc", "glpk", "program", "faulty"])
-@pytest.mark.quick_cases("cbc")
+@pytest.mark.slow
 def test_a_parent_that_is_killed_leaves_no_process(name: str, clean: str, tmp_path: Path) -> None:
     if solvers.installed(name) is None:
         pytest.skip(f"{name} is not installed")

@@ -92,6 +92,7 @@ def test_a_small_model_is_built_at_a_short_limit() -> None:
     assert result.status == "optimal"
 
 
+@pytest.mark.slow
 def test_equal_values_of_a_table_count_before_it_is_called_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = sloped(3000, 6)
     form = formulation("oct")

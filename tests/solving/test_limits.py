@@ -47,7 +47,7 @@ def test_a_tiny_limit_gives_the_fallback() -> None:
 
 
 @pytest.mark.parametrize("limit", [5, {"nodes": 40}, {"rounds": 1, "nodes": 30}])
-@pytest.mark.slow_cases("limit*")
+@pytest.mark.slow
 def test_work_limit_repeats_exactly(limit: object) -> None:
     X, y = hard(16, 2)
     one, two = (octsvm.fit("octsvm", X, y, work_limit=limit, time_limit=300, **HARD) for _ in range(2))
@@ -115,6 +115,7 @@ def test_ctrl_c_before_anything_is_solved(place: str, strategy: str, monkeypatch
         assert "Ctrl-C" in result.notes[0]
 
 
+@pytest.mark.slow
 def test_log_file_collects_all_rounds_and_nothing_is_printed(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -26,9 +26,8 @@ ENGINES = [name for name in ("highs", "scip", "gurobi") if solvers.installed(nam
 LINE = [[0.0], [1 / 3], [2 / 3], [1.0]]
 TABLE = [[0.1, 0.9], [0.2, 0.7], [0.8, 0.2], [0.9, 0.3], [0.4, 0.1], [0.5, 0.8]]
 LABELS = list("aabbab")
-ON_ENGINES = pytest.mark.parametrize(
-    "engine", [pytest.param(e, marks=() if e == "highs" else pytest.mark.slow) for e in ENGINES]
-)
+MARKS: dict[str, Any] = {"highs": (), "scip": pytest.mark.slow, "gurobi": pytest.mark.long}
+ON_ENGINES = pytest.mark.parametrize("engine", [pytest.param(e, marks=MARKS[e]) for e in ENGINES])
 
 
 def re_svm(**more: Any) -> pyo.ConcreteModel:
