@@ -414,6 +414,7 @@ def test_predict_with_known_labels(tree: Path, table: Path, tmp_path: Path) -> N
     assert (found["rows"], found["accuracy"]) == (10, 1.0)
 
 
+@pytest.mark.slow
 def test_predict_as_python_does(tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
     X = pd.DataFrame(rng.random((30, 2)), columns=["a", "b"])
@@ -710,8 +711,8 @@ def test_files_complete(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     [(True, {}, True), (True, {"NO_COLOR": "1"}, False), (True, {"TERM": "dumb"}, False), (False, {}, False)],
 )
 @pytest.mark.parametrize("args", [["show", "tree.json"], ["show", "nowhere.json"]])
-@pytest.mark.quick_cases("args1-True-environment2-False")
 @pytest.mark.every_value
+@pytest.mark.slow
 def test_colours_on_a_terminal_only(
     tree: Path, args: list[str], terminal: bool, environment: dict[str, str], coloured: bool
 ) -> None:
@@ -941,7 +942,7 @@ def test_a_closed_stream_is_no_fault_once_the_file_is_written(
 
 
 @pytest.mark.parametrize("command", [["show"], ["show", "--json"], ["solvers"], ["--help"]])
-@pytest.mark.quick_cases("command1")
+@pytest.mark.slow
 def test_a_closed_stdout_drops_what_is_printed(command: list[str], tree: Path) -> None:
     words = [*command, str(tree)] if command[0] == "show" else command
     line = " ".join([sys.executable, "-m", "octsvm.cli", *words, ">&-"])

@@ -14,6 +14,7 @@ def ended(code: str) -> list[str]:
     ).stdout.splitlines()
 
 
+@pytest.mark.slow
 def test_a_module_is_executed_when_something_of_it_is_used() -> None:
     code = """
 import sys
@@ -30,6 +31,7 @@ print("scipy.stats._stats_py" in sys.modules)
     assert ended(code) == ["True False", "[2.0, 1.0]", "True"]
 
 
+@pytest.mark.slow
 def test_one_that_is_there_stays() -> None:
     code = """
 import sys, scipy.stats

@@ -280,7 +280,7 @@ def clean(stderr: str) -> bool:
 
 @POSIX
 @pytest.mark.parametrize("line", ["show tree.json --json", "predict tree.json table.csv", "size --n 9 --p 2"])
-@pytest.mark.quick_cases("show*")
+@pytest.mark.slow
 def test_stdout_that_cannot_be_written(folder: Path, line: str) -> None:
     if not HAS_FULL:
         pytest.skip("needs /dev/full")

@@ -114,6 +114,7 @@ def test_parts_that_cannot_be_made_say_why() -> None:
 # -- what is recorded -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_cells_are_those_of_scikit_learn(undisturbed: pd.DataFrame) -> None:
     from sklearn.tree import DecisionTreeClassifier
 
@@ -137,6 +138,7 @@ def test_cells_are_those_of_scikit_learn(undisturbed: pd.DataFrame) -> None:
             assert row["params"] == f'{{"alpha":{small_runs.GRID[row["position"]]}}}'
 
 
+@pytest.mark.slow
 def test_one_complete_repetition_comes_first(tmp_path: Path) -> None:
     store = tmp_path / "cells.sqlite"
     small(store, protocol(repetitions=2, noise=[0.3], rules=["oracle_mean"]))

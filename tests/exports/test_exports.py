@@ -245,6 +245,7 @@ def test_unknown_options_are_refused(options: dict[str, Any]) -> None:
             export(tree("axis"), **options)
 
 
+@pytest.mark.slow
 def test_original_units_are_the_same_rule_away_from_boundaries() -> None:
     for fitted in (*map(tree, ("oblique", "margin")), *deep_trees()[1:]):
         rules = octsvm.export_dict(fitted, units="original")

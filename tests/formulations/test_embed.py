@@ -113,6 +113,7 @@ def from_cart(cart: DecisionTreeClassifier, X: np.ndarray, classes: tuple, depth
 
 @pytest.mark.parametrize("variant", ["flow", "rank", "bd"])
 @pytest.mark.parametrize("n_min", [1, 5])
+@pytest.mark.slow_cases("*-flow")
 def test_cart_enters_oct(variant: str, n_min: int) -> None:
     from sklearn.datasets import load_iris
 

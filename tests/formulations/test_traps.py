@@ -428,6 +428,7 @@ def test_weights_of_zero_give_rows_without_a_say() -> None:
         ("octsvm", {"depth": 1, "c1": 3.0, "c2": 4.0, "c3": 0.2}),
     ],
 )
+@pytest.mark.slow_cases("re_svm-*", "octsvm-*")
 def test_the_order_of_rows_and_features_does_not_matter(formulation: str, params: Any) -> None:
     first = octsvm.fit(formulation, EDGE_X, EDGE_Y, gap=1e-6, **params)
     order = np.random.default_rng(1).permutation(7)

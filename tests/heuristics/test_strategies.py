@@ -86,7 +86,7 @@ def test_the_same_seed_and_work_limit_give_the_same_tree(formulation: str) -> No
 
 @pytest.mark.parametrize("norm", ["l2", "l1"])
 @pytest.mark.parametrize("formulation", ["re_svm", "octsvm"])
-@pytest.mark.quick_cases("re_svm*")
+@pytest.mark.quick_cases("re_svm-l1")
 def test_norms_and_weights_are_those_of_the_objective(formulation: str, norm: str) -> None:
     X, y = noisy()
     weights = np.random.default_rng(1).random(len(X)) + 0.2
@@ -138,6 +138,7 @@ def test_neighbourhoods_leave_the_model_as_it_was() -> None:
     assert certify.is_own(model)
 
 
+@pytest.mark.slow
 def test_a_neighbourhood_holds_the_incumbent_and_fixes_the_rest() -> None:
     X, y = noisy(20)
     seen: list[tuple[int, int]] = []

@@ -278,7 +278,7 @@ def test_cutting_polygons() -> None:
 
 @pytest.mark.parametrize("fitted", large_trees(), ids=lambda t: t.kind)
 @pytest.mark.parametrize("dpi", [60, 100, 220])
-@pytest.mark.quick_cases("100-*")
+@pytest.mark.quick_cases("100-axis")
 def test_a_large_tree_can_be_read(fitted: Any, dpi: int) -> None:
     X, y = rows_for(fitted)
     require_readable(octsvm.plot_tree(fitted, X, y), dpi)
@@ -294,6 +294,7 @@ def test_a_large_tree_shrinks_into_given_axes(size: tuple[float, float]) -> None
     require_readable(ax, 200)
 
 
+@pytest.mark.slow
 def test_the_checks_on_overlaps_can_fail() -> None:
     ax = octsvm.plot_tree(large_trees()[1])
     require_readable(ax, 100)
@@ -403,6 +404,7 @@ def test_the_first_classes_differ_to_colour_blind_readers(kind: str) -> None:
 # -- counts, labels, names ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_counts_are_those_of_the_rows() -> None:
     for fitted in large_trees():
         X, y = rows_for(fitted)
@@ -549,6 +551,7 @@ ODD = [
 ]
 
 
+@pytest.mark.slow
 def test_odd_labels_and_names_are_only_characters(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.random((80, 3)), columns=["$price_1$ in \\$", "_id", "größe\n(m²)"])

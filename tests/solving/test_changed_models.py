@@ -133,6 +133,7 @@ def test_numbers_that_solvers_take_for_infinite_are_refused_by_name(place: str, 
     assert f"{number:g}" in str(caught.value)
 
 
+@pytest.mark.slow
 def test_a_model_is_the_same_in_another_process(tmp_path: Path) -> None:
     """Which a hash of names or of None would not show."""
     for formulation in FORMULATIONS:

@@ -60,7 +60,7 @@ def bound_of(
 
 @pytest.mark.parametrize("overlap", [0.0, math.inf], ids=["combinations", "scores"])
 @pytest.mark.parametrize("seed", [*range(ALL_KINDS), *long(range(ALL_KINDS, 90))])
-@pytest.mark.quick_cases("?-*")
+@pytest.mark.quick_cases("?-combinations")
 @pytest.mark.every_value
 def test_no_bound_lies_above_the_optimum(seed: int, overlap: float) -> None:
     """Whatever tree is known: the best one, or a worse one; with combinations, and without."""
@@ -107,6 +107,7 @@ def test_a_fit_is_proved_without_a_model_where_no_child_splits(strategy: str) ->
     assert result.engine == {}
 
 
+@pytest.mark.slow
 def test_the_bound_of_the_top_level_is_the_results_where_the_engine_has_none_as_good() -> None:
     X, y = made(60, 2, 1)
     result = octsvm.fit("octsvm", X, y, depth=2, c1=10, c2=5, c3=0.5, time_limit=3, on_mismatch="ignore")

@@ -118,7 +118,7 @@ def test_folds_that_the_limit_left_out_are_a_warning() -> None:
 
 
 @pytest.mark.parametrize("cls", ALL)
-@pytest.mark.quick_cases("OCTClassifierCV", "RESVMClassifierCV")
+@pytest.mark.quick_cases("OCTClassifierCV")
 def test_what_users_of_searches_look_for(cls: Any) -> None:
     documented = set(re.findall(r"^(\w+) : ", inspect.getdoc(cls) or "", re.MULTILINE))
     assert set(inspect.signature(cls).parameters) <= documented
