@@ -569,6 +569,7 @@ def test_a_limit_of_nodes_is_honoured_or_refused(entry: Entry) -> None:
 
 
 @pytest.mark.parametrize("name", STREAMS)
+@pytest.mark.slow
 def test_points_are_seen_while_the_engine_runs(name: str) -> None:
     engines.skip_absent(Entry(name))
     model, optimum = small("octsvm", 7)

@@ -103,7 +103,7 @@ class _Full(io.StringIO):
 @pytest.mark.parametrize(
     "stream", [_Full(), io.TextIOWrapper(io.BytesIO(), "ascii"), None], ids=["fails", "ascii", "none"]
 )
-@pytest.mark.quick_cases("fails-highs", "none-*")
+@pytest.mark.quick_cases("*-highs")
 @pytest.mark.every_value
 def test_a_stream_that_fails_costs_nothing(
     entry: Entry, stream: Any, monkeypatch: pytest.MonkeyPatch
@@ -157,6 +157,7 @@ def logging_that_fails() -> Iterator[Callable[[], Any]]:
 
 @every_entry
 @pytest.mark.parametrize("set_up", [numpy_that_raises, warnings_as_errors, logging_that_fails])
+@pytest.mark.quick_cases("*-highs")
 @pytest.mark.every_value
 def test_a_set_up_neither_counts_nor_is_touched(
     entry: Entry, set_up: Any, answer: tuple[Any, float], monkeypatch: pytest.MonkeyPatch

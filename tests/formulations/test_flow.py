@@ -241,7 +241,7 @@ def test_the_bounds_hold_with_rows_of_the_users_own() -> None:
 @pytest.mark.parametrize("with_bounds", [True, False])
 def test_another_solver_agrees(with_bounds: bool, tmp_path: Any) -> None:
     scip = pytest.importorskip("pyscipopt")
-    for instance in instances.tiny("oct", 6, seed=19):
+    for instance in instances.tiny("oct", 3, seed=19):
         m = octsvm.build("oct", instance.X, instance.y, variant="flow", **instance.params)
         if not with_bounds and instance.params["error_scale"] == "count":
             without_bounds(m)

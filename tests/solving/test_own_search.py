@@ -137,6 +137,7 @@ def test_its_plan_and_its_name() -> None:
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "poly", "linear"])
+@pytest.mark.quick_cases("linear")
 def test_kernels_are_searched_on_the_rows_of_the_model(kernel: str) -> None:
     X, y = table(12, 2)
     ours, engine = (
