@@ -6,6 +6,7 @@ import ast
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -68,6 +69,7 @@ def imports_of(name: str, text: str, is_package: bool, known: Iterable[str]) -> 
         yield from (Import(name, target, late) for target in targets if target in known and target != name)
 
 
+@cache
 def all_imports() -> list[Import]:
     """All imports among the project's modules."""
     known = modules()

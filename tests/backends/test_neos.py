@@ -157,6 +157,7 @@ def model() -> Any:
         ("neos:cbc", "octsvm", {"depth": 0, "c1": 1.0, "c2": 2.0, "c3": 0.1}),
     ],
 )
+@pytest.mark.slow_cases("*-octsvm-*")
 def test_the_optimum_comes_back_checked(
     server: Server, solver: str, formulation: str, params: dict[str, Any]
 ) -> None:

@@ -14,6 +14,7 @@ def ended(code: str) -> list[str]:
     ).stdout.splitlines()
 
 
+@pytest.mark.slow
 def test_a_module_is_executed_when_something_of_it_is_used() -> None:
     code = """
 import sys
@@ -30,6 +31,7 @@ print("scipy.stats._stats_py" in sys.modules)
     assert ended(code) == ["True False", "[2.0, 1.0]", "True"]
 
 
+@pytest.mark.slow
 def test_one_that_is_there_stays() -> None:
     code = """
 import sys, scipy.stats
@@ -94,6 +96,7 @@ def test_a_fit_on_a_small_table_imports_the_binding_alone(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(("depth", "imported"), [(2, False), (3, True)])
+@pytest.mark.slow_cases("3-*")
 def test_an_oct_imports_greedy_trees_where_it_wants_them(depth: int, imported: bool) -> None:
     code = f"""
 import sys, numpy as np, octsvm

@@ -236,6 +236,7 @@ def test_the_command_line_is_a_module_too() -> None:
 
 
 @pytest.mark.parametrize("of", ["commands", "objects"])
+@pytest.mark.slow
 def test_json_has_the_keys_that_it_had(of: str) -> None:
     now = record.json_of_commands(SAVED / "cells.sqlite") if of == "commands" else record.json_of_objects()
     problems = []

@@ -204,6 +204,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("_folder")
+@pytest.mark.slow
 def test_the_command_line_fits_it() -> None:
     words = ["fit", "data.csv", "-f", "toy_formulation.py:Stump", "--param", f"miss={MISS}", "--quiet"]
     process = [sys.executable, "-m", "octsvm.cli", *words, "--json", "--out", "tree.json"]

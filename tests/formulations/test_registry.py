@@ -90,7 +90,7 @@ def test_built_in(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [n for n in registry.NAMES if n != "octsvm"])  # the package is called so too
-@pytest.mark.quick_cases("oct")
+@pytest.mark.slow
 def test_a_name_stands_in_its_own_file_and_in_its_classifier_only(name: str) -> None:
     places = set()
     for file in (f for folder in ("octsvm", "formulations") for f in sorted((ROOT / folder).rglob("*.py"))):
@@ -319,7 +319,7 @@ def words(asked: dict[str, Any]) -> str:
 
 
 @pytest.mark.parametrize("asked", MODELS, ids=words)
-@pytest.mark.quick_cases("oct-*", "octsvm-compact-*")
+@pytest.mark.quick_cases("oct-*")
 def test_a_built_model_is_pickled_and_solved_alike_afterwards(asked: dict[str, Any]) -> None:
     name = asked["name"]
     X = np.random.default_rng(0).random((10, 2))
