@@ -216,9 +216,7 @@ def test_a_callback_ends_the_job(server: Server, model: Any) -> None:
 @pytest.mark.slow
 def test_ctrl_c_ends_the_job(server: Server, tmp_path: Path) -> None:
     server.waits = None
-    line = (
-        "-m octsvm.cli fit toy -f oct --depth 1 --variant rank --solver neos:bonmin --strategy exact --json"
-    )
+    line = "-m octsvm fit toy -f oct --depth 1 --variant rank --solver neos:bonmin --strategy exact --json"
     child = subprocess.Popen(
         [sys.executable, *line.split()], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )

@@ -38,7 +38,7 @@ def refused(*args: Any) -> str:
 
 def process(*args: Any, **options: Any) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "octsvm.cli", *map(str, args)],
+        [sys.executable, "-m", "octsvm", *map(str, args)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -340,7 +340,7 @@ def test_progress_on_a_terminal_rewrites_one_line(table: Path) -> None:
     args = [
         sys.executable,
         "-m",
-        "octsvm.cli",
+        "octsvm",
         "fit",
         "wine",
         "-f",
@@ -721,7 +721,7 @@ def test_colours_on_a_terminal_only(
     ours, theirs = os.openpty()
     target = theirs if terminal else subprocess.PIPE
     child = subprocess.Popen(
-        [sys.executable, "-m", "octsvm.cli", *args], stdout=target, stderr=target, cwd=tree.parent, env=env
+        [sys.executable, "-m", "octsvm", *args], stdout=target, stderr=target, cwd=tree.parent, env=env
     )
     out, err = child.communicate(timeout=PATIENCE)
     os.close(theirs)
@@ -932,7 +932,7 @@ def test_a_closed_stream_is_no_fault_once_the_file_is_written(
     table: Path, tree: Path, closed: str, shown: str, tmp_path: Path
 ) -> None:
     out = tmp_path / "again.json"
-    command = f"{sys.executable} -m octsvm.cli fit {table} -f oct --depth 1 {shown} --out {out} {closed}"
+    command = f"{sys.executable} -m octsvm fit {table} -f oct --depth 1 {shown} --out {out} {closed}"
     if "|" in closed:
         command = f"set -o pipefail; {command}"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
@@ -945,6 +945,6 @@ def test_a_closed_stream_is_no_fault_once_the_file_is_written(
 @pytest.mark.slow
 def test_a_closed_stdout_drops_what_is_printed(command: list[str], tree: Path) -> None:
     words = [*command, str(tree)] if command[0] == "show" else command
-    line = " ".join([sys.executable, "-m", "octsvm.cli", *words, ">&-"])
+    line = " ".join([sys.executable, "-m", "octsvm", *words, ">&-"])
     done = subprocess.run(["bash", "-c", line], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")

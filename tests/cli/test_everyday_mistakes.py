@@ -274,7 +274,7 @@ def test_interrupt_ends_all_trees_of_suspects(tmp_path: Path) -> None:
     )
     command = ["suspects", str(tree), "--over", "c1=1,2,3,4,5,6", "--time-limit", str(PATIENCE)]
     child = subprocess.Popen(
-        [sys.executable, "-m", "octsvm.cli", *command],
+        [sys.executable, "-m", "octsvm", *command],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -317,7 +317,7 @@ def test_interrupt_of_folds_says_what_is_kept_of_them(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     child = subprocess.Popen(
-        [sys.executable, "-m", "octsvm.cli", "tune", "breast_cancer", "--time-limit", str(PATIENCE), *store],
+        [sys.executable, "-m", "octsvm", "tune", "breast_cancer", "--time-limit", str(PATIENCE), *store],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -339,7 +339,7 @@ def test_processes_of_folds_leave_nothing_behind(interrupted: bool) -> None:
         [
             sys.executable,
             "-m",
-            "octsvm.cli",
+            "octsvm",
             "tune",
             "iris",
             "-f",

@@ -33,7 +33,7 @@ def table(tmp_path: Path) -> Path:
 
 def shell(line: str) -> subprocess.CompletedProcess[str]:
     """A line of bash in which ``octsvm`` is the command."""
-    command = f'octsvm() {{ "{sys.executable}" -m octsvm.cli "$@"; }}; {line}'
+    command = f'octsvm() {{ "{sys.executable}" -m octsvm "$@"; }}; {line}'
     return subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=PATIENCE)
 
 

@@ -271,7 +271,7 @@ POSIX = pytest.mark.skipif(sys.platform == "win32", reason="signals, pipes and l
 
 def process(*args: str, **options: Any) -> subprocess.Popen[str]:
     options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True} | options
-    return subprocess.Popen([sys.executable, "-m", "octsvm.cli", *args], **options)
+    return subprocess.Popen([sys.executable, "-m", "octsvm", *args], **options)
 
 
 def clean(stderr: str) -> bool:

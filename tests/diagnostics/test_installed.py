@@ -172,7 +172,7 @@ def test_the_whole_command_is_quick() -> None:
         pytest.skip("the machine is busy with other things")
     with at_most(10.0):
         done = subprocess.run(
-            [sys.executable, "-m", "octsvm.cli", "solvers", "--json"],
+            [sys.executable, "-m", "octsvm", "solvers", "--json"],
             capture_output=True,
             text=True,
             check=True,

@@ -35,7 +35,7 @@ def execute(command: list[str], cwd: Path) -> str:
 def octsvm_command(line: str, cwd: Path) -> str:
     program, *args = shlex.split(line)
     assert program in ("octsvm", ".venv/bin/octsvm")
-    return execute([sys.executable, "-m", "octsvm.cli", *args], cwd)
+    return execute([sys.executable, "-m", "octsvm", *args], cwd)
 
 
 def test_two_commands_install_and_run() -> None:

@@ -227,7 +227,7 @@ def test_exit_codes_are_what_they_were() -> None:
 def test_the_command_line_is_a_module_too() -> None:
     for args, code in ((["--version"], 0), (["--no-such-option"], 2)):
         done = subprocess.run(
-            [sys.executable, "-m", "octsvm.cli", *args], capture_output=True, text=True, timeout=PATIENCE
+            [sys.executable, "-m", "octsvm", *args], capture_output=True, text=True, timeout=PATIENCE
         )
         assert done.returncode == code, done.stderr
 
