@@ -17,22 +17,26 @@ from octsvm.backends.matrix_program import Limits, claimed_bound
 
 ENGINES = agreement_engines.engines()
 # The others are in test_small_models_have_the_optimum_of_brute_force.
-SLICE = [("oct", {"variant": "rank"}), ("oct_h", {}), ("moctsvm", {"norm": "l2"})]
+MODELS = [("oct", {"variant": "rank"}), ("oct_h", {}), ("moctsvm", {"norm": "l2"})]
 
 
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model[0])
 @pytest.mark.parametrize("engine", list(ENGINES))
-@pytest.mark.quick_cases("highs")
-def test_no_engine_claims_what_is_wrong(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(agreement_engines, "MODELS", SLICE)
+@pytest.mark.quick_cases("highs-*")
+@pytest.mark.every_value
+def test_no_engine_claims_what_is_wrong(
+    engine: str, model: tuple[str, dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(agreement_engines, "MODELS", [model])
     monkeypatch.setattr(agreement_engines, "engines", lambda chosen=None: {engine: ENGINES[engine]})
-    asked = agreement_engines.STUDY.asked(count=1, seed=3, limit=3)
+    asked = agreement_engines.STUDY.asked(count=2, seed=3, limit=3)
     lines = [cell | agreement_engines.measure(cell, asked) for cell in agreement_engines.cells(asked)]
-    assert len(lines) == len(SLICE)
+    assert len(lines) == 2
     assert not [line for line in lines if line["faults"]]
     assert any(line.get("status") == "optimal" for line in lines) or engine == "bonmin B-Hyb"
     report = agreement_engines.report(lines)
     assert "0 wrong" in report
-    assert "moctsvm default l2" in report
+    assert agreement_engines.label(*model) in report
 
 
 @pytest.mark.parametrize(

@@ -71,14 +71,13 @@ def named() -> Iterator[str]:
 @pytest.mark.quick_cases("re_svm-highs")
 @pytest.mark.every_value
 def test_the_linear_kernel_is_no_kernel(entry: Entry, name: str) -> None:
-    for seed in range(2):
-        X, y = table(seed, n=6 if name == "octsvm" else 8)
-        plain, kernel = (
-            octsvm.solve(octsvm.build(name, X, y, kernel=k, **SETTINGS[name]), solver=entry.name, gap=1e-6)
-            for k in (None, "linear")
-        )
-        assert plain.status == kernel.status, entry
-        assert kernel.objective == pytest.approx(plain.objective, rel=2e-4, abs=1e-6)
+    X, y = table(0, n=6 if name == "octsvm" else 8)
+    plain, kernel = (
+        octsvm.solve(octsvm.build(name, X, y, kernel=k, **SETTINGS[name]), solver=entry.name, gap=1e-6)
+        for k in (None, "linear")
+    )
+    assert plain.status == kernel.status
+    assert kernel.objective == pytest.approx(plain.objective, rel=2e-4, abs=1e-6)
 
 
 @pytest.mark.parametrize("name", SETTINGS)

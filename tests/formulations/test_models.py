@@ -168,7 +168,7 @@ def test_scip_finds_the_same_optimum_in_the_written_file(
     formulation: str, ending: str, tmp_path: Path
 ) -> None:
     scip = pytest.importorskip("pyscipopt")
-    for instance in instances.tiny(formulation, 4, seed=13):
+    for instance in instances.tiny(formulation, 2, seed=13):
         model = octsvm.build(
             formulation, instance.X, instance.y, scale=formulation == "oct", **instance.params
         )

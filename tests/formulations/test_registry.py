@@ -322,7 +322,7 @@ def words(asked: dict[str, Any]) -> str:
 @pytest.mark.quick_cases("oct-*")
 def test_a_built_model_is_pickled_and_solved_alike_afterwards(asked: dict[str, Any]) -> None:
     name = asked["name"]
-    X = np.random.default_rng(0).random((10, 2))
+    X = np.random.default_rng(0).random((7, 2))
     y = ["b" if row[0] > 0.5 else "a" for row in X]
     params = {"depth": None if name == "re_svm" else 1} | {k: v for k, v in asked.items() if k != "name"}
     model = octsvm.build(name, X, y, **{k: v for k, v in params.items() if v is not None})

@@ -279,6 +279,7 @@ def test_cutting_polygons() -> None:
 @pytest.mark.parametrize("fitted", large_trees(), ids=lambda t: t.kind)
 @pytest.mark.parametrize("dpi", [60, 100, 220])
 @pytest.mark.quick_cases("100-axis")
+@pytest.mark.every_value
 def test_a_large_tree_can_be_read(fitted: Any, dpi: int) -> None:
     X, y = rows_for(fitted)
     require_readable(octsvm.plot_tree(fitted, X, y), dpi)

@@ -14,7 +14,6 @@ import octsvm
 from octsvm.formulations.registry import formulation
 from octsvm.options import Clock
 from octsvm.solving.level_bound import LevelBound, level_bound
-from octsvm.solving.strategies import LEVEL_ROWS
 
 COSTS = (
     (1.0, 1.0, 1.0),
@@ -97,9 +96,9 @@ def made(n: int, p: int, seed: int, share: float = 0.1) -> tuple[np.ndarray, np.
 @pytest.mark.parametrize("strategy", ["balanced", "exact"])
 @pytest.mark.slow
 def test_a_fit_is_proved_without_a_model_where_no_child_splits(strategy: str) -> None:
-    X, y = made(LEVEL_ROWS, 2, 0, 0.0)
+    X, y = made(44, 2, 0, 0.0)
     params = {"depth": 1, "c1": 1, "c2": 1, "c3": 1}
-    start = octsvm.fit("octsvm", X, y, strategy="heuristic", work_limit=3, **params).tree
+    start = octsvm.fit("octsvm", X, y, strategy="heuristic", time_limit=3, **params).tree
     result = octsvm.fit("octsvm", X, y, strategy=strategy, start=start, time_limit=240, **params)
     assert result.status == "optimal"
     assert "top level" in result.notes[0]

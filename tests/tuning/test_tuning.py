@@ -291,12 +291,12 @@ def test_below_one_labels_drawn_by_lot_pay_for_no_hyperplane() -> None:
 
 @pytest.mark.slow
 def test_rows_without_weight_and_weights_that_decide() -> None:
-    X, y = exclusive_or(60)
+    X, y = exclusive_or(40)
     X2, y2 = np.vstack([X, X]), np.r_[y, np.where(y == "in", "out", "in")]
-    weights = np.r_[np.ones(60), np.zeros(60)]
+    weights = np.r_[np.ones(40), np.zeros(40)]
     whole = octsvm.tune("octsvm", X, y, **QUICK).frame()
     assert octsvm.tune("octsvm", X2, y2, weights=weights, **QUICK).frame().equals(whole)
-    weights[60:] = 1e-3
+    weights[40:] = 1e-3
     light = octsvm.tune("octsvm", X2, y2, weights=weights, prior_rows=0, **QUICK)
     assert light.choice["depth"] == 1
 
