@@ -285,16 +285,13 @@ def test_collection_is_paused_in_all_threads_and_comes_back() -> None:
 @pytest.mark.parametrize(
     ("name", "n", "p", "params"),
     [
-        *[("oct", 150, 4, {"depth": depth}) for depth in (3, 6, 9)],
-        *[("oct", 2000, 50, {"depth": depth}) for depth in (1, 3)],
+        ("oct", 150, 4, {"depth": 9}),
         ("oct", 5000, 50, {"depth": 2}),
         ("oct", 2000, 200, {"depth": 4}),
         ("oct_h", 2000, 50, {"depth": 3}),
-        ("octsvm", 2000, 50, {"depth": 3}),
+        ("octsvm", 300, 10, {"depth": 1}),
         ("octsvm", 5000, 50, {"depth": 2}),
         ("octsvm", 2000, 200, {"depth": 9}),
-        ("octsvm", 300, 10, {"depth": 1}),
-        ("re_svm", 2000, 50, {}),
         ("re_svm", 5000, 50, {}),
     ],
 )
