@@ -42,7 +42,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if is_slow_case(item) or marked(item, "long"):
             item.add_marker("slow")
     without = [name for name, found in cases.items() if marked(found[0], "quick_cases") and not quick(found)]
-    if without and not any("::" in asked for asked in config.args):
+    named = any("::" in asked for asked in config.args)
+    if without and not named:
         raise pytest.UsageError(f"quick_cases names no case of {', '.join(without)}")
     for found in cases.values():
         if marked(found[0], "every_value"):
@@ -52,7 +53,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if config.getoption("--long"):
         return
     above = "long" if config.getoption("--slow") else "slow"
-    if left_out := [item for item in items if marked(item, above)]:
+    left_out = [item for item in items if marked(item, above)]
+    if named:  # who asked for it is told why it does not run
+        for item in left_out:
+            kind = "long" if marked(item, "long") else "slow"
+            item.add_marker(pytest.mark.skip(reason=f"{kind}: run with --{kind}"))
+    elif left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if not marked(item, above)]
 

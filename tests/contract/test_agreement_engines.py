@@ -22,16 +22,16 @@ MODELS = [("oct", {"variant": "rank"}), ("oct_h", {}), ("moctsvm", {"norm": "l2"
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model[0])
 @pytest.mark.parametrize("engine", list(ENGINES))
-@pytest.mark.quick_cases("highs-*")
+@pytest.mark.quick_cases("highs-oct*")
 @pytest.mark.every_value
 def test_no_engine_claims_what_is_wrong(
     engine: str, model: tuple[str, dict[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(agreement_engines, "MODELS", [model])
     monkeypatch.setattr(agreement_engines, "engines", lambda chosen=None: {engine: ENGINES[engine]})
-    asked = agreement_engines.STUDY.asked(count=2, seed=3, limit=3)
+    asked = agreement_engines.STUDY.asked(count=1, seed=3, limit=3)
     lines = [cell | agreement_engines.measure(cell, asked) for cell in agreement_engines.cells(asked)]
-    assert len(lines) == 2
+    assert len(lines) == 1
     assert not [line for line in lines if line["faults"]]
     assert any(line.get("status") == "optimal" for line in lines) or engine == "bonmin B-Hyb"
     report = agreement_engines.report(lines)
