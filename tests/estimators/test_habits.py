@@ -72,7 +72,7 @@ def test_sizes_are_those_of_the_paths(cls: Any) -> None:
 @pytest.mark.quick_cases("OCTClassifier", "RESVMClassifier")
 def test_importances_do_not_know_units_and_a_useless_tree_has_none(cls: Any) -> None:
     rng = np.random.default_rng(1)
-    X = rng.random((16, 3))
+    X = rng.random((30, 3))
     y = (X[:, 1] > 0.5).astype(int)
     one = shallow(cls).fit(X, y)
     found = one.feature_importances_
@@ -83,7 +83,7 @@ def test_importances_do_not_know_units_and_a_useless_tree_has_none(cls: Any) -> 
     other = shallow(cls).fit(X * [1, 1024, 1], y)
     np.testing.assert_allclose(other.feature_importances_, found, atol=1e-9)
     with pytest.warns(UserWarning, match="one class only"):
-        none = cls().fit(X, np.zeros(16))
+        none = cls().fit(X, np.zeros(30))
     assert none.feature_importances_.tolist() == [0.0, 0.0, 0.0]
     assert (none.get_depth(), none.get_n_leaves()) == (0, 1)
 
