@@ -28,6 +28,16 @@ RATIOS = [2.0, 100.0]
 RADIAL: dict[str, list[Any]] = {"kernel": ["rbf"], "gamma": [1.0, 4.0], "c2": [100.0]}
 
 
+# Rows beyond which the start heuristics have a linear SVM solved in the primal, by scikit-learn's own class.
+LARGE = 3000
+LIBRARIES = ("clarabel", "daqp", "octsvm.heuristics.linear_svm:binding")
+
+
+def libraries_for(data: Data, params: Any) -> tuple[str, ...]:
+    """What the start heuristics use on a table: scikit-learn's classes of SVMs where there are many rows, or a sparse ω is wanted."""
+    return (*LIBRARIES, "sklearn.svm") if data.n > LARGE or params.norm == "l1" else LIBRARIES
+
+
 class MarginParams(Params):
     """Parameters of RE-SVM and OCTSVM.
 

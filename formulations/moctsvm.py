@@ -295,7 +295,8 @@ class MOCTSVM(Formulation):
         steps=480,  # a quarter of them finds no tree for exclusive or on 200 rows
     )
     proved_rows = PROVED_ROWS
-    libraries = ("sklearn.svm", "clarabel", "daqp", "octsvm.heuristics.linear_svm:binding")
+    libraries = margin_trees.LIBRARIES
+    libraries_for = staticmethod(margin_trees.libraries_for)
     build = staticmethod(build)
     extract = staticmethod(extract)
     embed = staticmethod(embed)

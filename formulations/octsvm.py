@@ -354,7 +354,8 @@ class OCTSVM(Formulation):
         usual={"depth": 0, "c1": 3.0, "c2": 100.0, "c3": 0.0},
         kernels=({**margin_trees.RADIAL, "depth": [0], "c1": [3.0, 12.0, 48.0], "c3": [0.0]},),
     )
-    libraries = ("sklearn.svm", "clarabel", "daqp", "octsvm.heuristics.linear_svm:binding")
+    libraries = margin_trees.LIBRARIES
+    libraries_for = staticmethod(margin_trees.libraries_for)
     grid = "octsvm.parameter_grid:margin_path"
     proved_rows = PROVED_ROWS
     build = staticmethod(build)

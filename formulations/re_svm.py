@@ -199,7 +199,8 @@ class RESVM(Formulation):
         usual={"c1": 10.0, "c2": 100.0},
         kernels=({**margin_trees.RADIAL, "c1": [3.0, 30.0, 300.0]},),
     )
-    libraries = ("sklearn.svm", "clarabel", "daqp", "octsvm.heuristics.linear_svm:binding")
+    libraries = margin_trees.LIBRARIES
+    libraries_for = staticmethod(margin_trees.libraries_for)
     grid = "octsvm.parameter_grid:margin_path"
     proved_rows = PROVED_ROWS
     build = staticmethod(build)

@@ -76,8 +76,18 @@ def every(entries: list[Entry]) -> pytest.MarkDecorator:
     """Run a test with each of these entries, as ``entry``."""
     return pytest.mark.parametrize(
         "entry",
-        [pytest.param(e, id=str(e), marks=() if str(e) in QUICK else pytest.mark.slow) for e in entries],
+        [
+            pytest.param(e, id=str(e), marks=[*absent(e), *([] if str(e) in QUICK else [pytest.mark.slow])])
+            for e in entries
+        ],
     )
+
+
+def absent(entry: Entry) -> list[pytest.MarkDecorator]:
+    """The mark that skips, visibly, what is not installed."""
+    if not entry.absent:
+        return []
+    return [pytest.mark.skip(f"{entry.name} is not installed; {solvers.get(entry.name).install}")]
 
 
 every_entry = every(ENTRIES)

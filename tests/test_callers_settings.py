@@ -127,9 +127,7 @@ def state() -> list[Any]:
 
 
 @every_kind
-@pytest.mark.quick_cases(
-    "re_svm, *", "octsvm, *", "OCTSVMClassifier", "OCTClassifierCV", "files", "relabelling", "pictures"
-)
+@pytest.mark.quick_cases("re_svm, *", "OCTSVMClassifier", "files")
 def test_set_ups_of_the_callers_change_nothing_and_stay(kind: str, tmp_path: Path) -> None:
     for folder in ("plain", "set"):
         (tmp_path / folder).mkdir()

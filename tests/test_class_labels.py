@@ -130,6 +130,7 @@ def same(found: list[Any], expected: list[Any]) -> bool:
 @pytest.mark.parametrize("formulation", FORMULATIONS)
 @pytest.mark.parametrize("kind", [*PLAIN, *OTHERS])
 @pytest.mark.quick_cases("*-oct", "IntFlag-*")
+@pytest.mark.every_value
 def test_labels_come_back_as_they_were_given(kind: str, formulation: str) -> None:
     first, second = (PLAIN | OTHERS)[kind]
     y = [first] * 3 + [second] * 3

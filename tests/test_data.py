@@ -174,6 +174,7 @@ LABEL_KINDS: dict[str, Any] = {
 @pytest.mark.parametrize("formulation", FORMULATIONS)
 @pytest.mark.parametrize("kind", LABEL_KINDS)
 @pytest.mark.quick_cases("*-oct", "categorical-*")
+@pytest.mark.every_value
 def test_every_kind_of_label_comes_back_as_it_was_given(kind: str, formulation: str) -> None:
     y = LABEL_KINDS[kind]
     reference, result = tree_of(TABLE, LABELS, formulation), tree_of(TABLE, y, formulation)
@@ -516,6 +517,7 @@ MOVES: dict[str, Any] = {
     ],
 )
 @pytest.mark.quick_cases("oct-*")
+@pytest.mark.every_value
 def test_units_and_constant_columns_do_not_matter(move: str, formulation: str, params: Any) -> None:
     X = MOVES[move](TABLE)
     still = octsvm.fit(formulation, TABLE, LABELS, gap=1e-6, **params)

@@ -173,7 +173,8 @@ def test_a_bridge_is_a_name() -> None:
 
 @pytest.mark.parametrize("seed", [2**31, 2**32, 2**64, 10**30])
 @pytest.mark.parametrize("formulation", ["oct", "oct_h", "re_svm", "octsvm"])
-@pytest.mark.quick_cases("octsvm-18446744073709551616")
+@pytest.mark.quick_cases("oct-18446744073709551616")
+@pytest.mark.every_value
 def test_a_seed_may_have_any_size(formulation: str, seed: int) -> None:
     asked = {} if formulation == "re_svm" else {"depth": 1}
     assert octsvm.fit(formulation, POINTS, SIDES, seed=seed, **asked).status == "optimal"

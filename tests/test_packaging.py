@@ -16,6 +16,7 @@ import pytest
 import readme
 
 BUILD_TOOLS = ("build", "setuptools")
+pytestmark = pytest.mark.slow
 
 
 def tool(*command: str | Path, cwd: Path) -> str:

@@ -124,6 +124,7 @@ def test_another_process_finds_the_same() -> None:
     assert json.loads(printed) == here
 
 
+@pytest.mark.slow
 def test_the_seed_and_the_work_limit_count() -> None:
     X, y = noisy(24)
     for name in ("oct_h", "octsvm"):
@@ -167,6 +168,7 @@ def test_depths_and_leaf_sizes_in_one_grid(name: str) -> None:
     assert found[1].objective <= found[4].objective
 
 
+@pytest.mark.slow
 def test_trees_that_give_up_no_label_serve_larger_prices(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = noisy(24)
     searched = []
@@ -268,6 +270,7 @@ def test_one_class_is_predicted_everywhere(name: str) -> None:
     assert set(found[1].tree.predict(X)) == {"a"}
 
 
+@pytest.mark.slow
 def test_results_come_one_by_one() -> None:
     X, y = noisy(16)
     path = octsvm.fit_path("octsvm", X, y, GRIDS["octsvm"], depth=1)

@@ -47,7 +47,7 @@ def test_the_report_on_flipped_labels() -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.quick_cases("0")
+@pytest.mark.slow
 def test_every_record_is_cheaper_than_the_error_it_replaces(seed: int) -> None:
     rng = np.random.default_rng(seed)
     X = rng.random((25, 3))

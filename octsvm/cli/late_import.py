@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import importlib.util
-import signal
 import sys
 import threading
 from collections.abc import Sequence
 from importlib.abc import Loader
 from importlib.machinery import ModuleSpec
 from types import ModuleType
+from typing import Any
 
 
 class LateImport:
-    """Puts off the execution of one module, by the loader that the standard library has for that, until its second import.
+    """Puts off the execution of one module until an attribute or a module in it is asked for.
 
-    Pyomo imports scipy.stats, scipy.integrate and scipy.spatial, which are a third of a small fit's time.
+    Pyomo imports scipy.stats, scipy.integrate and scipy.spatial, scikit-learn the first of them, which together are a third of a
+    small fit's time. The standard library's lazy loader executes a module at its second import, where nothing is used yet.
     """
 
     def __init__(self, name: str) -> None:
@@ -35,16 +36,11 @@ class LateImport:
         sys.meta_path.remove(self)
         spec = importlib.util.find_spec(name)
         if spec is not None and spec.loader is not None:
-            spec.loader = importlib.util.LazyLoader(_Uninterrupted(spec.loader))
+            spec.loader = _LateLoader(spec.loader)
         return spec
 
 
-class _Uninterrupted(Loader):
-    """Executes a module as a whole: Ctrl-C comes right after it.
-
-    The import statement that has a late module executed drops what is raised meanwhile, and would go on with a part of it.
-    """
-
+class _LateLoader(Loader):
     def __init__(self, loader: Loader) -> None:
         self.loader = loader
 
@@ -53,25 +49,37 @@ class _Uninterrupted(Loader):
         return self.loader.create_module(spec)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Execute it, Ctrl-C held back."""
-        if threading.current_thread() is not threading.main_thread():  # signals belong to the main one
-            self.loader.exec_module(module)
-            return
-        asked: list[int] = []
-        before = signal.signal(signal.SIGINT, lambda number, _: asked.append(number))
+        """Execute it when the first attribute is asked for that it does not have before."""
+        assert module.__spec__ is not None
+        module.__spec__.loader = module.__loader__ = self.loader
+        module.__dict__.pop("__path__", None)  # asked for by every import of a module in it
+        module.__class__ = _LateModule
+
+
+class _LateModule(ModuleType):
+    def __getattr__(self, name: str) -> Any:
+        with _one_thread:
+            if type(self) is _LateModule and self not in _executing:
+                _executing.append(self)
+                try:
+                    self._execute()
+                finally:
+                    _executing.remove(self)
+        return ModuleType.__getattribute__(self, name)
+
+    def _execute(self) -> None:
+        spec = self.__spec__
+        assert spec is not None
+        assert spec.loader is not None
+        if spec.submodule_search_locations is not None:
+            self.__path__ = spec.submodule_search_locations
         try:
-            self.loader.exec_module(module)
-        finally:
-            if before is not None:  # of the program that Python runs in
-                signal.signal(signal.SIGINT, before)
-            if asked:  # from another thread, so that it comes when this statement is over
-                threading.Timer(0.05, _interrupt).start()
+            spec.loader.exec_module(self)
+        except BaseException:  # Ctrl-C, say: the next use executes it again
+            self.__dict__.pop("__path__", None)
+            raise
+        self.__class__ = ModuleType  # type: ignore[assignment]
 
 
-def _interrupt() -> None:
-    """Ctrl-C for the main thread, from another one; a wait of the main thread ends by it where the system can."""
-    main = threading.main_thread().ident
-    if hasattr(signal, "pthread_kill") and main is not None:
-        signal.pthread_kill(main, signal.SIGINT)
-    else:
-        signal.raise_signal(signal.SIGINT)
+_one_thread = threading.RLock()
+_executing: list[ModuleType] = []

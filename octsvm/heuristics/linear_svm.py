@@ -1,22 +1,29 @@
 """Linear support vector machines for the inner loops of the start heuristics, by scikit-learn or an active-set method.
 
 With a large penalty of errors and on small tables the active-set method is tried first (:mod:`.active_set`).
-On tables of a hundred rows scikit-learn spends most of its time on checks. Where its binding of LIBSVM answers on a
-small problem as the public class does, it is called directly; otherwise the public class is.
+On tables of a hundred rows scikit-learn spends most of its time on checks. Where its binding of LIBSVM solves a small
+problem, it is called directly; otherwise the public class is.
 """
 
 from __future__ import annotations
 
+import importlib.util
+import sys
 import warnings
 from collections import OrderedDict
 from functools import cache
 from hashlib import blake2b
+from importlib.machinery import PathFinder
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..formulations.base import BoolArray, FloatArray, IntArray
+from ..formulations.margin_trees import LARGE
 from . import active_set
+
+BINDING = "sklearn.svm._libsvm"
 
 LARGE_PENALTY = 10.0  # of an error: from here on SMO converges slowly, and the active-set method is tried
 FEW, NARROW = 500, 100  # rows and features up to which it is
@@ -25,7 +32,6 @@ HARD_PENALTY, HARD_ITERATIONS = (
     600,
 )  # of errors, beside which ½‖ω‖² does not count, and what the active-set method takes
 LARGEST_PROGRAM = 100_000  # rows times features, whose linear program takes a second
-LARGE = 3000  # rows beyond which the dual solver is too slow
 REMEMBERED = 1000  # fits, each a hyperplane
 MOST_POLISHED = 400  # support vectors, of which a dense linear system is solved
 TUBE = 4096.0  # half the width of the tube of a regression, so wide that one of its sides is never reached
@@ -275,16 +281,34 @@ def _polished(
 
 @cache
 def binding() -> Any:
-    """scikit-learn's binding of LIBSVM, or None where it does not do what the public class does."""
+    """scikit-learn's binding of LIBSVM, or None where it does not solve a small problem."""
     try:
-        from sklearn.svm import _libsvm
-
+        module = _extension(BINDING)
         rng = np.random.default_rng(0)
         X = rng.random((30, 3))
         sign, weights = np.where(X[:, 0] + 0.3 * rng.random(30) > 0.6, 1.0, -1.0), rng.random(30) + 0.5
-        wanted, wanted0 = _public(X, sign, weights, 3.0, (1e-4, 10_000))
-        omega, omega0 = _direct(_libsvm, X, sign, weights, 3.0, (1e-4, 10_000))
+        wanted = active_set.least_violation(X, sign > 0, sign, 3.0 * weights)
+        omega, omega0 = _direct(module, X, sign, weights, 3.0, (1e-4, 10_000))
     except Exception:  # it is no public function: any change of it may end in any error
-        return None
-    same = np.allclose(omega, wanted, rtol=1e-3, atol=1e-3) and abs(omega0 - wanted0) < 1e-2
-    return _libsvm if same else None
+        wanted = None
+    if wanted is not None and np.allclose([*omega, omega0], [*wanted[1], wanted[2]], rtol=1e-3, atol=1e-3):
+        return module
+    import sklearn.svm  # noqa: F401  # now, as what is asked of it instead
+
+    return None
+
+
+def _extension(name: str) -> Any:
+    """A compiled module of scikit-learn's without the package it is in, whose import takes a second for what is not used here."""
+    if name not in sys.modules:
+        top, *inner, _ = name.split(".")
+        package = importlib.util.find_spec(top)
+        assert package is not None
+        assert package.origin is not None
+        spec = PathFinder.find_spec(name, [str(Path(package.origin).parent.joinpath(*inner))])
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        sys.modules.setdefault(name, module)  # where the package finds it
+    return sys.modules[name]

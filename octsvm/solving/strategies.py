@@ -47,9 +47,9 @@ LEVEL_ROWS, MOST_LEVEL_ROWS = 40, 1_000
 # many rows are wrong, and much is open, the engine proves even less.
 LEVEL_SHARES = 0.3, 0.8
 LEVEL_START_SECONDS = 10.0  # for trees before that, which every bound feeds on; within START_SHARE
-# Before that a moment for both, at most so many seconds and such a share of the limit for each: where hardly a label is in
-# doubt, that proves the tree.
-MOMENT, MOMENT_SHARE = 0.5, 0.05
+# Before that a moment for both, at most so many seconds for trees and for the bound, and such a share of the limit for each: where
+# hardly a label is in doubt, that proves the tree.
+START_MOMENT, LEVEL_MOMENT, MOMENT_SHARE = 0.25, 0.5, 0.05
 SEARCHING, BOUNDING, BUILDING = "start heuristics", "bounding", "building"  # phases of a callback
 CALLED_OFF = "the callback asked for the end while the model was built; the tree is the best one known before"
 CAUGHT = "Ctrl-C came while the model was built or handed over; the tree is the best one known before"
@@ -221,14 +221,16 @@ class Fit:
         """A start by heuristics, unless all time is the engine's, and a bound from the top level: first a moment for each."""
         options = self.options
         wanted = options.strategy == "balanced" and options.time_limit >= SHORTEST_FOR_START
-        look = min(MOMENT, MOMENT_SHARE * options.time_limit)
+        share = MOMENT_SHARE * options.time_limit
+        first = min(START_MOMENT, share), min(LEVEL_MOMENT, share)
+        whole = math.inf, math.inf
         twice = wanted and options.work_limit is None and self._has_top_level()
-        for most in (look, math.inf) if twice else (math.inf,):
+        for start_seconds, level_seconds in (first, whole) if twice else (whole,):
             if wanted and not self.interrupted:
-                self._better_start(most)
+                self._better_start(start_seconds)
             if not self.interrupted and not self.telling.asked:
                 try:
-                    self._bound_by_levels(most)
+                    self._bound_by_levels(level_seconds)
                 except KeyboardInterrupt:
                     self.interrupted = True
             if self.interrupted or self.telling.asked or (self.level is not None and self.level.closed):

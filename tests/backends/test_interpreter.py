@@ -48,7 +48,7 @@ time.sleep(float(sys.argv[1]))
 
 
 @pytest.mark.parametrize("seconds", ["0", "0.4", "1.1"])
-@pytest.mark.quick_cases("0.4")
+@pytest.mark.slow
 def test_a_thread_that_solves_does_not_outlive_the_interpreter(seconds: str) -> None:
     done = run(ENDS.format(after=""), seconds)
     assert (done.returncode, done.stderr) == (0, "")
@@ -87,7 +87,8 @@ VALUES = ["None", "", "/bin/false", "/usr/bin/blender"]  # none, and programs th
 
 @pytest.mark.parametrize("value", VALUES, ids=["none", "empty", "foreign", "missing"])
 @pytest.mark.parametrize("solver", ["scip", "cbc", "bonmin", "highs"])
-@pytest.mark.quick_cases("scip-foreign", "highs-none")
+@pytest.mark.every_value
+@pytest.mark.slow
 def test_the_interpreter_of_the_installation_is_found(solver: str, value: str) -> None:
     require(solver)
     done = run(EMBEDDED, solver, value, "")
@@ -96,7 +97,8 @@ def test_the_interpreter_of_the_installation_is_found(solver: str, value: str) -
 
 @pytest.mark.parametrize("value", VALUES[1:3], ids=["empty", "foreign"])
 @pytest.mark.parametrize("solver", ["scip", "cbc", "highs"])
-@pytest.mark.quick_cases("scip-foreign")
+@pytest.mark.every_value
+@pytest.mark.slow
 def test_without_an_interpreter_programs_run_and_packages_say_what_is_lacking(
     solver: str, value: str
 ) -> None:
@@ -139,7 +141,8 @@ os._exit(0)
 
 @pytest.mark.parametrize("closed", ["0,1,2", "0", "1,2"])
 @pytest.mark.parametrize("solver", ["cbc", "scip", "highs"])
-@pytest.mark.quick_cases("scip-0,1,2", "cbc-1,2")
+@pytest.mark.every_value
+@pytest.mark.slow
 def test_an_engine_needs_no_standard_streams(solver: str, closed: str, tmp_path: Path) -> None:
     require(solver)
     out = tmp_path / "out"

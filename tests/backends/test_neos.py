@@ -157,6 +157,7 @@ def model() -> Any:
         ("neos:cbc", "octsvm", {"depth": 0, "c1": 1.0, "c2": 2.0, "c3": 0.1}),
     ],
 )
+@pytest.mark.slow_cases("*-octsvm-*")
 def test_the_optimum_comes_back_checked(
     server: Server, solver: str, formulation: str, params: dict[str, Any]
 ) -> None:
@@ -215,9 +216,7 @@ def test_a_callback_ends_the_job(server: Server, model: Any) -> None:
 @pytest.mark.slow
 def test_ctrl_c_ends_the_job(server: Server, tmp_path: Path) -> None:
     server.waits = None
-    line = (
-        "-m octsvm.cli fit toy -f oct --depth 1 --variant rank --solver neos:bonmin --strategy exact --json"
-    )
+    line = "-m octsvm fit toy -f oct --depth 1 --variant rank --solver neos:bonmin --strategy exact --json"
     child = subprocess.Popen(
         [sys.executable, *line.split()], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )

@@ -34,7 +34,8 @@ def empty(folder: Path) -> bool:
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL, signal.SIGHUP], ids=str)
 @pytest.mark.parametrize("solver", ["cbc", "scip", "bonmin"])
-@pytest.mark.quick_cases("cbc-15")
+@pytest.mark.every_value
+@pytest.mark.slow
 def test_nothing_is_left_of_a_solve_that_a_signal_ends(
     solver: str, how: signal.Signals, tmp_path: Path
 ) -> None:
@@ -71,7 +72,8 @@ print("written", flush=True)
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL], ids=str)
 @pytest.mark.parametrize("ending", ["lp", "nl"])
-@pytest.mark.quick_cases("lp-9")
+@pytest.mark.every_value
+@pytest.mark.slow
 def test_nothing_is_left_of_a_model_file_whose_writing_a_signal_ends(
     ending: str, how: signal.Signals, tmp_path: Path
 ) -> None:

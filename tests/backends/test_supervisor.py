@@ -182,6 +182,7 @@ def test_one_that_left_the_group_does_not_hold_up_the_end() -> None:
             os.kill(pid, signal.SIGKILL)
 
 
+@pytest.mark.slow
 def test_megabytes_are_read_while_it_runs_and_to_their_end() -> None:
     code = """
         print("ready", flush=True)
@@ -322,6 +323,7 @@ def test_without_patience_and_grace_the_limit_is_the_end() -> None:
     assert supervisor.reason == "time_limit"
 
 
+@pytest.mark.slow
 def test_a_process_ends_with_the_one_that_supervises_it() -> None:
     code = textwrap.dedent(f"""
         import os, sys

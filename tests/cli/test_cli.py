@@ -38,7 +38,7 @@ def refused(*args: Any) -> str:
 
 def process(*args: Any, **options: Any) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "octsvm.cli", *map(str, args)],
+        [sys.executable, "-m", "octsvm", *map(str, args)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -92,6 +92,7 @@ def test_json_is_one_object_and_nothing_else(table: Path) -> None:
     assert octsvm.Tree.from_dict(found["tree"]).predict([[1, 8]]).tolist() == ["low"]
 
 
+@pytest.mark.slow
 def test_json_of_a_process_is_clean() -> None:
     # Solver libraries write to stdout behind Python's back; only a real process shows that.
     child = process("fit", "toy", *QUICK, "--json", "--quiet")
@@ -146,6 +147,7 @@ def test_flips_are_reported(table: Path) -> None:
     assert f"line {row + 2}: given {given!r}, believed " in result.stdout
 
 
+@pytest.mark.slow
 def test_every_term_is_said_in_words_and_held_out_rows_too(table: Path) -> None:
     for name in ("oct", "oct_h", "re_svm", "octsvm", "moctsvm"):
         depth = (
@@ -200,6 +202,7 @@ def test_parameters_reach_the_model(table: Path) -> None:
     }
 
 
+@pytest.mark.slow
 def test_limits_reach_the_solve() -> None:
     with at_most(6.0):
         fit = run("fit", "wine", "-f", "oct", "--depth", 2, "--variant", "rank", "--time-limit", 2, "--json")
@@ -295,7 +298,7 @@ def test_interrupt_outside_the_solve(table: Path, monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends a signal")
 @pytest.mark.parametrize("number", ["SIGINT", "SIGTERM"])
-@pytest.mark.quick_cases("SIGINT")
+@pytest.mark.slow
 def test_interrupt_of_a_solve_keeps_the_best_tree(number: str, tmp_path: Path) -> None:
     out = tmp_path / "tree.json"
     hard = ("-f", "oct", "--depth", 3, "--variant", "rank")
@@ -330,13 +333,14 @@ def test_the_signal_that_ended_a_command_is_its_exit_code(
     assert signal.getsignal(signal.SIGTERM) is before
 
 
+@pytest.mark.slow
 def test_progress_on_a_terminal_rewrites_one_line(table: Path) -> None:
     pty = pytest.importorskip("pty")
     ours, theirs = pty.openpty()
     args = [
         sys.executable,
         "-m",
-        "octsvm.cli",
+        "octsvm",
         "fit",
         "wine",
         "-f",
@@ -410,6 +414,7 @@ def test_predict_with_known_labels(tree: Path, table: Path, tmp_path: Path) -> N
     assert (found["rows"], found["accuracy"]) == (10, 1.0)
 
 
+@pytest.mark.slow
 def test_predict_as_python_does(tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
     X = pd.DataFrame(rng.random((30, 2)), columns=["a", "b"])
@@ -622,6 +627,7 @@ def test_doctor_is_content_here() -> None:
     assert {states[k] for k in ("python", "octsvm", "pyomo", "numpy", "highspy", "click", "highs")} == {"ok"}
 
 
+@pytest.mark.slow
 def test_doctor_reports_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
     entry = (root / "solvers.yaml").read_text()
     highs = entry[entry.index("  highs:") : entry.index("\n  gurobi:") + 1]
@@ -705,7 +711,8 @@ def test_files_complete(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     [(True, {}, True), (True, {"NO_COLOR": "1"}, False), (True, {"TERM": "dumb"}, False), (False, {}, False)],
 )
 @pytest.mark.parametrize("args", [["show", "tree.json"], ["show", "nowhere.json"]])
-@pytest.mark.quick_cases("args0-True-environment0-True", "args1-True-environment2-False")
+@pytest.mark.every_value
+@pytest.mark.slow
 def test_colours_on_a_terminal_only(
     tree: Path, args: list[str], terminal: bool, environment: dict[str, str], coloured: bool
 ) -> None:
@@ -714,7 +721,7 @@ def test_colours_on_a_terminal_only(
     ours, theirs = os.openpty()
     target = theirs if terminal else subprocess.PIPE
     child = subprocess.Popen(
-        [sys.executable, "-m", "octsvm.cli", *args], stdout=target, stderr=target, cwd=tree.parent, env=env
+        [sys.executable, "-m", "octsvm", *args], stdout=target, stderr=target, cwd=tree.parent, env=env
     )
     out, err = child.communicate(timeout=PATIENCE)
     os.close(theirs)
@@ -838,6 +845,7 @@ HEAVY = ("pyomo", "numpy", "pandas", "sklearn", "scipy", "highspy", "pydantic", 
         ("import octsvm; octsvm.Tree", ("pandas", "sklearn", "highspy")),
     ],
 )
+@pytest.mark.slow_cases("*build*", "*Tree*")
 def test_imports_load_nothing_heavy(statement: str, unwanted: tuple[str, ...]) -> None:
     code = f"import sys; {statement}; print([m for m in {unwanted!r} if m in sys.modules])"
     child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -916,14 +924,15 @@ def test_what_a_label_is_does_not_depend_on_what_else_a_file_holds(
 # -- streams that are closed --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-", "| true"])
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-", "| true"])
 @pytest.mark.parametrize("shown", ["", "--json"])
-@pytest.mark.quick_cases("--json->&-")
+@pytest.mark.every_value
+@pytest.mark.slow
 def test_a_closed_stream_is_no_fault_once_the_file_is_written(
     table: Path, tree: Path, closed: str, shown: str, tmp_path: Path
 ) -> None:
     out = tmp_path / "again.json"
-    command = f"{sys.executable} -m octsvm.cli fit {table} -f oct --depth 1 {shown} --out {out} {closed}"
+    command = f"{sys.executable} -m octsvm fit {table} -f oct --depth 1 {shown} --out {out} {closed}"
     if "|" in closed:
         command = f"set -o pipefail; {command}"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
@@ -933,9 +942,9 @@ def test_a_closed_stream_is_no_fault_once_the_file_is_written(
 
 
 @pytest.mark.parametrize("command", [["show"], ["show", "--json"], ["solvers"], ["--help"]])
-@pytest.mark.quick_cases("command1", "command2")
+@pytest.mark.slow
 def test_a_closed_stdout_drops_what_is_printed(command: list[str], tree: Path) -> None:
     words = [*command, str(tree)] if command[0] == "show" else command
-    line = " ".join([sys.executable, "-m", "octsvm.cli", *words, ">&-"])
+    line = " ".join([sys.executable, "-m", "octsvm", *words, ">&-"])
     done = subprocess.run(["bash", "-c", line], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")

@@ -226,6 +226,7 @@ def test_the_one_date_that_is_none_is_named(table: Path) -> None:
 # -- what is said of a tree ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_label_given_up_and_predicted_all_the_same_is_said_to_be(tmp_path: Path) -> None:
     """A saved tree of two splits that gave up row 0 at its root, while the leaf predicts what was given."""
     rng = np.random.default_rng(5)
@@ -256,6 +257,7 @@ def test_what_arithmetic_leaves_of_no_cost_is_none() -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+@pytest.mark.slow
 def test_interrupt_ends_all_trees_of_suspects(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     X = rng.uniform(0, 10, (150, 4)).round(2)
@@ -272,7 +274,7 @@ def test_interrupt_ends_all_trees_of_suspects(tmp_path: Path) -> None:
     )
     command = ["suspects", str(tree), "--over", "c1=1,2,3,4,5,6", "--time-limit", str(PATIENCE)]
     child = subprocess.Popen(
-        [sys.executable, "-m", "octsvm.cli", *command],
+        [sys.executable, "-m", "octsvm", *command],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -309,12 +311,13 @@ def test_what_takes_long_says_so_and_quiet_says_nothing(capsys: pytest.CaptureFi
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 @pytest.mark.parametrize(("store", "says"), [([], "--store"), (["--store", "f.jsonl"], "are in f.jsonl")])
+@pytest.mark.slow
 def test_interrupt_of_folds_says_what_is_kept_of_them(
     store: list[str], says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     child = subprocess.Popen(
-        [sys.executable, "-m", "octsvm.cli", "tune", "breast_cancer", "--time-limit", str(PATIENCE), *store],
+        [sys.executable, "-m", "octsvm", "tune", "breast_cancer", "--time-limit", str(PATIENCE), *store],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -329,13 +332,14 @@ def test_interrupt_of_folds_says_what_is_kept_of_them(
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 @pytest.mark.parametrize("interrupted", [True, False])
+@pytest.mark.slow
 def test_processes_of_folds_leave_nothing_behind(interrupted: bool) -> None:
     limits = ["--time-limit", str(PATIENCE)] if interrupted else ["--folds", "2", "--repeats", "1"]
     child = subprocess.Popen(
         [
             sys.executable,
             "-m",
-            "octsvm.cli",
+            "octsvm",
             "tune",
             "iris",
             "-f",

@@ -14,6 +14,7 @@ def ended(code: str) -> list[str]:
     ).stdout.splitlines()
 
 
+@pytest.mark.slow
 def test_a_module_is_executed_when_something_of_it_is_used() -> None:
     code = """
 import sys
@@ -30,6 +31,7 @@ print("scipy.stats._stats_py" in sys.modules)
     assert ended(code) == ["True False", "[2.0, 1.0]", "True"]
 
 
+@pytest.mark.slow
 def test_one_that_is_there_stays() -> None:
     code = """
 import sys, scipy.stats
@@ -42,24 +44,59 @@ print(before is scipy.stats, any(type(f) is LateImport for f in sys.meta_path))
     assert ended(code) == ["True False"]
 
 
-def test_ctrl_c_waits_for_the_end_of_a_late_import(tmp_path: Path) -> None:
-    (tmp_path / "slow.py").write_text("import signal\nsignal.raise_signal(signal.SIGINT)\nwhole = True\n")
+def test_a_second_import_uses_nothing_of_it_yet() -> None:
+    code = """
+import sys
+from octsvm.cli.late_import import LateImport
+LateImport("scipy.stats").install()
+import scipy.stats
+import scipy.stats
+print("scipy.stats._stats_py" in sys.modules, hasattr(scipy.stats, "no_such_name"), scipy.stats.rankdata([2]).tolist())
+"""
+    assert ended(code) == ["False False [1.0]"]
+
+
+def test_ctrl_c_within_a_late_import_leaves_it_to_be_executed_again(tmp_path: Path) -> None:
+    package = tmp_path / "slow"
+    package.mkdir()
+    (package / "part.py").write_text("value = 3\n")
+    (package / "__init__.py").write_text(
+        "import signal, sys\nif not hasattr(sys, 'asked'):\n    sys.asked = True\n    signal.raise_signal(signal.SIGINT)\n"
+        "from . import part\nwhole = True\n"
+    )
     code = f"""
-import sys, time
+import sys
 sys.path.insert(0, {str(tmp_path)!r})
 from octsvm.cli.late_import import LateImport
 LateImport("slow").install()
 import slow
-try:
-    import slow
-    time.sleep(200)
-except KeyboardInterrupt:
-    print(slow.whole)
+for _ in range(2):
+    try:
+        import slow.part
+        print(slow.whole, slow.part.value, slow.__spec__.name)
+    except KeyboardInterrupt:
+        print("interrupted")
 """
-    assert ended(code) == ["True"]
+    assert ended(code) == ["interrupted", "True 3 slow"]
+
+
+def test_a_fit_on_a_small_table_imports_the_binding_alone(tmp_path: Path) -> None:
+    table = tmp_path / "table.csv"
+    rows = [f"{i % 7},{i % 5},{'a' if i % 7 + i % 5 > 4 else 'b'}" for i in range(35)]
+    table.write_text("\n".join(["u,v,kind", *rows]))
+    command = ["octsvm", "fit", str(table), "--depth", "1", "--time-limit", "20"]
+    code = f"import sys; sys.argv = {command}; from octsvm.cli import main; main()"
+    fit = subprocess.run(
+        [sys.executable, "-X", "importtime", "-c", code], capture_output=True, text=True, timeout=300
+    )
+    lines = fit.stderr.splitlines()
+    imported = {line.rpartition("|")[2].strip() for line in lines if line.startswith("import time:")}
+    assert {"sklearn", "scipy.stats"} <= imported
+    assert not {"sklearn.svm", "sklearn.metrics", "scipy.stats._stats_py"} & imported
 
 
 @pytest.mark.parametrize(("depth", "imported"), [(2, False), (3, True)])
+@pytest.mark.slow_cases("3-*")
 def test_an_oct_imports_greedy_trees_where_it_wants_them(depth: int, imported: bool) -> None:
     code = f"""
 import sys, numpy as np, octsvm

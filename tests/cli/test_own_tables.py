@@ -38,6 +38,7 @@ def written(raw: dict[str, Any]) -> str:
     return "own.yaml"
 
 
+@pytest.mark.slow
 def test_the_report_of_ones_own_table_has_no_paper_in_it(raw: dict[str, Any]) -> None:
     found = CliRunner().invoke(cli.main, ["table2", "-p", written(raw), "--jobs", "1", "--out", "own", "-q"])
     assert found.exit_code == 0, found.output

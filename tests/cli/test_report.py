@@ -54,6 +54,7 @@ def noisy(place: Path, name: str = "noisy.csv") -> tuple[str, list[int]]:
     return str(place / name), wrong
 
 
+@pytest.mark.slow
 def test_the_suspects_are_the_labels_that_were_planted(tmp_path: Path) -> None:
     table, wrong = noisy(tmp_path)
     tree = str(tmp_path / "tree.json")
@@ -99,6 +100,7 @@ def test_the_suspects_are_the_labels_that_were_planted(tmp_path: Path) -> None:
     assert "no rows were held out" in page.text
 
 
+@pytest.mark.slow
 def test_a_page_is_whole_and_needs_nothing(tmp_path: Path) -> None:
     table, tree = messy(tmp_path), str(tmp_path / "tree.json")
     run(
@@ -187,6 +189,7 @@ def test_a_fit_that_was_altered_is_seen(tmp_path: Path) -> None:
     assert "which is NOT what the fit said" in report(tree, out=tmp_path / "r.html").text
 
 
+@pytest.mark.slow
 def test_fit_and_report_list_suspects_in_one_order_and_say_what_is_so(tmp_path: Path) -> None:
     table, _ = noisy(tmp_path)
     tree = str(tmp_path / "tree.json")

@@ -33,7 +33,7 @@ def table(tmp_path: Path) -> Path:
 
 def shell(line: str) -> subprocess.CompletedProcess[str]:
     """A line of bash in which ``octsvm`` is the command."""
-    command = f'octsvm() {{ "{sys.executable}" -m octsvm.cli "$@"; }}; {line}'
+    command = f'octsvm() {{ "{sys.executable}" -m octsvm "$@"; }}; {line}'
     return subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=PATIENCE)
 
 
@@ -42,7 +42,7 @@ def shell(line: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
 @pytest.mark.parametrize("stream", ["2>/dev/full", "2> >(true)", "2>&-"])
-@pytest.mark.quick_cases("2>&-")
+@pytest.mark.slow
 def test_messages_that_nobody_gets_change_no_exit_code(stream: str, table: Path) -> None:
     out = table.with_name("tree.json")
     done = shell(f"octsvm fit {table} {' '.join(FIT)} --out {out} {stream}")
@@ -94,7 +94,7 @@ def test_what_is_no_name_of_a_file_is_refused_by_every_command(
 
 
 @pytest.mark.parametrize("name", NAMES, ids=["zero", "half", "long", "long path"])
-@pytest.mark.quick_cases("zero")
+@pytest.mark.slow
 def test_what_is_no_name_of_a_file_is_refused_by_every_function(name: str, tmp_path: Path) -> None:
     from octsvm.experiments.report import write_report
     from octsvm.experiments.store import Store, read_cells
@@ -153,7 +153,7 @@ def test_where_the_working_directory_is_gone(table: Path) -> None:
 
 
 @pytest.mark.parametrize("solver", ["highs", "scip", "cbc", "bonmin"])
-@pytest.mark.quick_cases("highs")
+@pytest.mark.slow
 def test_engines_where_the_working_directory_is_gone(solver: str, tmp_path: Path) -> None:
     if solvers.installed(solver) is None:
         pytest.skip(f"{solver} is not installed")

@@ -271,7 +271,7 @@ POSIX = pytest.mark.skipif(sys.platform == "win32", reason="signals, pipes and l
 
 def process(*args: str, **options: Any) -> subprocess.Popen[str]:
     options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True} | options
-    return subprocess.Popen([sys.executable, "-m", "octsvm.cli", *args], **options)
+    return subprocess.Popen([sys.executable, "-m", "octsvm", *args], **options)
 
 
 def clean(stderr: str) -> bool:
@@ -280,7 +280,7 @@ def clean(stderr: str) -> bool:
 
 @POSIX
 @pytest.mark.parametrize("line", ["show tree.json --json", "predict tree.json table.csv", "size --n 9 --p 2"])
-@pytest.mark.quick_cases("size*")
+@pytest.mark.slow
 def test_stdout_that_cannot_be_written(folder: Path, line: str) -> None:
     if not HAS_FULL:
         pytest.skip("needs /dev/full")
@@ -294,6 +294,7 @@ def test_stdout_that_cannot_be_written(folder: Path, line: str) -> None:
 
 
 @POSIX
+@pytest.mark.slow
 def test_reader_that_leaves(folder: Path) -> None:
     Path("many.csv").write_text("width,height\n" + "1,2\n" * 20_000)
     child = process("predict", "tree.json", "many.csv", "-q")

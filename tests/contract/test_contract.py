@@ -148,21 +148,21 @@ def agree(entry: Entry, formulation: str, seeds: range) -> None:
 
 
 @point(1, 18)
-@pytest.mark.quick_cases("highs", "scip")
+@pytest.mark.quick_cases("highs")
 def test_small_models_have_the_optimum_of_brute_force(entry: Entry) -> None:
-    agree(entry, "octsvm", range(8))
+    agree(entry, "octsvm", range(2))
     agree(entry, "re_svm", range(2))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @point(1, 18)
 def test_more_small_models_have_the_optimum_of_brute_force(entry: Entry) -> None:
-    agree(entry, "octsvm", range(8, 30))
+    agree(entry, "octsvm", range(2, 30))
     agree(entry, "re_svm", range(2, 30))
 
 
 @point(2)
-@pytest.mark.quick_cases("highs")
+@pytest.mark.slow
 def test_a_limit_of_two_seconds_holds(entry: Entry) -> None:
     model = hard()
     octsvm.plan(model, entry.name)  # asks the engine for its licence, once
@@ -256,6 +256,7 @@ def costs_of(seed: int, more: dict[str, Any]) -> dict[str, Any]:
 
 @point(7)
 @pytest.mark.parametrize("norm", ["l1", "l2"])
+@pytest.mark.every_value
 def test_a_start_is_used_and_the_engine_says_so(entry: Entry, norm: str) -> None:
     passes = entry.spec.start.passes != "none"
     assert engine_says(entry, spoil=False, norm=norm) == ("accepted" if passes else "unsupported")
@@ -280,7 +281,7 @@ def test_a_start_that_leaves_a_variable_open_and_one_that_the_model_forbids(entr
 
 
 @point(8)
-@pytest.mark.quick_cases("cbc")
+@pytest.mark.slow
 def test_nothing_worse_than_the_start_comes_back(entry: Entry) -> None:
     X, y = engines.data(0, 36, 4)
     params = costs_of(0, {"c1": 1.0, "c2": 1.0, "c3": 0.1})
@@ -297,7 +298,17 @@ def test_nothing_worse_than_the_start_comes_back(entry: Entry) -> None:
 def good_tree() -> Any:
     X, y = engines.data(0, 36, 4)
     return octsvm.fit(
-        "octsvm", X, y, scale=False, time_limit=3, depth=1, mu_svm=1e-3, c1=1.0, c2=1.0, c3=0.1
+        "octsvm",
+        X,
+        y,
+        scale=False,
+        strategy="heuristic",
+        work_limit=5,
+        depth=1,
+        mu_svm=1e-3,
+        c1=1.0,
+        c2=1.0,
+        c3=0.1,
     ).tree
 
 
@@ -329,7 +340,7 @@ INTERRUPTED = textwrap.dedent("""
     octsvm.plan(model, sys.argv[1])  # asks the engine for its licence, once
     said = []
     def tell(progress):
-        if progress.phase == "solving" and progress.seconds > 1.5 and not said:
+        if progress.phase == "solving" and progress.seconds > 0.5 and not said:
             said.append(progress)  # first: what is printed brings the signal
             print("solving", flush=True)
         return False
@@ -339,7 +350,7 @@ INTERRUPTED = textwrap.dedent("""
 
 
 @point(11)
-@pytest.mark.quick_cases("highs")
+@pytest.mark.slow
 def test_a_callback_and_ctrl_c_end_it_with_the_incumbent(entry: Entry) -> None:
     child = subprocess.Popen(
         [sys.executable, "-c", INTERRUPTED, entry.name],
@@ -353,9 +364,9 @@ def test_a_callback_and_ctrl_c_end_it_with_the_incumbent(entry: Entry) -> None:
 
     def stop(progress: octsvm.Progress) -> bool:
         bounds.append(progress.bound)
-        return progress.seconds > 1.5 and (not streams or progress.bound > 0)
+        return progress.seconds > 0.5 and (not streams or progress.bound > 0)
 
-    with at_most(10.0 if streams else 1.5 + LATE):
+    with at_most(10.0 if streams else 0.5 + LATE):
         result = solve(entry, hard(), time_limit=PATIENCE, callback=stop)
     seen = [result.stop, result.status, result.objective, result.bound]
     assert all(a <= b for a, b in itertools.pairwise(bounds))
@@ -416,6 +427,7 @@ def quadratic(rows: bool) -> tuple[pyo.ConcreteModel, float]:
 
 @point(14)
 @pytest.mark.parametrize("rows", [False, True])
+@pytest.mark.every_value
 def test_quadratics_with_constant_and_terms_off_the_diagonal(entry: Entry, rows: bool) -> None:
     m, optimum = quadratic(rows)
     if ("MIQCP" if rows else "MIQP") not in entry.spec.classes:
@@ -543,7 +555,7 @@ def test_options_by_the_solvers_own_names_win_over_ours(entry: Entry) -> None:
 
 
 @every_entry
-@pytest.mark.quick_cases("highs", "cbc")
+@pytest.mark.slow
 def test_a_limit_of_nodes_is_honoured_or_refused(entry: Entry) -> None:
     model = engines.tree_model(0, 20, 3, c1=1.0, c2=1.0, c3=0.1)
     if not entry.spec.takes("node_limit"):
@@ -557,6 +569,7 @@ def test_a_limit_of_nodes_is_honoured_or_refused(entry: Entry) -> None:
 
 
 @pytest.mark.parametrize("name", STREAMS)
+@pytest.mark.slow
 def test_points_are_seen_while_the_engine_runs(name: str) -> None:
     engines.skip_absent(Entry(name))
     model, optimum = small("octsvm", 7)
@@ -576,18 +589,17 @@ def test_what_bonmins_linear_algorithms_call_optimal_is_not_taken_for_it(algorit
     names = [n for n in ("bonmin", "bonmin_casadi") if solvers.get(n).version is not None]
     if not names:
         pytest.skip("Bonmin is not installed")
-    wrong = 0
-    for seed in range(4):
+    options = {"bonmin.algorithm": algorithm}
+    for seed, name in itertools.product(range(4), names):
         model, optimum = small("octsvm", seed)
-        for name in names:
-            options = {"bonmin.algorithm": algorithm}
-            found = engines.raw(solvers.require(name), model, optimum, options).objective
-            wrong += found > optimum * (1 + 1e-3)
-            result = octsvm.solve(model, solver=name, time_limit=30, options=options)
-            assert result.bound <= optimum * (1 + 1e-6)
-            assert result.status != "optimal" or result.objective == pytest.approx(optimum, rel=1e-4)
-            assert result.engine["options"]["bonmin.variable_selection"] == "osi-strong"
-    assert wrong, f"{algorithm} is right on all of these: look at its entry again"
+        if engines.raw(solvers.require(name), model, optimum, options).objective > optimum * (1 + 1e-3):
+            break
+    else:
+        pytest.fail(f"{algorithm} is right on all of these: look at its entry again")
+    result = octsvm.solve(model, solver=name, time_limit=30, options=options)
+    assert result.bound <= optimum * (1 + 1e-6)
+    assert result.status != "optimal" or result.objective == pytest.approx(optimum, rel=1e-4)
+    assert result.engine["options"]["bonmin.variable_selection"] == "osi-strong"
 
 
 def test_an_option_that_comes_with_another_is_the_callers_where_he_has_it() -> None:

@@ -76,6 +76,7 @@ def test_a_program_that_reads_a_file_is_one_entry(
 @pytest.mark.skipif(os.name == "nt", reason="the stand-in is a shell script")
 @pytest.mark.parametrize(("formulation", "params"), MODELS, ids=lambda v: v if isinstance(v, str) else "")
 @pytest.mark.parametrize("classes", ["[LP, MILP]", "[LP, MILP, MIQP, MISOCP]"])
+@pytest.mark.slow_cases("*octsvm*")
 def test_an_ampl_solver_is_one_entry(
     formulation: str, params: dict[str, Any], classes: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

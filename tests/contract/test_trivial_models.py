@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -64,31 +63,37 @@ def test_next_to_nothing_has_its_optimum(entry: Entry) -> None:
     assert solved >= 8
 
 
-FITS: list[tuple[str, dict[str, Any]]] = [
-    ("re_svm", {"c1": 0.0, "c2": 1e-5}),
-    ("re_svm", {"c1": 0.0, "c2": 0.0}),
-    ("re_svm", {"c1": 0.0, "c2": 1e-5, "norm": "l1"}),
-    ("octsvm", {"c1": 0.0, "c2": 0.0, "c3": 0.0, "depth": 1}),
-    ("octsvm", {"c1": 0.0, "c2": 1.0, "c3": 0.1, "depth": 1, "norm": "l1"}),
-    ("oct", {"alpha": 0.0, "depth": 1}),
-    ("oct_h", {"alpha": 0.0, "depth": 1}),
+FITS: list[tuple[str, int, dict[str, Any]]] = [
+    ("re_svm", 1, {"c1": 0.0, "c2": 1e-5}),
+    ("re_svm", 2, {"c1": 0.0, "c2": 0.0}),
+    ("re_svm", 2, {"c1": 0.0, "c2": 1e-5, "norm": "l1"}),
+    ("octsvm", 2, {"c1": 0.0, "c2": 0.0, "c3": 0.0, "depth": 1}),
+    ("octsvm", 1, {"c1": 0.0, "c2": 1.0, "c3": 0.1, "depth": 1, "norm": "l1"}),
+    ("oct", 1, {"alpha": 0.0, "depth": 1}),
+    ("oct_h", 2, {"alpha": 0.0, "depth": 1}),
 ]
 
 
 @every_entry
-@pytest.mark.quick_cases("highs")
-def test_tables_that_leave_nothing_to_decide(entry: Entry) -> None:
-    for name, params in FITS:
-        for X in ([[0.0]] * 4, np.zeros((4, 2))):
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)
-                result = octsvm.fit(
-                    name, X, [-1, -1, 1, -1], solver=entry.name, time_limit=20, scale=False, **params
-                )
-            free = name in ("re_svm", "octsvm")
-            assert (result.status, result.objective) == ("optimal", pytest.approx(0.0 if free else 1.0)), (
-                params
-            )
+@pytest.mark.parametrize(("formulation", "columns", "params"), FITS)
+@pytest.mark.quick_cases("*-highs")
+@pytest.mark.every_value
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_tables_that_leave_nothing_to_decide(
+    entry: Entry, formulation: str, columns: int, params: dict[str, Any]
+) -> None:
+    labels = [-1, -1, 1, -1]
+    result = octsvm.fit(
+        formulation,
+        np.zeros((4, columns)),
+        labels,
+        solver=entry.name,
+        time_limit=20,
+        scale=False,
+        **params,
+    )
+    free = formulation in ("re_svm", "octsvm")
+    assert (result.status, result.objective) == ("optimal", pytest.approx(0.0 if free else 1.0))
 
 
 def test_a_variable_of_the_file_alone_is_left_as_it_was() -> None:

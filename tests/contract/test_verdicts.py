@@ -31,6 +31,7 @@ def choices(model: pyo.ConcreteModel) -> list[Any]:
 @every_entry
 @ON_FORMULATIONS
 @pytest.mark.quick_cases("*-highs", "octsvm-*")
+@pytest.mark.every_value
 def test_rows_that_contradict_each_other_are_infeasible(entry: Entry, formulation: str) -> None:
     model = build(formulation)
     one, other = choices(model)
@@ -59,6 +60,7 @@ def test_bounds_of_ones_own_that_cross_are_infeasible_and_suffixes_are_nothing(e
 @every_entry
 @pytest.mark.parametrize(("formulation", "norm"), [("re_svm", "l1"), ("re_svm", "l2"), ("octsvm", "l1")])
 @pytest.mark.quick_cases("*-highs", "re_svm-l1-*")
+@pytest.mark.every_value
 def test_a_row_that_only_dearer_trees_keep_is_not_infeasible(
     entry: Entry, formulation: str, norm: str
 ) -> None:
@@ -79,6 +81,7 @@ def test_a_row_that_only_dearer_trees_keep_is_not_infeasible(
 @every_entry
 @pytest.mark.parametrize("norm", ["l1", "l2"])
 @pytest.mark.quick_cases("l1-highs", "l1-gurobi")
+@pytest.mark.every_value
 def test_nor_is_it_with_a_variable_without_bounds_in_the_objective(entry: Entry, norm: str) -> None:
     """Engines that have one word for infeasible and unbounded say that word then."""
     model = build("re_svm", norm=norm)
@@ -94,6 +97,7 @@ def test_nor_is_it_with_a_variable_without_bounds_in_the_objective(entry: Entry,
 @every_entry
 @ON_FORMULATIONS
 @pytest.mark.quick_cases("*-highs", "oct-*")
+@pytest.mark.every_value
 def test_a_term_without_end_is_unbounded(entry: Entry, formulation: str) -> None:
     model = build(formulation)
     model.k = pyo.Var(bounds=(0, None))
@@ -112,6 +116,7 @@ def test_a_term_without_end_is_unbounded(entry: Entry, formulation: str) -> None
 @ON_FORMULATIONS
 @pytest.mark.parametrize("known", [True, False])
 @pytest.mark.quick_cases("True-*-highs", "False-octsvm-highs", "*octsvm-cbc")
+@pytest.mark.every_value
 def test_a_limit_of_a_millisecond_proves_nothing(entry: Entry, formulation: str, known: bool) -> None:
     model = build(formulation, **({"variant": "rank"} if formulation == "oct" else {}))
     if not known:
@@ -131,6 +136,7 @@ def test_a_limit_of_a_millisecond_proves_nothing(entry: Entry, formulation: str,
 @ON_FORMULATIONS
 @pytest.mark.parametrize("known", [True, False])
 @pytest.mark.quick_cases("True-*-highs", "False-octsvm-highs", "*octsvm-cbc")
+@pytest.mark.every_value
 def test_a_callback_that_stops_at_once_proves_nothing(entry: Entry, formulation: str, known: bool) -> None:
     rows = engines.data(1, 16, 3)
     params = {} if formulation == "re_svm" else {"depth": 1}
@@ -181,6 +187,7 @@ def exclude_constant_trees(model: pyo.ConcreteModel) -> None:
 @every_entry
 @pytest.mark.parametrize("norm", ["l1", "l2"])
 @pytest.mark.quick_cases("*-highs")
+@pytest.mark.every_value
 def test_nothing_is_optimal_or_infeasible_where_integrality_bends_by_a_margin(
     entry: Entry, norm: str
 ) -> None:
@@ -245,6 +252,7 @@ def test_what_is_convex_is_seen() -> None:
 @ON_FORMULATIONS
 @pytest.mark.parametrize("kind", ["zero", "zeros", "fixed beside zero"])
 @pytest.mark.quick_cases("zero-*-highs", "zeros-octsvm-cbc", "fixed beside zero-oct-highs")
+@pytest.mark.every_value
 def test_a_row_whose_coefficients_are_all_zero_is_infeasible_or_holds(
     entry: Entry, formulation: str, kind: str
 ) -> None:
@@ -315,7 +323,8 @@ def test_a_block_that_was_taken_out_is_named(formulation: str, block: str) -> No
 
 @every_entry
 @pytest.mark.parametrize("kind", ["square", "product", "product in a row"])
-@pytest.mark.quick_cases("*-scip", "*-gurobi")
+@pytest.mark.quick_cases("square-scip")
+@pytest.mark.every_value
 def test_what_falls_without_end_is_neither_optimal_nor_infeasible(entry: Entry, kind: str) -> None:
     """Global engines put bounds of their own on it, or refuse it; some have called it infeasible."""
     model = build("oct")

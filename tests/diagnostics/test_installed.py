@@ -111,6 +111,7 @@ def test_what_is_broken_is_a_line_with_its_reason(broken: list[str]) -> None:
 
 
 @posix
+@pytest.mark.slow
 def test_one_that_hangs_does_not_hold_the_others_up(broken: list[str]) -> None:
     found = {one.name: one for one in installed.look(names=["right", "hanging"], seconds=4)}
     assert found["right"].state == "ok"
@@ -140,6 +141,7 @@ def test_the_command_shows_it(broken: list[str]) -> None:
     assert "Did you mean 'right'?" in refused.stderr
 
 
+@pytest.mark.slow
 def test_everything_that_is_here_solves_the_trial_model() -> None:
     found = {one.name: one for one in installed.look(seconds=90)}
     assert set(found) == set(solvers.table())
@@ -170,7 +172,7 @@ def test_the_whole_command_is_quick() -> None:
         pytest.skip("the machine is busy with other things")
     with at_most(10.0):
         done = subprocess.run(
-            [sys.executable, "-m", "octsvm.cli", "solvers", "--json"],
+            [sys.executable, "-m", "octsvm", "solvers", "--json"],
             capture_output=True,
             text=True,
             check=True,
@@ -203,6 +205,7 @@ def test_a_missing_solver_is_known_at_once(tmp_path: Path, monkeypatch: pytest.M
             solvers.require(name)
 
 
+@pytest.mark.slow
 def test_a_stand_in_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = "solvers:\n" + ENTRY.format(name="front", path="no-such-program") + "    otherwise: highs\n"
     (tmp_path / "mine.yaml").write_text(text)

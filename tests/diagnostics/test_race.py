@@ -242,7 +242,7 @@ def test_ctrl_c_shows_what_there_is(tmp_path: Path) -> None:
     out = tmp_path / "results.csv"
     child = subprocess.Popen(
         [
-            sys.executable, "-m", "octsvm.cli", "race", "breast_cancer", "--depth", "1", "--solvers", "highs,highs,highs",
+            sys.executable, "-m", "octsvm", "race", "breast_cancer", "--depth", "1", "--solvers", "highs,highs,highs",
             "--time-limit", "5", "--out", str(out), "--json",
         ],
         stdout=subprocess.PIPE,

@@ -85,7 +85,16 @@ def test_all_pages_are_there() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
-@pytest.mark.slow_cases("gallery", "estimators", "solvers", "wrong-labels", "tuning", "strategies")
+@pytest.mark.slow_cases(
+    "gallery",
+    "estimators",
+    "solvers",
+    "wrong-labels",
+    "tuning",
+    "strategies",
+    "operations-research",
+    "compose",
+)
 def test_the_examples_run_and_print_what_is_shown(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -156,7 +165,9 @@ def made_up(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     "page", [p for p in PAGES if any(b.language == "bash" for b in fenced(p))], ids=lambda p: p.stem
 )
-@pytest.mark.slow_cases("table2", "cli", "strategies", "real-data", "limits", "wrong-labels", "tutorial")
+@pytest.mark.slow_cases(
+    "table2", "cli", "strategies", "real-data", "limits", "wrong-labels", "tutorial", "troubleshooting"
+)
 def test_the_commands_run(page: Path, tmp_path: Path, made_up: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     copy_tables(tmp_path)

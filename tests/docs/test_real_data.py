@@ -25,7 +25,8 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.mark.parametrize("name", SETS)
 @pytest.mark.parametrize("formulation", MODELS)
-@pytest.mark.quick_cases("*-heart")
+@pytest.mark.quick_cases("oct-heart")
+@pytest.mark.every_value
 def test_quarter_samples(name: str, formulation: str) -> None:
     X, y = quarter(FOLDER, name)[:2]
     params = MODELS[formulation]

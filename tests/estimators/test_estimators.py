@@ -58,6 +58,7 @@ CHECKED = [
 
 @parametrize_with_checks(CHECKED)
 @pytest.mark.quick_cases("OCTClassifier(gap*")
+@pytest.mark.every_value
 def test_scikit_learns_checks(estimator: Any, check: Any) -> None:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "y holds one class only")
@@ -191,6 +192,7 @@ def test_random_state_may_be_a_generator_or_none() -> None:
         assert small(OCTClassifier, random_state=state).fit(X, y).gap_ <= 1e-4
 
 
+@pytest.mark.slow
 def test_importing_octsvm_stays_light() -> None:
     code = (
         "import sys, octsvm; octsvm.OctsvmError; "
@@ -431,7 +433,7 @@ def test_weights_that_cannot_be_used_are_refused(weights: Any, words: str) -> No
 
 
 @pytest.mark.parametrize("cls", ALL)
-@pytest.mark.quick_cases("OCTClassifier", "RESVMClassifier")
+@pytest.mark.quick_cases("OCTClassifier")
 def test_a_warm_start_is_never_worse(cls: Any) -> None:
     X, y = table(30, seed=6)
     cold = small(cls, max_depth=1) if cls is OCTSVMClassifier else small(cls)
@@ -516,7 +518,7 @@ from sklearn.model_selection import GridSearchCV
 import octsvm
 
 rng = np.random.default_rng(0)
-X = rng.random((30, 3))
+X = rng.random((16, 2))
 y = np.where(X[:, 0] + X[:, 1] > 1, 1, 0)
 y[:3] = 1 - y[:3]
 found = []
@@ -611,7 +613,7 @@ def test_html(cls: Any) -> None:
 
 @pytest.mark.parametrize("wrap", [OneVsRestClassifier, OneVsOneClassifier])
 @pytest.mark.parametrize("cls", MARGIN)
-@pytest.mark.quick_cases("OCTSVM*OneVsRest*")
+@pytest.mark.slow
 def test_more_classes_through_scikit_learn(cls: Any, wrap: Any) -> None:
     iris = load_iris()
     X, y = iris.data[::3], iris.target_names[iris.target[::3]]
@@ -627,9 +629,10 @@ def test_more_classes_through_scikit_learn(cls: Any, wrap: Any) -> None:
 @pytest.mark.parametrize("cls", MARGIN)
 @pytest.mark.parametrize("kernel", [None, "rbf"])
 @pytest.mark.quick_cases("None-OCTSVM*-ovo-*")
+@pytest.mark.every_value
 def test_many_classes_are_decided_as_scikit_learn_does(cls: Any, kind: str, wrap: Any, kernel: Any) -> None:
     iris = load_iris()
-    X, y = iris.data[::5], iris.target_names[iris.target[::5]]
+    X, y = iris.data[::10], iris.target_names[iris.target[::10]]
     machine = small(cls, c1=10, c2=20, kernel=kernel, time_limit=300, work_limit={"nodes": 1, "rounds": 1})
     ours, theirs = clone(machine).set_params(multi_class=kind).fit(X, y), wrap(machine).fit(X, y)
     assert len(ours.estimators_) == 3
@@ -644,7 +647,7 @@ def test_many_classes_are_decided_as_scikit_learn_does(cls: Any, kind: str, wrap
 @pytest.mark.slow
 def test_many_classes_know_weights_and_names() -> None:
     iris = load_iris(as_frame=True)
-    X, y = iris.data[::5], iris.target[::5]
+    X, y = iris.data[::10], iris.target[::10]
     machine = small(RESVMClassifier, multi_class="ovo", c1=10, c2=20, work_limit={"nodes": 1, "rounds": 1})
     weights = np.where(np.arange(len(y)) % 3 == 0, 2.0, 1.0)
     once = clone(machine).fit(X, y, sample_weight=weights)
@@ -659,6 +662,7 @@ def test_many_classes_know_weights_and_names() -> None:
     assert not [name for name in vars(once) if name in ("tree_", "result_")]
 
 
+@pytest.mark.slow
 def test_what_many_trees_do_not_have() -> None:
     iris = load_iris()
     X, y = iris.data[::10], iris.target[::10]

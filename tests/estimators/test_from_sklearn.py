@@ -70,6 +70,7 @@ def test_names_and_labels_are_those_of_the_fit() -> None:
 
 @pytest.mark.parametrize("formulation", ["oct", "oct_h"])
 @pytest.mark.parametrize("solver", ["highs", "scip"])
+@pytest.mark.slow_cases("scip-*")
 def test_a_decision_tree_is_a_start(formulation: str, solver: str) -> None:
     if solvers.installed(solver) is None:
         pytest.skip(f"{solver} is not installed")
@@ -176,7 +177,7 @@ def test_a_tree_with_thresholds_has_hyperplanes_that_predict_the_same(seed: int)
 
 
 @pytest.mark.parametrize(("name", "depth"), [("octsvm", 1), ("octsvm", 2), ("re_svm", 0)])
-@pytest.mark.slow_cases("octsvm-2")
+@pytest.mark.slow
 def test_a_decision_tree_is_a_start_for_models_with_margins(name: str, depth: int) -> None:
     more = {"depth": depth, "c3": 0.1} if name == "octsvm" else {}
     table, y = two_classes(3)
@@ -198,6 +199,7 @@ def test_a_decision_tree_is_a_start_for_models_with_margins(name: str, depth: in
         )
 
 
+@pytest.mark.slow
 def test_what_cannot_become_a_tree_with_margins_is_refused() -> None:
     table, y = two_classes(0)
     deep = from_sklearn(DecisionTreeClassifier(max_depth=4, random_state=0).fit(table, y))

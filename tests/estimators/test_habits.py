@@ -28,6 +28,12 @@ pytestmark = pytest.mark.filterwarnings("ignore:A limit ended this fit")
 SHORT: dict[str, Any] = {"work_limit": {"nodes": 1, "rounds": 1}}
 
 
+def shallow(cls: Any, **more: Any) -> Any:
+    """The classifier with one split at most, and little work."""
+    depth = {} if cls is RESVMClassifier else {"max_depth": 1}
+    return cls(**depth, **SHORT, **more)
+
+
 def around(theirs: DecisionTreeClassifier, X: Any, y: Any) -> OCTClassifier:
     """A classifier of ours that holds the tree of scikit-learn's, node by node."""
     model = OCTClassifier(max_depth=1, **SHORT).fit(X, y)
@@ -51,7 +57,7 @@ def test_sizes_and_importances_of_a_tree_are_those_of_scikit_learn() -> None:
 @pytest.mark.quick_cases("OCTClassifier", "RESVMClassifier")
 def test_sizes_are_those_of_the_paths(cls: Any) -> None:
     X, y = load_breast_cancer(return_X_y=True)
-    X, y = X[:60, :4], y[:60]
+    X, y = X[:30, :4], y[:30]
     model = cls(**SHORT, time_limit=20).fit(X, y)
     box = np.random.default_rng(0).uniform(X.min(axis=0), X.max(axis=0), (5000, 4))
     rows = np.vstack([X, box])
@@ -66,18 +72,18 @@ def test_sizes_are_those_of_the_paths(cls: Any) -> None:
 @pytest.mark.quick_cases("OCTClassifier", "RESVMClassifier")
 def test_importances_do_not_know_units_and_a_useless_tree_has_none(cls: Any) -> None:
     rng = np.random.default_rng(1)
-    X = rng.random((30, 3))
+    X = rng.random((16, 3))
     y = (X[:, 1] > 0.5).astype(int)
-    one = cls(**SHORT).fit(X, y)
+    one = shallow(cls).fit(X, y)
     found = one.feature_importances_
     assert found.shape == (3,)
     assert found.min() >= 0
     assert found.sum() == pytest.approx(1)
     assert found.argmax() == 1
-    other = cls(**SHORT).fit(X * [1, 1024, 1], y)
+    other = shallow(cls).fit(X * [1, 1024, 1], y)
     np.testing.assert_allclose(other.feature_importances_, found, atol=1e-9)
     with pytest.warns(UserWarning, match="one class only"):
-        none = cls().fit(X, np.zeros(30))
+        none = cls().fit(X, np.zeros(16))
     assert none.feature_importances_.tolist() == [0.0, 0.0, 0.0]
     assert (none.get_depth(), none.get_n_leaves()) == (0, 1)
 
@@ -94,6 +100,7 @@ def test_nothing_before_a_fit(cls: Any) -> None:
 @pytest.mark.parametrize(
     "machine", [RESVMClassifier(), RESVMClassifier(kernel="linear"), OCTSVMClassifier(max_depth=0)]
 )
+@pytest.mark.slow_cases("machine0", "machine1")
 def test_a_hyperplane_is_the_decision_function(machine: Any) -> None:
     X, y = load_iris(return_X_y=True)
     X = X * [1, 10, 0.1, 5] + 3
@@ -129,6 +136,7 @@ def test_no_hyperplane_no_coefficients(machine: Any, why: str) -> None:
 )
 @pytest.mark.parametrize("getter", ["auto", "feature_importances_"])
 @pytest.mark.quick_cases("*-OCT*")
+@pytest.mark.every_value
 def test_features_are_selected(cls: Any, kernel: str | None, getter: str) -> None:
     X = np.random.default_rng(2).random((16, 3))
     y = (X[:, 2] > 0.5).astype(int)
@@ -166,11 +174,11 @@ def test_an_open_depth_is_refused_with_what_to_say(cls: Any) -> None:
 @pytest.mark.quick_cases("OCTClassifier", "OCTHClassifier")
 def test_sparse_tables_are_dense_ones(cls: Any) -> None:
     rng = np.random.default_rng(3)
-    X = rng.random((20, 4)) * (rng.random((20, 4)) > 0.5)
+    X = rng.random((12, 4)) * (rng.random((12, 4)) > 0.5)
     y = (X[:, 0] > 0.2).astype(int)
-    dense = cls(**SHORT).fit(X, y)
+    dense = shallow(cls).fit(X, y)
     for form in (sp.csr_array, sp.coo_matrix, sp.dok_array):
-        model = cls(**SHORT).fit(form(X), y)
+        model = shallow(cls).fit(form(X), y)
         assert model.tree_.to_json() == dense.tree_.to_json()
         assert (model.decision_function(form(X)) == dense.decision_function(X)).all()
         assert model.score(form(X), y) == dense.score(X, y)
@@ -211,9 +219,9 @@ def test_text_is_refused_in_our_words_alone(X: Any) -> None:
 # -- fits without a proof -----------------------------------------------------------------------------------
 
 
-def hard() -> tuple[np.ndarray, np.ndarray]:
+def hard(n: int = 40) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(4)
-    return rng.random((40, 3)), rng.integers(0, 2, 40)
+    return rng.random((n, 3)), rng.integers(0, 2, n)
 
 
 @pytest.mark.filterwarnings("default")
@@ -223,8 +231,8 @@ def hard() -> tuple[np.ndarray, np.ndarray]:
         (OCTClassifier(max_depth=4, time_limit=1), 400),
         (OCTHClassifier(time_limit=1), 40),
         (RESVMClassifier(**SHORT), 40),
-        (OCTSVMClassifier(**SHORT), 40),
-        (MOCTSVMClassifier(**SHORT), 40),
+        (OCTSVMClassifier(max_depth=1, **SHORT), 40),
+        (MOCTSVMClassifier(max_depth=1, **SHORT), 40),
     ],
 )
 @pytest.mark.quick_cases("machine0-*", "machine1-*", "machine2-*")
@@ -241,13 +249,13 @@ def test_a_limit_without_a_proof_is_a_warning(machine: Any, rows: int) -> None:
 
 
 @pytest.mark.parametrize("cls", [RESVMClassifier, OCTSVMClassifier])
-@pytest.mark.quick_cases("RESVMClassifier")
+@pytest.mark.slow
 def test_several_machines_warn_once(cls: Any) -> None:
-    X, y = hard()
+    X, y = hard(20)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         warnings.filterwarnings("ignore", "A tree of this fit predicts one class")
-        model = cls(multi_class="ovr", **SHORT).fit(X, y + (X[:, 0] > 0.7))
+        model = shallow(cls, multi_class="ovr").fit(X, y + (X[:, 0] > 0.7))
     assert len(model.estimators_) == 3
     assert [w.category for w in said] == [ConvergenceWarning]
 
@@ -257,22 +265,24 @@ def test_fits_at_one_line_say_once_that_a_limit_ended_them() -> None:
     for filter_, times in (("default", 1), ("once", 1), ("always", 3)):
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter(filter_, ConvergenceWarning)  # type: ignore[arg-type]
+            warnings.filterwarnings("ignore", "A tree of this fit predicts one class")
             for penalty in (1, 2, 3):
-                OCTSVMClassifier(c1=penalty, time_limit=0.5 + len(filter_) / 1000).fit(X, y)
+                OCTSVMClassifier(c1=penalty, time_limit=0.2 + len(filter_) / 1000).fit(X, y)
         assert [w.category for w in said] == [ConvergenceWarning] * times
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", "A tree of this fit predicts one class")
         with pytest.raises(ConvergenceWarning):
-            OCTSVMClassifier(time_limit=0.5).fit(X, y)
+            OCTSVMClassifier(time_limit=0.2).fit(X, y)
 
 
 @pytest.mark.parametrize("cls", ALL)
 def test_no_warning_where_there_is_a_proof_or_none_was_asked_for(cls: Any) -> None:
-    X, y = hard()
+    X, y = hard(20)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.filterwarnings("ignore", "A tree of this fit predicts one class")
-        cls(strategy="heuristic", **SHORT).fit(X, y)
+        shallow(cls, strategy="heuristic").fit(X, y)
         easy = cls() if cls is RESVMClassifier else cls(max_depth=1)
         assert easy.fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]).result_.status == "optimal"
 
@@ -348,7 +358,7 @@ def test_a_result_predicts() -> None:
 @pytest.mark.quick_cases("OCTClassifier", "RESVMClassifier")
 def test_progress_is_one_line_that_changes(cls: Any, capfd: pytest.CaptureFixture[str]) -> None:
     X, y = hard()
-    cls(verbose="progress", **SHORT).fit(X, y)
+    shallow(cls, verbose="progress").fit(X, y)
     out, err = capfd.readouterr()
     assert out == ""
     assert err.count("\n") == 1

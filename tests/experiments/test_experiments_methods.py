@@ -201,6 +201,7 @@ def test_what_the_protocols_that_come_with_the_package_ask_for_is_admitted() -> 
     require(MethodSpec(title="", kind="tuned", fixed={"formulation": "octsvm", "depth": 1, "folds": 3}))
 
 
+@pytest.mark.slow
 def test_the_smallest_grids_of_the_quick_protocol_end_to_end(tmp_path: Path) -> None:
     protocol = load_protocol("quick")
     sizes = {m: len(spec.settings()) for m, spec in protocol.methods.items() if spec.kind in SPECS}

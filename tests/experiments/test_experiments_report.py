@@ -374,6 +374,7 @@ def test_p_values_are_corrected_after_holm_for_the_pairs_that_differ() -> None:
     assert found.pairs["p_holm"].isna().tolist() == p.isna().tolist()
 
 
+@pytest.mark.slow
 def test_bars_join_what_lies_within_the_critical_difference(monkeypatch: pytest.MonkeyPatch) -> None:
     made = []
     diagram = scikit_posthocs.critical_difference_diagram
@@ -454,6 +455,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_figures_in_the_page_are_those_of_the_rules(whole: Path) -> None:
     p, cells, _ = run()
     table, html = select(cells, p.rules, protocol=p).table["accuracy"], page(whole)
@@ -471,6 +473,7 @@ def test_figures_in_the_page_are_those_of_the_rules(whole: Path) -> None:
     assert len(seen) == 3 * 3 * 2 * 3
 
 
+@pytest.mark.slow
 def test_the_page_lists_the_cells_behind_every_figure(whole: Path) -> None:
     chosen = pd.read_csv(whole / "selected.csv", keep_default_na=False)
     p, cells, _ = run()
@@ -489,6 +492,7 @@ def test_the_page_lists_the_cells_behind_every_figure(whole: Path) -> None:
             assert f"r{r['repetition']}f{r['fold']} {r['n_right']}/{r['n_score']}" in line[4]
 
 
+@pytest.mark.slow
 def test_differences_and_averages(whole: Path) -> None:
     listed = pd.read_csv(whole / "accuracies.csv").set_index(["rule", "set", "noise", "method"])
     line = listed.loc[("oracle_mean", "heart", 0.4, "octsvm")]
@@ -512,6 +516,7 @@ def test_differences_and_averages(whole: Path) -> None:
     assert rows[8][2] == "–", "a set that the paper has not"
 
 
+@pytest.mark.slow
 def test_printed_averages_are_shown_for_whole_sets(tmp_path: Path) -> None:
     p = protocol({"octsvm": {"c1": [1.0]}}, sets=["australian"], noise=[0.0, 0.2, 0.3, 0.4], folds=2)
     cells = [
@@ -523,6 +528,7 @@ def test_printed_averages_are_shown_for_whole_sets(tmp_path: Path) -> None:
     assert "|  | average | 81.26 | 80.00 | \u22121.26 |" in text  # its four cells average to 81.25
 
 
+@pytest.mark.slow
 def test_the_page_needs_nothing_else(whole: Path) -> None:
     text = (whole / "report.html").read_text(encoding="utf-8")
     assert not re.search(r"(?:src|href|srcset)=\"(?!#|data:)", text)
@@ -534,6 +540,7 @@ def test_the_page_needs_nothing_else(whole: Path) -> None:
     assert all(img.get("alt") for img in pictures)
 
 
+@pytest.mark.slow
 def test_markdown_shows_its_pictures_and_whole_tables(whole: Path) -> None:
     text = (whole / "report.md").read_text(encoding="utf-8")
     named = re.findall(r"(?:src|srcset)=\"([\w-]+\.svg)\"", text)
@@ -545,6 +552,7 @@ def test_markdown_shows_its_pictures_and_whole_tables(whole: Path) -> None:
         assert len({len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()}) == 1
 
 
+@pytest.mark.slow
 def test_relabelling_time_and_gap(whole: Path) -> None:
     text = (whole / "report.md").read_text(encoding="utf-8")
     # 3 sets x 2 repetitions x 2 folds: 12 chosen fits of 50 rows, 20 flipped, 22 relabelled, 10 of them both.
@@ -563,6 +571,7 @@ def test_gap() -> None:
     assert gap(cells)[2:].isna().all()
 
 
+@pytest.mark.slow
 def test_what_the_report_says_of_a_run_with_gaps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "scikit_posthocs", None)  # no pictures
     p, cells, _ = run()
@@ -612,7 +621,7 @@ def test_a_run_without_any_cell(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("lacking", ["matplotlib", "scikit_posthocs"])
-@pytest.mark.quick_cases("matplotlib")
+@pytest.mark.slow
 def test_without_what_draws_tables_remain(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lacking: str
 ) -> None:

@@ -114,6 +114,7 @@ def test_parts_that_cannot_be_made_say_why() -> None:
 # -- what is recorded -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_cells_are_those_of_scikit_learn(undisturbed: pd.DataFrame) -> None:
     from sklearn.tree import DecisionTreeClassifier
 
@@ -137,6 +138,7 @@ def test_cells_are_those_of_scikit_learn(undisturbed: pd.DataFrame) -> None:
             assert row["params"] == f'{{"alpha":{small_runs.GRID[row["position"]]}}}'
 
 
+@pytest.mark.slow
 def test_one_complete_repetition_comes_first(tmp_path: Path) -> None:
     store = tmp_path / "cells.sqlite"
     small(store, protocol(repetitions=2, noise=[0.3], rules=["oracle_mean"]))
@@ -150,6 +152,7 @@ def test_one_complete_repetition_comes_first(tmp_path: Path) -> None:
 # -- resume ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_nothing_is_done_twice_and_a_store_may_grow(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, undisturbed: pd.DataFrame
 ) -> None:
@@ -180,6 +183,7 @@ def test_nothing_is_done_twice_and_a_store_may_grow(
 
 
 @posix
+@pytest.mark.slow
 def test_twenty_kills_change_nothing(start: Any, tmp_path: Path, undisturbed: pd.DataFrame) -> None:
     store, rng = tmp_path / "cells.sqlite", random.Random(5)
     moments = sorted(rng.sample(range(len(undisturbed) * 3 // 4), 20))  # a slow machine is late by many cells
@@ -202,6 +206,7 @@ def test_twenty_kills_change_nothing(start: Any, tmp_path: Path, undisturbed: pd
 
 
 @posix
+@pytest.mark.slow
 def test_two_runs_share_a_store(start: Any, tmp_path: Path, undisturbed: pd.DataFrame) -> None:
     store = tmp_path / "cells.sqlite"
     pids = [start(store), start(store)]
@@ -227,7 +232,7 @@ def test_half_a_log_of_changes_is_survived(start: Any, tmp_path: Path, undisturb
     main, changes = store.read_bytes(), Path(f"{store}-wal").read_bytes()
     assert len(changes) > 10_000
     kept = []
-    for k in range(6):
+    for k in range(3):
         torn = tmp_path / f"torn{k}.sqlite"
         torn.write_bytes(main)
         left = changes[: rng.randrange(len(changes) // 2, len(changes))]
@@ -384,6 +389,7 @@ def test_what_cannot_run_is_refused_before_it_begins(tmp_path: Path, monkeypatch
 # -- progress -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_progress_counts_up_and_guesses_the_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batch_queue, "LOOK", 0.02)
     seen: list[Snapshot] = []

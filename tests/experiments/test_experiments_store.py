@@ -93,6 +93,7 @@ def test_an_empty_store_reads_and_exports(path: Path, tmp_path: Path) -> None:
     assert len(read_cells(path)) == 0
 
 
+@pytest.mark.slow
 def test_an_export_is_compact(path: Path, tmp_path: Path) -> None:
     grid = [float(k) for k in range(1, 606)]
     many = protocol(methods={"svm": {"title": "SVM", "kind": "svm", "grid": {"C": grid}}})
@@ -221,6 +222,7 @@ sys.stdin.read()
 """
 
 
+@pytest.mark.slow
 def test_a_lease_of_a_killed_run_is_taken_over_though_its_child_lives(path: Path) -> None:
     with Store.create(path, protocol()) as store:
         run = store.begin()
@@ -372,6 +374,7 @@ def test_run_status_export(own: Path, tmp_path: Path) -> None:
     assert len(read_cells(tmp_path / "cells.csv.gz")) == 96
 
 
+@pytest.mark.slow
 def test_the_bare_command_runs_and_reports(own: Path, tmp_path: Path) -> None:
     done = command("--protocol", own, "--jobs", 1, "--out", "here")
     assert done.exit_code == 0, done.output

@@ -24,6 +24,7 @@ def ours() -> pd.DataFrame:
     return table2.accuracies(RESULTS)
 
 
+@pytest.mark.slow
 def test_the_results_are_one_whole_repetition() -> None:
     cells = read_cells(RESULTS)
     protocol = Protocol.model_validate(cells.attrs["protocol"])
@@ -33,6 +34,7 @@ def test_the_results_are_one_whole_repetition() -> None:
     assert protocol.repetitions == 1
 
 
+@pytest.mark.slow
 def test_a_figure_by_hand(ours: pd.DataFrame) -> None:
     cells = read_cells(RESULTS)
     few = cells.query("set == 'heart' and noise == 0.4 and method == 'octsvm' and not inner")

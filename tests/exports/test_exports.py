@@ -53,7 +53,8 @@ def run_source(text: str, name: str = "predict") -> Any:
 
 @pytest.mark.parametrize("kind", list(FORM))
 @pytest.mark.parametrize("seed", range(6))
-@pytest.mark.quick_cases("0-*")
+@pytest.mark.quick_cases("0-axis", "0-oblique")
+@pytest.mark.every_value
 def test_all_agree_on_left_and_right(kind: str, seed: int) -> None:
     fitted, X = tree(kind, seed), grid()
     model = fitted_around(fitted, X)
@@ -104,7 +105,7 @@ def fitted_classifiers() -> list[Any]:
         OCTHClassifier(max_depth=2, alpha=0.1, **short),
         RESVMClassifier(c1=5, c2=8, **short),
         OCTSVMClassifier(max_depth=1, c1=5, c2=8, c3=0.1, **short),
-        MOCTSVMClassifier(max_depth=2, c1=5, c2=20, c3=0.1, **short),
+        MOCTSVMClassifier(max_depth=1, c1=5, c2=20, c3=0.1, **short),
     ]
     return [model.fit(X, y) for model in models]
 
@@ -244,6 +245,7 @@ def test_unknown_options_are_refused(options: dict[str, Any]) -> None:
             export(tree("axis"), **options)
 
 
+@pytest.mark.slow
 def test_original_units_are_the_same_rule_away_from_boundaries() -> None:
     for fitted in (*map(tree, ("oblique", "margin")), *deep_trees()[1:]):
         rules = octsvm.export_dict(fitted, units="original")

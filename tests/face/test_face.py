@@ -227,7 +227,7 @@ def test_exit_codes_are_what_they_were() -> None:
 def test_the_command_line_is_a_module_too() -> None:
     for args, code in ((["--version"], 0), (["--no-such-option"], 2)):
         done = subprocess.run(
-            [sys.executable, "-m", "octsvm.cli", *args], capture_output=True, text=True, timeout=PATIENCE
+            [sys.executable, "-m", "octsvm", *args], capture_output=True, text=True, timeout=PATIENCE
         )
         assert done.returncode == code, done.stderr
 
@@ -236,6 +236,7 @@ def test_the_command_line_is_a_module_too() -> None:
 
 
 @pytest.mark.parametrize("of", ["commands", "objects"])
+@pytest.mark.slow
 def test_json_has_the_keys_that_it_had(of: str) -> None:
     now = record.json_of_commands(SAVED / "cells.sqlite") if of == "commands" else record.json_of_objects()
     problems = []

@@ -124,13 +124,13 @@ def test_yaml_that_outgrows_its_text(tmp_path: Path) -> None:
 
 TEN = 10**7
 BOMBS: dict[str, Callable[[], Iterable[bytes]]] = {
-    "zeros": lambda: [b"0" * TEN] * 50,
-    "deep": lambda: [b"# ", *[b"[" * TEN] * 50],
-    "long row": lambda: [ABOUT, b"\n", HEAD, b"\n", *[b"x" * TEN] * 50],
+    "zeros": lambda: [b"0" * TEN] * 25,
+    "deep": lambda: [b"# ", *[b"[" * TEN] * 25],
+    "long row": lambda: [ABOUT, b"\n", HEAD, b"\n", *[b"x" * TEN] * 25],
     "wide head": lambda: [ABOUT, b"\n", *[b"a," * (TEN // 2)] * 30],
     "one row again and again": lambda: [ABOUT, b"\n", HEAD, b"\n", *[(ROW + b"\n") * 20_000] * 100],
-    "blank lines": lambda: [ABOUT, b"\n", HEAD, b"\n", *[b"\n" * TEN] * 50],
-    "one quote": lambda: [ABOUT, b"\n", HEAD, b'\n"', *[b"\n" * TEN] * 50],
+    "blank lines": lambda: [ABOUT, b"\n", HEAD, b"\n", *[b"\n" * TEN] * 25],
+    "one quote": lambda: [ABOUT, b"\n", HEAD, b'\n"', *[b"\n" * TEN] * 25],
     "digits": lambda: [b'# {"format": 1, "a": ' + b"9" * 10**6 + b"}\n", HEAD, b"\n"],
     "no mapping": lambda: [b"# [1]\n", HEAD, b"\n"],
     "overflow": lambda: [ABOUT, b"\n", HEAD, b"\n", ROW.replace(b"1", b"9" * 500)],
@@ -175,6 +175,7 @@ CHANGES = {
 }
 
 
+@pytest.mark.slow
 def test_a_store_that_is_changed(tmp_path: Path) -> None:
     cases = []
     for name, statements in CHANGES.items():
@@ -268,5 +269,6 @@ def test_a_solution_that_announces_more_than_it_has(tmp_path: Path) -> None:
     all_refused([(path, "solution_formats.read(path)") for path in paths], "InvalidSolutionFile")
 
 
+@pytest.mark.slow
 def test_the_limit_of_these_tests_binds() -> None:
     assert outcomes([(Path("x"), f"bytearray({2 * MEGABYTES} << 20)")])[0][2] == "MemoryError"

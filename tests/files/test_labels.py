@@ -103,6 +103,7 @@ def test_the_collector_is_back_after_a_build_that_fails() -> None:
     ],
 )
 @pytest.mark.quick_cases("*-lp")
+@pytest.mark.every_value
 def test_any_name_of_a_users_own_is_one_name_in_the_file(name: str, ending: str, tmp_path: Path) -> None:
     model = octsvm.build("oct", [[0.0], [0.4], [0.7], [1.0]], list("abab"), depth=1, alpha=0.1)
     model.add_component(name, pyo.Var(bounds=(0, 1), initialize=0))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -100,34 +101,19 @@ def jobs_of(engine: str) -> list[tuple[str, str, bool]]:
 JOBS = [(engine, *job) for engine in other_host.READS for job in jobs_of(engine)]
 
 
-@pytest.fixture(scope="module")
-def optima() -> dict[str, float]:
-    return {case: octsvm.solve(build(case), gap=1e-6).objective for case in CASES}
+@cache
+def optimum_of(case: str) -> float:
+    return octsvm.solve(build(case), gap=1e-6).objective
 
 
-@pytest.fixture(scope="module")
-def solved(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """The solution file of a job; an engine solves all files of an ending at the first of them."""
-    done: dict[tuple[str, str], Path] = {}
-
-    def stem(case: str, ending: str, compact: bool) -> str:
-        return f"{case}-{ending[1:]}-{'generic' if compact else 'named'}"
-
-    def get(engine: str, case: str, ending: str, compact: bool) -> tuple[Path, Path]:
-        solve = other_host.engines()[engine]
-        if solve is None:
-            pytest.skip(f"no program here that is or speaks {engine}")
-        if (engine, ending) not in done:
-            folder = done[engine, ending] = tmp_path_factory.mktemp(engine)
-            pairs = []
-            for job in (job for job in jobs_of(engine) if job[1] == ending):
-                model = octsvm.write(build(job[0]), folder / f"{stem(*job)}{job[1]}", compact=job[2])
-                pairs.append((model, folder / f"{stem(*job)}.sol"))
-            solve(pairs)
-        name = stem(case, ending, compact)
-        return done[engine, ending] / f"{name}{ending}", done[engine, ending] / f"{name}.sol"
-
-    return get
+def solved(engine: str, case: str, ending: str, compact: bool, folder: Path) -> Path:
+    """The solution file of a job."""
+    solve = other_host.engines()[engine]
+    if solve is None:
+        pytest.skip(f"no program here that is or speaks {engine}")
+    model = octsvm.write(build(case), folder / f"model{ending}", compact=compact)
+    solve([(model, folder / "model.sol")])
+    return folder / "model.sol"
 
 
 def test_all_formulations_variants_and_norms_are_among_the_cases() -> None:
@@ -150,20 +136,22 @@ def test_five_solvers_are_here() -> None:
 
 
 @pytest.mark.parametrize(("engine", "case", "ending", "compact"), JOBS, ids=lambda v: str(v).strip("."))
-@pytest.mark.quick_cases("highs-*", "cbc-*", "scip-oct-nl-*")
+@pytest.mark.quick_cases("highs-*-lp-*", "cbc-*")
+@pytest.mark.every_value
 def test_written_here_solved_there_and_loaded(
-    engine: str, case: str, ending: str, compact: bool, solved: Any, optima: dict[str, float]
+    engine: str, case: str, ending: str, compact: bool, tmp_path: Path
 ) -> None:
-    _, path = solved(engine, case, ending, compact)
+    path = solved(engine, case, ending, compact, tmp_path)
     model = build(case)
+    optimum = optimum_of(case)
     result = octsvm.read_solution(model, path)
-    assert result.objective == pytest.approx(optima[case], rel=2e-6, abs=1e-7)
+    assert result.objective == pytest.approx(optimum, rel=2e-6, abs=1e-7)
     proved = model.info.least  # in building it: depth 1 of oct is enumerated
     assert result.status == ("optimal" if proved > 0 else "feasible")
     assert result.solver == other_host.READS[engine][2]
     assert result.stop == "file"
     assert (result.bound, result.gap) == ((proved, 0.0) if proved > 0 else (0.0, 1.0))
-    assert result.model_objective == pytest.approx(optima[case], rel=1e-4)
+    assert result.model_objective == pytest.approx(optimum, rel=1e-4)
     assert result.tree.splits.any()
     assert f"read from {path.name!r}" in result.notes[0]
     assert "other data" not in result.notes[0]

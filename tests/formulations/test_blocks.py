@@ -483,6 +483,7 @@ def ranks(data: Any) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize("variant", ["rank", "bd"])
 @pytest.mark.parametrize("depth", [1, 2])
 @pytest.mark.parametrize("swap", ["routing", "labels", "both"])
+@pytest.mark.slow_cases("*-2-*")
 def test_swapping_blocks_of_oct_keeps_the_optimum(variant: str, depth: int, swap: str) -> None:
     y = np.arange(N) % 3
     m = octsvm.build("oct", X, y, depth=depth, alpha=0.3, n_min=1, variant=variant)
@@ -537,6 +538,7 @@ def test_swapping_the_hinge_of_octsvm_keeps_the_optimum(norm: str) -> None:
         ("octsvm", SVM | {"norm": "l1"}),
     ],
 )
+@pytest.mark.slow_cases("octsvm-*")
 def test_a_feature_budget_is_kept(formulation: str, params: Any) -> None:
     table = np.column_stack([X, X[:, 0] * X[:, 1], 1 - X[:, 0] ** 2])
     free = octsvm.fit(formulation, table, Y, **params)
@@ -806,6 +808,7 @@ def test_what_the_user_switched_off_stays_off() -> None:
     assert_same_state(m, before)
 
 
+@pytest.mark.slow
 def test_a_silent_solve_prints_nothing() -> None:
     code = (
         "import octsvm\n"

@@ -57,7 +57,7 @@ def searched(
 @pytest.mark.parametrize("stepwise", [False, True])
 def test_no_side_of_any_root_split_costs_less_than_its_bound(stepwise: bool) -> None:
     cuts = tight = 0
-    for X, y, weights, params in tables(90, seed=1):
+    for X, y, weights, params in tables(30, seed=1):
         for limit in LIMITS:
             found = searched(X, y, weights, params, limit, stepwise)
             rest = params | {"depth": params["depth"] - 1}
@@ -79,7 +79,7 @@ def test_no_side_of_any_root_split_costs_less_than_its_bound(stepwise: bool) -> 
 @pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0])
 def test_what_is_known_of_one_set_bounds_the_others_of_a_deep_tree(alpha: float) -> None:
     """Depth 3, where values of one feature bound the sides of all others: against subtrees of two levels on each side."""
-    for seed in range(8):
+    for seed in range(4):
         rng = np.random.default_rng([7, seed])
         n = 18
         X, y = rng.integers(0, 6, (n, 4)) / 5, rng.integers(0, 2 + seed % 2, n)
@@ -143,7 +143,7 @@ def test_the_bounds_are_the_same_on_every_call() -> None:
 
 @pytest.mark.parametrize("work", [0, oct.WORK])
 @pytest.mark.parametrize("strategy", ["exact", "balanced"])
-@pytest.mark.quick_cases("exact-*")
+@pytest.mark.quick_cases("exact-50000000")
 def test_the_optimum_is_that_of_enumeration(work: int, strategy: str, monkeypatch: Any) -> None:
     monkeypatch.setattr(oct, "WORK", work)
     monkeypatch.setattr(oct, "MORE_WORK", work)
@@ -241,7 +241,7 @@ def test_the_bounds_hold_with_rows_of_the_users_own() -> None:
 @pytest.mark.parametrize("with_bounds", [True, False])
 def test_another_solver_agrees(with_bounds: bool, tmp_path: Any) -> None:
     scip = pytest.importorskip("pyscipopt")
-    for instance in instances.tiny("oct", 6, seed=19):
+    for instance in instances.tiny("oct", 3, seed=19):
         m = octsvm.build("oct", instance.X, instance.y, variant="flow", **instance.params)
         if not with_bounds and instance.params["error_scale"] == "count":
             without_bounds(m)

@@ -57,7 +57,7 @@ def scaled_up(tree: ObliqueTree, X: np.ndarray, factor: float) -> ObliqueTree:
 @pytest.mark.quick_cases("l2-compact")
 def test_random_trees_enter_the_model_and_come_back(variant: str, norm: str) -> None:
     entered = 0
-    for seed in range(30):
+    for seed in range(10):
         rng = np.random.default_rng(seed)
         K, depth = int(rng.integers(2, 5)), int(rng.integers(1, 4))
         X = rng.normal(size=(12, 3)) * [1.0, 100.0, 0.01] - 5
@@ -69,7 +69,7 @@ def test_random_trees_enter_the_model_and_come_back(variant: str, norm: str) -> 
         params = {"c1": 1.0, "c2": 1e7, "c3": 0.1, "norm": norm, "variant": variant}
         check("moctsvm", X, y, tree, depth=depth + seed % 2, **params)
         entered += 1
-    assert entered >= 10
+    assert entered >= 4
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -164,6 +164,7 @@ def test_a_known_tree_tightens_the_model_and_any_bound_is_taken() -> None:
     assert octsvm.build("moctsvm", X, y, upper_bound=50.0, **params).info.upper_bound == 50.0
 
 
+@pytest.mark.slow
 def test_a_saved_tree_is_the_tree() -> None:
     rng = np.random.default_rng(2)
     X = rng.random((15, 2))

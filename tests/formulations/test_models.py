@@ -21,7 +21,11 @@ def compared(formulation: str, count: int, seed: int) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("formulation", instances.FORMULATIONS)
-@pytest.mark.parametrize(("count", "seed"), [(6, 7), pytest.param(60, 0, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("count", "seed"),
+    [(6, 7), pytest.param(60, 0, marks=pytest.mark.long)],
+)
+@pytest.mark.slow_cases("6-7-octsvm", "6-7-moctsvm")
 def test_default_and_paper_variants_reach_the_enumerated_optimum(
     formulation: str, count: int, seed: int
 ) -> None:
@@ -45,6 +49,7 @@ def test_shared_cases(case: instances.Case) -> None:
 
 
 @pytest.mark.skipif(not instances.CASES, reason="the shared cases are not here")
+@pytest.mark.slow
 def test_units_do_not_matter_to_oct() -> None:
     for case in [c for c in instances.CASES if c.file == "negative_features.csv"]:
         X = np.asarray(case.X, dtype=float)
@@ -134,6 +139,7 @@ def test_permutation_and_duplication(formulation: str, params: dict) -> None:
     assert twice == pytest.approx(weighted, rel=2e-4)
 
 
+@pytest.mark.slow
 def test_weights_agree_with_brute_force() -> None:
     rng = np.random.default_rng(5)
     for formulation in instances.FORMULATIONS:
@@ -157,12 +163,12 @@ def test_weights_agree_with_brute_force() -> None:
 
 @pytest.mark.parametrize("ending", ["nl", "lp", "mps"])
 @pytest.mark.parametrize("formulation", ["oct", "oct_h", "re_svm", "octsvm"])
-@pytest.mark.quick_cases("oct-*", "octsvm-nl")
+@pytest.mark.quick_cases("oct-*")
 def test_scip_finds_the_same_optimum_in_the_written_file(
     formulation: str, ending: str, tmp_path: Path
 ) -> None:
     scip = pytest.importorskip("pyscipopt")
-    for instance in instances.tiny(formulation, 4, seed=13):
+    for instance in instances.tiny(formulation, 2, seed=13):
         model = octsvm.build(
             formulation, instance.X, instance.y, scale=formulation == "oct", **instance.params
         )

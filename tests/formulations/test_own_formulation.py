@@ -204,9 +204,10 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("_folder")
+@pytest.mark.slow
 def test_the_command_line_fits_it() -> None:
     words = ["fit", "data.csv", "-f", "toy_formulation.py:Stump", "--param", f"miss={MISS}", "--quiet"]
-    process = [sys.executable, "-m", "octsvm.cli", *words, "--json", "--out", "tree.json"]
+    process = [sys.executable, "-m", "octsvm", *words, "--json", "--out", "tree.json"]
     found = json.loads(subprocess.run(process, check=True, capture_output=True, text=True).stdout)
     assert found["formulation"] == "stump"
     assert found["objective"] == pytest.approx(cheapest(*table()))

@@ -51,7 +51,7 @@ def shown(block: pyo.Block) -> Any:
 
 
 @pytest.mark.parametrize("case", range(len(MODELS)), ids=[f"{m[0]} {i}" for i, m in enumerate(MODELS)])
-@pytest.mark.slow_cases("octsvm 9")
+@pytest.mark.slow_cases("octsvm *", "moctsvm *", "oct 1")
 def test_the_variables_are_what_the_tree_predicts_whatever_pulls_at_them(case: int) -> None:
     name, params, y = MODELS[case]
     m, block = predicted(name, params, y)
@@ -87,6 +87,7 @@ def test_the_optimum_with_terms_on_predictions_is_that_of_all_stumps(seed: int) 
 
 
 @pytest.mark.parametrize("case", [0, 5, 7, 9])
+@pytest.mark.slow_cases("5", "9")
 def test_rows_on_predictions_hold_in_the_tree_and_in_no_cheaper_one(case: int) -> None:
     name, params, y = MODELS[case]
     m, block = predicted(name, params, y)

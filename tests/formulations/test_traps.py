@@ -81,6 +81,7 @@ def test_where_no_split_pays_rows_cannot_be_sorted_for_free(depth: int, variant:
 
 @pytest.mark.parametrize("formulation", ["oct", "oct_h"])
 @pytest.mark.parametrize("alpha", [0.0, 0.4, 1.0, 2.5, 10.0])
+@pytest.mark.slow_cases("?.?-oct_h")
 def test_large_costs_of_splits_against_enumeration(formulation: str, alpha: float) -> None:
     # One feature: OCT-H is OCT where all gaps are wide.
     X = np.array([[0.05], [0.13], [0.22], [0.29], [0.38], [0.41], [0.52], [0.66], [0.81]])
@@ -427,6 +428,7 @@ def test_weights_of_zero_give_rows_without_a_say() -> None:
         ("octsvm", {"depth": 1, "c1": 3.0, "c2": 4.0, "c3": 0.2}),
     ],
 )
+@pytest.mark.slow_cases("re_svm-*", "octsvm-*")
 def test_the_order_of_rows_and_features_does_not_matter(formulation: str, params: Any) -> None:
     first = octsvm.fit(formulation, EDGE_X, EDGE_Y, gap=1e-6, **params)
     order = np.random.default_rng(1).permutation(7)
@@ -442,6 +444,7 @@ def test_the_order_of_rows_and_features_does_not_matter(formulation: str, params
         assert twice.objective == pytest.approx(dearer.objective, rel=3e-6)
 
 
+@pytest.mark.slow
 def test_fitting_twice_gives_the_same() -> None:
     for formulation in ("oct", "oct_h", "re_svm", "octsvm"):
         depth = {} if formulation == "re_svm" else {"depth": 1}

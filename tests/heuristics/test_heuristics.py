@@ -34,7 +34,7 @@ def found(instance: instances.Instance, steps: int = 400) -> tuple:
 @pytest.mark.quick_cases("oct", "oct_h")
 def test_a_start_is_a_point_of_the_model_and_beats_the_constant_tree(formulation: str) -> None:
     better = 0
-    for instance in instances.tiny(formulation, 30, seed=17):
+    for instance in instances.tiny(formulation, 16, seed=17):
         form, params, data, tree = found(instance)
         if tree is None:
             continue  # then the constant tree is as good
@@ -48,7 +48,7 @@ def test_a_start_is_a_point_of_the_model_and_beats_the_constant_tree(formulation
         )
         octsvm.embed(model, tree)  # raises where the model does not admit it
         better += 1
-    assert better >= 10
+    assert better >= 5
 
 
 def test_the_search_is_exact_for_oct_up_to_depth_two() -> None:
@@ -91,9 +91,9 @@ def test_the_same_steps_give_the_same_start() -> None:
 
 
 @pytest.mark.parametrize("formulation", instances.FORMULATIONS)
-@pytest.mark.quick_cases("oct", "octsvm")
+@pytest.mark.quick_cases("oct")
 def test_both_strategies_prove_the_same_optimum(formulation: str) -> None:
-    for instance in instances.tiny(formulation, 6, seed=29):
+    for instance in instances.tiny(formulation, 3, seed=29):
         values = [
             octsvm.fit(
                 formulation,
@@ -108,6 +108,7 @@ def test_both_strategies_prove_the_same_optimum(formulation: str) -> None:
         assert values[0] == pytest.approx(values[1], rel=2e-4, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_the_better_of_two_starts_is_used() -> None:
     rng = np.random.default_rng(1)
     X = rng.random((30, 3))

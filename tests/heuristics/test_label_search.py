@@ -40,6 +40,7 @@ def test_it_comes_to_the_optimum_of_small_tables(seed: int) -> None:
     assert search.best.cost == pytest.approx(oracles.re_svm_optimum(X, y, c1=c1, c2=c2), rel=1e-5)
 
 
+@pytest.mark.slow
 def test_steps_can_be_repeated_and_labels_are_moved_where_no_svm_beats_the_constant_one() -> None:
     rng = np.random.default_rng(1)
     X = rng.random((40, 30))

@@ -139,6 +139,7 @@ def test_with_hard_margins_the_estimate_is_the_cost(costs: tuple[float, float, f
 @pytest.mark.parametrize("costs", SOFT + HARD + LARGE)
 @pytest.mark.parametrize(("name", "depth"), [("octsvm", 1), ("octsvm", 2), ("re_svm", 0)])
 @pytest.mark.quick_cases("octsvm-1-*", "re_svm-0-costs0")
+@pytest.mark.every_value
 def test_no_move_that_is_better_is_left_out(name: str, depth: int, costs: tuple[float, float, float]) -> None:
     tried = 0
     for seed in range(3):

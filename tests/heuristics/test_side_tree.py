@@ -34,6 +34,7 @@ def found(X: np.ndarray, y: np.ndarray, steps: int = 60, seed: int = 0, **params
     return FORM.evaluate(tree, data.X_original, data.y, checked, data.weights).objective
 
 
+@pytest.mark.slow
 def test_tiny_instances_are_solved_nearly_always() -> None:
     optimal = 0
     chosen = instances.tiny("moctsvm", 21, seed=5)
@@ -64,6 +65,7 @@ def test_costs_are_those_of_the_formulation(norm: str) -> None:
     assert trees
 
 
+@pytest.mark.slow
 def test_a_deeper_tree_starts_from_the_shallower_ones() -> None:
     X, y = three_classes(60)
     costs = [found(X, y, depth=depth, c1=1.0, c2=10.0, c3=0.3) for depth in (1, 2, 3)]

@@ -278,7 +278,8 @@ def test_cutting_polygons() -> None:
 
 @pytest.mark.parametrize("fitted", large_trees(), ids=lambda t: t.kind)
 @pytest.mark.parametrize("dpi", [60, 100, 220])
-@pytest.mark.quick_cases("100-*")
+@pytest.mark.quick_cases("100-axis")
+@pytest.mark.every_value
 def test_a_large_tree_can_be_read(fitted: Any, dpi: int) -> None:
     X, y = rows_for(fitted)
     require_readable(octsvm.plot_tree(fitted, X, y), dpi)
@@ -294,6 +295,7 @@ def test_a_large_tree_shrinks_into_given_axes(size: tuple[float, float]) -> None
     require_readable(ax, 200)
 
 
+@pytest.mark.slow
 def test_the_checks_on_overlaps_can_fail() -> None:
     ax = octsvm.plot_tree(large_trees()[1])
     require_readable(ax, 100)
@@ -321,7 +323,7 @@ def test_names_are_shortened_but_not_confused() -> None:
 
 
 @pytest.mark.parametrize("dark", [False, True])
-@pytest.mark.quick_cases("True")
+@pytest.mark.slow
 def test_text_stands_out_from_what_is_behind_it(dark: bool, four: list[Any], table: Any) -> None:
     X, y = table
     seen = 0
@@ -403,6 +405,7 @@ def test_the_first_classes_differ_to_colour_blind_readers(kind: str) -> None:
 # -- counts, labels, names ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_counts_are_those_of_the_rows() -> None:
     for fitted in large_trees():
         X, y = rows_for(fitted)
@@ -488,7 +491,7 @@ def test_labels_given_up_where_nothing_splits_are_counted_once() -> None:
 
 
 @pytest.mark.parametrize("k", range(4))
-@pytest.mark.quick_cases("1")
+@pytest.mark.slow
 def test_all_pictures_of_all_models(k: int, four: list[Any], table: Any, tmp_path: Path) -> None:
     X, y = table
     model = four[k]
@@ -549,6 +552,7 @@ ODD = [
 ]
 
 
+@pytest.mark.slow
 def test_odd_labels_and_names_are_only_characters(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.random((80, 3)), columns=["$price_1$ in \\$", "_id", "größe\n(m²)"])
@@ -592,6 +596,7 @@ def test_more_classes_and_columns_in_any_order() -> None:
 # -- the trace and the path ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_trace_shows_the_results_own_figures(four: list[Any]) -> None:
     from dataclasses import replace
 
@@ -652,6 +657,7 @@ def test_a_path_over_c2(table: Any) -> None:
 # -- manners ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_settings_and_open_figures_stay_as_they_are(four: list[Any], table: Any) -> None:
     import matplotlib.pyplot as plt
 
@@ -687,6 +693,7 @@ def run(code: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_matplotlib_is_loaded_when_something_is_drawn() -> None:
     code = """
 import sys, numpy as np, octsvm
@@ -723,6 +730,7 @@ for draw in (lambda: octsvm.plot_tree(tree), lambda: octsvm.plot_regions(tree, [
         assert "export_text" in line
 
 
+@pytest.mark.slow
 def test_what_cannot_be_drawn_is_refused_with_advice(four: list[Any], table: Any) -> None:
     X, y = table
     fitted = four[3]

@@ -57,6 +57,7 @@ def test_an_answer_without_rows_that_were_deactivated_is_not_put_on_the_solver(
 
 
 @every_formulation
+@pytest.mark.slow_cases("octsvm")
 def test_bounds_that_were_taken_away_are_no_harm(formulation: str) -> None:
     """Those that the model has rows for as well."""
     expected = octsvm.solve(build(formulation)).objective
@@ -102,6 +103,7 @@ def test_a_cost_that_was_rewritten_is_named_where_the_tree_costs_more(formulatio
 @every_formulation
 @pytest.mark.parametrize("share", [0.0, 0.1, 3.0, 1e6])
 @pytest.mark.quick_cases("*-oct", "3.0-*")
+@pytest.mark.every_value
 def test_an_objective_may_have_the_own_cost_several_times_or_not_at_all(
     formulation: str, share: float
 ) -> None:
@@ -131,6 +133,7 @@ def test_numbers_that_solvers_take_for_infinite_are_refused_by_name(place: str, 
     assert f"{number:g}" in str(caught.value)
 
 
+@pytest.mark.slow
 def test_a_model_is_the_same_in_another_process(tmp_path: Path) -> None:
     """Which a hash of names or of None would not show."""
     for formulation in FORMULATIONS:

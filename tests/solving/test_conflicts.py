@@ -9,6 +9,7 @@ import numpy as np
 import pyomo.environ as pyo
 import pytest
 from engines import Entry, every_engine_here, solve
+from long_cases import long
 
 import octsvm
 from octsvm import solvers
@@ -82,7 +83,8 @@ def another() -> str:
 
 @every_engine_here
 @pytest.mark.parametrize("formulation", NAMES)
-@pytest.mark.quick_cases("oct-highs", "oct_h-highs", "re_svm-*", "oct-*")
+@pytest.mark.quick_cases("*-highs")
+@pytest.mark.every_value
 def test_the_rows_that_conflict_are_named(entry: Entry, formulation: str) -> None:
     model = build(formulation)
     fixed = crowd(model)
@@ -98,9 +100,9 @@ def test_the_rows_that_conflict_are_named(entry: Entry, formulation: str) -> Non
     require_each(model, result.conflict, another())
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", [*range(4), *long(range(4, 8))])
 @pytest.mark.parametrize("formulation", ["oct", "re_svm"])
-@pytest.mark.quick_cases("*-0", "*-1", "*-2")
+@pytest.mark.quick_cases("oct-0", "oct-1")
 def test_of_random_rows_each_named_one_is_needed(formulation: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
     model = build(formulation)

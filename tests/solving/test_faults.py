@@ -177,7 +177,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize(("engine", "fault"), FAULTS)
-@pytest.mark.slow_cases("faulty-sleep with the lock", "program-sleep", "program-with a child")
+@pytest.mark.slow_cases("faulty-sleep*", "program-sleep", "program-with a child")
 def test_a_fault_costs_its_own_solve_alone(engine: str, fault: str) -> None:
     best, status, stop, said = FAULTS[engine, fault]
     limit = {"time_limit": 2.5} if stop == "time_limit" else {}
@@ -322,6 +322,7 @@ def test_a_working_folder_that_cannot_be_written(
 # ---------------------------------------------------------------------------------------------- several at once
 
 
+@pytest.mark.slow
 def test_two_solves_at_once_in_threads() -> None:
     found: dict[int, octsvm.Result] = {}
     names = ["scip", "cbc", "highs", "gurobi"]
@@ -358,7 +359,7 @@ def test_two_solves_at_once_in_processes(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.skipif(sys.platform != "linux", reason="how children are ended with their parent is Linux' own")
 @pytest.mark.parametrize("name", ["scip", "cbc", "glpk", "program", "faulty"])
-@pytest.mark.quick_cases("cbc")
+@pytest.mark.slow
 def test_a_parent_that_is_killed_leaves_no_process(name: str, clean: str, tmp_path: Path) -> None:
     if solvers.installed(name) is None:
         pytest.skip(f"{name} is not installed")

@@ -1,6 +1,7 @@
 """Small models with rows and terms of a user's own, at random: no wrong verdict, no bound above a known tree, nothing raw.
 
-``OCTSVM_FUZZ`` is the number of instances (all but the first twenty are slow), and ``OCTSVM_FUZZ_SEED`` the first seed; ``python -m benchmarks run own_fuzz`` runs more.
+The first twenty are quick, and those after a hundred and twenty long. ``OCTSVM_FUZZ`` is the number of instances, and
+``OCTSVM_FUZZ_SEED`` the first seed; ``python -m benchmarks run own_fuzz`` runs more.
 """
 
 from __future__ import annotations
@@ -10,18 +11,20 @@ from typing import Any
 
 import own_fuzz
 import pytest
+from long_cases import long
 
 from octsvm import solvers
 
 INSTANCES = int(os.environ.get("OCTSVM_FUZZ", "1000"))
 FIRST = int(os.environ.get("OCTSVM_FUZZ_SEED", "0"))
 CHUNK = 20
+CHUNKS = range(FIRST, FIRST + INSTANCES, CHUNK)
 ENGINES = [name for name in own_fuzz.ENGINES if solvers.installed(name) is not None]
 
 
 @pytest.mark.parametrize(
     "first",
-    [FIRST, *(pytest.param(k, marks=pytest.mark.slow) for k in range(FIRST, FIRST + INSTANCES, CHUNK)[1:])],
+    [FIRST, *(pytest.param(k, marks=pytest.mark.slow) for k in CHUNKS[1:6]), *long(CHUNKS[6:])],
 )
 def test_models_with_parts_of_ones_own(first: int) -> None:
     assert own_fuzz.run(range(first, first + CHUNK), ENGINES) == []

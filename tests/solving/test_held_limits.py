@@ -72,6 +72,7 @@ def loaded() -> None:
     ],
 )
 @pytest.mark.quick_cases("oct-150-*")
+@pytest.mark.every_value
 def test_where_the_limit_leaves_no_time_no_model_is_built(
     name: str, n: int, p: int, params: dict[str, Any], strategy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -91,6 +92,7 @@ def test_a_small_model_is_built_at_a_short_limit() -> None:
     assert result.status == "optimal"
 
 
+@pytest.mark.slow
 def test_equal_values_of_a_table_count_before_it_is_called_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = sloped(3000, 6)
     form = formulation("oct")
@@ -136,7 +138,7 @@ def test_size_without_a_search_is_an_upper_one() -> None:
 
 @pytest.mark.parametrize("limit", [0.01, 1.0])
 @pytest.mark.parametrize("name", ["oct", "octsvm"])
-@pytest.mark.quick_cases("oct-1.0")
+@pytest.mark.slow
 def test_a_large_model_is_not_handed_over_late(
     name: str, limit: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -179,6 +181,7 @@ def own_part(model: Any, kind: str) -> None:
 @pytest.mark.parametrize("kind", ["loose", "priced", "impossible"])
 @pytest.mark.parametrize("name", ["oct", "oct_h", "octsvm"])
 @pytest.mark.quick_cases("oct-loose", "octsvm-impossible")
+@pytest.mark.every_value
 def test_a_large_model_with_own_rows_is_not_handed_over_late(
     name: str, kind: str, handing_over_takes_long: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -282,19 +285,17 @@ def test_collection_is_paused_in_all_threads_and_comes_back() -> None:
 @pytest.mark.parametrize(
     ("name", "n", "p", "params"),
     [
-        *[("oct", 150, 4, {"depth": depth}) for depth in (3, 6, 9)],
-        *[("oct", 2000, 50, {"depth": depth}) for depth in (1, 3)],
+        ("oct", 150, 4, {"depth": 9}),
         ("oct", 5000, 50, {"depth": 2}),
         ("oct", 2000, 200, {"depth": 4}),
         ("oct_h", 2000, 50, {"depth": 3}),
-        ("octsvm", 2000, 50, {"depth": 3}),
+        ("octsvm", 300, 10, {"depth": 1}),
         ("octsvm", 5000, 50, {"depth": 2}),
         ("octsvm", 2000, 200, {"depth": 9}),
-        ("octsvm", 300, 10, {"depth": 1}),
-        ("re_svm", 2000, 50, {}),
         ("re_svm", 5000, 50, {}),
     ],
 )
+@pytest.mark.every_value
 def test_large_tables_and_deep_trees(
     name: str, n: int, p: int, params: dict[str, Any], strategy: str
 ) -> None:

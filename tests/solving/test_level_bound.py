@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import oracles
 import pytest
+from long_cases import long
 
 import octsvm
 from octsvm.formulations.registry import formulation
@@ -22,7 +23,7 @@ COSTS = (
     (10.0, 30.0, 9.0),
     (3.0, 6.0, 0.2),
 )
-N_TINY = 90
+ALL_KINDS = 30  # of the depths, costs, norms, weights and ties together
 GAP = 1e-5
 
 
@@ -57,8 +58,9 @@ def bound_of(
 
 
 @pytest.mark.parametrize("overlap", [0.0, math.inf], ids=["combinations", "scores"])
-@pytest.mark.parametrize("seed", range(N_TINY))
-@pytest.mark.quick_cases("?-*", "7?-*")
+@pytest.mark.parametrize("seed", [*range(ALL_KINDS), *long(range(ALL_KINDS, 90))])
+@pytest.mark.quick_cases("?-combinations")
+@pytest.mark.every_value
 def test_no_bound_lies_above_the_optimum(seed: int, overlap: float) -> None:
     """Whatever tree is known: the best one, or a worse one; with combinations, and without."""
     X, sign, weights, params = tiny(seed)
@@ -92,7 +94,7 @@ def made(n: int, p: int, seed: int, share: float = 0.1) -> tuple[np.ndarray, np.
 
 
 @pytest.mark.parametrize("strategy", ["balanced", "exact"])
-@pytest.mark.quick_cases("exact")
+@pytest.mark.slow
 def test_a_fit_is_proved_without_a_model_where_no_child_splits(strategy: str) -> None:
     X, y = made(44, 2, 0, 0.0)
     params = {"depth": 1, "c1": 1, "c2": 1, "c3": 1}
@@ -104,6 +106,7 @@ def test_a_fit_is_proved_without_a_model_where_no_child_splits(strategy: str) ->
     assert result.engine == {}
 
 
+@pytest.mark.slow
 def test_the_bound_of_the_top_level_is_the_results_where_the_engine_has_none_as_good() -> None:
     X, y = made(60, 2, 1)
     result = octsvm.fit("octsvm", X, y, depth=2, c1=10, c2=5, c3=0.5, time_limit=3, on_mismatch="ignore")

@@ -31,6 +31,7 @@ def hard(n: int = 60, p: int = 5, seed: int = 0) -> tuple[np.ndarray, np.ndarray
     return X, y
 
 
+@pytest.mark.slow
 def test_a_tiny_limit_gives_the_fallback() -> None:
     X, y = hard(150, 8)
     for start in (None, octsvm.fit("octsvm", X, y, time_limit=3, **HARD).tree):
@@ -46,7 +47,7 @@ def test_a_tiny_limit_gives_the_fallback() -> None:
 
 
 @pytest.mark.parametrize("limit", [5, {"nodes": 40}, {"rounds": 1, "nodes": 30}])
-@pytest.mark.slow_cases("limit*")
+@pytest.mark.slow
 def test_work_limit_repeats_exactly(limit: object) -> None:
     X, y = hard(16, 2)
     one, two = (octsvm.fit("octsvm", X, y, work_limit=limit, time_limit=300, **HARD) for _ in range(2))
@@ -59,6 +60,7 @@ def test_work_limit_repeats_exactly(limit: object) -> None:
 
 
 @pytest.mark.parametrize(("phase", "n"), [("bounding", 60), ("solving", LEVEL_ROWS - 1)])
+@pytest.mark.slow
 def test_ctrl_c_returns_the_incumbent(phase: str, n: int) -> None:
     # Tables of LEVEL_ROWS and more have a bound from their top level first, which takes a share of the long limit.
     code = textwrap.dedent(f"""
@@ -92,7 +94,7 @@ def test_ctrl_c_returns_the_incumbent(phase: str, n: int) -> None:
     ]
     + [("heuristics.load", "balanced"), ("heuristics.load", "heuristic")],
 )
-@pytest.mark.quick_cases("heuristics.load-heuristic", "strategies.solve_with-exact")
+@pytest.mark.quick_cases("heuristics.load-heuristic")
 def test_ctrl_c_before_anything_is_solved(place: str, strategy: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from octsvm import heuristics
     from octsvm.solving import strategies
@@ -113,6 +115,7 @@ def test_ctrl_c_before_anything_is_solved(place: str, strategy: str, monkeypatch
         assert "Ctrl-C" in result.notes[0]
 
 
+@pytest.mark.slow
 def test_log_file_collects_all_rounds_and_nothing_is_printed(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -158,6 +161,7 @@ def test_a_quadratic_row_of_the_users_own_is_refused_by_name() -> None:
         octsvm.solve(model)
 
 
+@pytest.mark.slow
 def test_a_bound_below_the_optimum_given_as_upper_bound_proves_nothing() -> None:
     X, y = hard(12, 2)
     params = {"depth": 1, "c1": 2.0, "c2": 1.5, "c3": 0.1}

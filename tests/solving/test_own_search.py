@@ -61,6 +61,7 @@ def test_an_engine_that_is_wanted_is_used(asked: dict[str, Any]) -> None:
     assert octsvm.fit("re_svm", X, y, **asked).solver == "highs"
 
 
+@pytest.mark.slow
 def test_other_models_are_refused_by_name_and_left_to_engines_without() -> None:
     X, y = table(8, 2)
     models = {
@@ -91,6 +92,7 @@ def test_rows_of_ones_own_hold_where_no_solver_is_named() -> None:
     assert kept.objective > free.objective
 
 
+@pytest.mark.slow
 def test_node_limit_can_be_repeated() -> None:
     X, y = table(40, 8, 1)
     first, second = (octsvm.fit("re_svm", X, y, work_limit=3, time_limit=300) for _ in range(2))
@@ -135,6 +137,7 @@ def test_its_plan_and_its_name() -> None:
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "poly", "linear"])
+@pytest.mark.quick_cases("linear")
 def test_kernels_are_searched_on_the_rows_of_the_model(kernel: str) -> None:
     X, y = table(12, 2)
     ours, engine = (

@@ -26,9 +26,8 @@ ENGINES = [name for name in ("highs", "scip", "gurobi") if solvers.installed(nam
 LINE = [[0.0], [1 / 3], [2 / 3], [1.0]]
 TABLE = [[0.1, 0.9], [0.2, 0.7], [0.8, 0.2], [0.9, 0.3], [0.4, 0.1], [0.5, 0.8]]
 LABELS = list("aabbab")
-ON_ENGINES = pytest.mark.parametrize(
-    "engine", [pytest.param(e, marks=() if e == "highs" else pytest.mark.slow) for e in ENGINES]
-)
+MARKS: dict[str, Any] = {"highs": (), "scip": pytest.mark.slow, "gurobi": pytest.mark.long}
+ON_ENGINES = pytest.mark.parametrize("engine", [pytest.param(e, marks=MARKS[e]) for e in ENGINES])
 
 
 def re_svm(**more: Any) -> pyo.ConcreteModel:
@@ -135,6 +134,7 @@ def test_a_credit_for_errors_where_the_known_tree_costs_nothing(engine: str) -> 
 @ON_ENGINES
 @pytest.mark.parametrize("kind", ["row", "term"])
 @pytest.mark.parametrize("norm", ["l1", "l2"])
+@pytest.mark.every_value
 def test_weights_that_are_zero_in_the_tree_that_is_known(engine: str, kind: str, norm: str) -> None:
     """Big-M from a tree that costs nothing bounds ω by 0 from both sides, which says nothing of its sign in dearer trees."""
     results = []
@@ -255,6 +255,7 @@ def test_rows_and_prices_that_make_errors_larger_than_the_tree_needs(engine: str
 
 @ON_ENGINES
 @pytest.mark.parametrize("row", ["weights", "threshold", "both"])
+@pytest.mark.every_value
 def test_rows_on_the_scale_of_an_oblique_split_hold_in_the_tree(engine: str, row: str) -> None:
     X = [[0.1, 0.9], [0.2, 0.2], [0.3, 0.6], [0.6, 0.1], [0.7, 0.8], [0.9, 0.5]]
     model = octsvm.build("oct_h", X, list("aababb"), depth=1, alpha=0.1)
@@ -291,6 +292,7 @@ def test_a_price_on_weights_is_paid_at_the_answers_own_scale(engine: str) -> Non
 @pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize("formulation", ["oct", "oct_h", "re_svm", "octsvm"])
 @pytest.mark.parametrize("norm", ["l1", "l2"])
+@pytest.mark.every_value
 def test_a_point_that_embed_accepts_is_one_with_all_variables_fixed(
     formulation: str, norm: str, seed: int, engine: str
 ) -> None:
@@ -337,6 +339,7 @@ def with_own_variable(**more: Any) -> pyo.ConcreteModel:
 @ON_ENGINES
 @pytest.mark.parametrize("limit", [1e-6, 1e-3])
 @pytest.mark.parametrize(("variant", "status"), [("rank", "fallback"), (None, "feasible")])
+@pytest.mark.every_value
 def test_at_a_limit_own_variables_get_a_value_that_holds(
     engine: str, limit: float, variant: str | None, status: str
 ) -> None:
@@ -394,6 +397,7 @@ def test_a_generous_bound_that_integrality_bears_is_still_proved(engine: str) ->
 @ON_ENGINES
 @pytest.mark.parametrize("limit", [1e-3, 5.0])
 @pytest.mark.parametrize("formulation", ["re_svm", "octsvm", "oct"])
+@pytest.mark.every_value
 def test_tiny_weights_are_no_mismatch(engine: str, limit: float, formulation: str) -> None:
     more: dict[str, Any] = {} if formulation == "re_svm" else {"depth": 1}
     model = octsvm.build(formulation, TABLE, LABELS, weights=np.full(6, 1e-7), **more)
@@ -589,6 +593,7 @@ def test_what_is_fixed_keeps_its_value_whatever_trees_are_tried(value: int, limi
 @ON_ENGINES
 @pytest.mark.parametrize("unit", [1e-12, 1e-6, 1e9, 1e12])
 @pytest.mark.parametrize(("formulation", "variant"), [("oct", "bd"), ("oct", None), ("oct_h", None)])
+@pytest.mark.every_value
 def test_weights_in_any_unit_give_the_same_tree(
     engine: str, unit: float, formulation: str, variant: str | None
 ) -> None:

@@ -76,6 +76,7 @@ def test_rows_of_ones_own_only_make_it_tighter(seed: int) -> None:
         assert found.objective == pytest.approx(known.objective, rel=1e-5, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_it_tightens() -> None:
     rng = np.random.default_rng(0)
     X = rng.random((40, 3))

@@ -45,7 +45,7 @@ def test_every_phase_is_told_in_order_on_the_callers_thread(name: str, at_once: 
         threads.add(threading.get_ident())
 
     params = {} if name == "re_svm" else {"depth": 1}
-    octsvm.fit(name, *sloped(), time_limit=20, callback=watch, **params)
+    octsvm.fit(name, *sloped(16, 2), time_limit=20, callback=watch, **params)
     assert threads == {threading.get_ident()}
     told = [phase for phase, _ in itertools.groupby(p.phase for p in seen)]
     assert told == [phase for phase in PHASES if phase in told]
@@ -58,6 +58,7 @@ def test_every_phase_is_told_in_order_on_the_callers_thread(name: str, at_once: 
 @pytest.mark.parametrize("strategy", ["balanced", "exact", "heuristic"])
 @pytest.mark.parametrize("name", ["oct", "octsvm"])
 @pytest.mark.quick_cases("octsvm-balanced-*", "*-solving")
+@pytest.mark.every_value
 def test_a_callback_ends_any_phase(
     name: str, strategy: str, phase: str, at_once: None, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -82,7 +83,7 @@ def test_a_callback_ends_any_phase(
 
 
 @pytest.mark.parametrize("phase", ["building", "reading", "compiling", "checking"])
-@pytest.mark.slow_cases("reading", "compiling")
+@pytest.mark.quick_cases("building")
 def test_what_a_callback_raises_comes_out(phase: str, at_once: None) -> None:
     def fail(progress: octsvm.Progress) -> None:
         if progress.phase == phase:

@@ -40,6 +40,7 @@ TWO: dict[str, Any] = {"c1": [2.0, 8.0], "c2": [100.0]}
         OCTClassifierCV(grid={"max_depth": [2], "alpha": [0.01, 0.1]}, relative=True, **SHORTEST),
     ]
 )
+@pytest.mark.every_value
 def test_scikit_learns_checks(estimator: Any, check: Any) -> None:
     check(estimator)
 
@@ -117,7 +118,7 @@ def test_folds_that_the_limit_left_out_are_a_warning() -> None:
 
 
 @pytest.mark.parametrize("cls", ALL)
-@pytest.mark.quick_cases("OCTClassifierCV", "RESVMClassifierCV")
+@pytest.mark.quick_cases("OCTClassifierCV")
 def test_what_users_of_searches_look_for(cls: Any) -> None:
     documented = set(re.findall(r"^(\w+) : ", inspect.getdoc(cls) or "", re.MULTILINE))
     assert set(inspect.signature(cls).parameters) <= documented

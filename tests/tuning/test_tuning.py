@@ -37,11 +37,13 @@ def linear(n: int = 60, p: int = 3, seed: int = 0) -> tuple[np.ndarray, np.ndarr
 # -- choosing -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_tree_where_the_truth_is_none_of_a_plane_and_a_plane_where_it_is() -> None:
     assert octsvm.tune("octsvm", *exclusive_or(), **QUICK).choice["depth"] == 1
     assert octsvm.tune("octsvm", *linear(), **QUICK).choice["depth"] == 0
 
 
+@pytest.mark.slow
 def test_the_fit_of_all_rows_has_the_choice_and_is_certified() -> None:
     X, y = linear()
     tuned = octsvm.tune("octsvm", X, y, **QUICK | {"refit": True}, time_limit=5)
@@ -162,6 +164,7 @@ def test_where_no_kernel_can_be_chosen_it_says_so(name: str, given: dict[str, An
         octsvm.tune(name, *linear(30), kernel="auto", **given)
 
 
+@pytest.mark.slow
 def test_on_many_rows_no_kernel_is_tried() -> None:
     X, y = linear(1_100, 2)
     tuned = octsvm.tune("re_svm", X, y, kernel="auto", c1=1.0, c2=9.0, folds=2, repeats=1, refit=False)
@@ -294,16 +297,17 @@ def test_below_one_labels_drawn_by_lot_pay_for_no_hyperplane() -> None:
 
 @pytest.mark.slow
 def test_rows_without_weight_and_weights_that_decide() -> None:
-    X, y = exclusive_or(60)
+    X, y = exclusive_or(40)
     X2, y2 = np.vstack([X, X]), np.r_[y, np.where(y == "in", "out", "in")]
-    weights = np.r_[np.ones(60), np.zeros(60)]
+    weights = np.r_[np.ones(40), np.zeros(40)]
     whole = octsvm.tune("octsvm", X, y, **QUICK).frame()
     assert octsvm.tune("octsvm", X2, y2, weights=weights, **QUICK).frame().equals(whole)
-    weights[60:] = 1e-3
+    weights[40:] = 1e-3
     light = octsvm.tune("octsvm", X2, y2, weights=weights, prior_rows=0, **QUICK)
     assert light.choice["depth"] == 1
 
 
+@pytest.mark.slow
 def test_class_weights_count_where_rows_are_judged() -> None:
     X, _ = linear(60)
     y = np.repeat([0, 1], [54, 6])  # nothing to learn: the larger class is the guess
@@ -358,6 +362,7 @@ def test_processes_and_a_dask_client_come_to_the_same() -> None:
         assert octsvm.tune("octsvm", X, y, **QUICK).frame().equals(alone)
 
 
+@pytest.mark.slow
 def test_progress_goes_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
     octsvm.tune("octsvm", *linear(30), progress=True, **QUICK)
     out, err = capsys.readouterr()
@@ -410,6 +415,7 @@ def test_wrong_input_is_said_before_anything_is_fitted(wrong: dict[str, Any], ma
         octsvm.tune("octsvm", *linear(20), **wrong)
 
 
+@pytest.mark.slow
 def test_a_fold_that_is_damaged_is_fitted_again(tmp_path: Path) -> None:
     store, (X, y) = tmp_path / "folds.jsonl", linear(20)
     whole = octsvm.tune("oct", X, y, store=store, folds=2, repeats=1, seed=0)
@@ -437,6 +443,7 @@ def test_a_file_of_something_else_is_no_store(tmp_path: Path) -> None:
 # -- the time limit --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_folds_take_half_of_the_limit_and_what_they_are_short_of_is_said(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -487,6 +494,7 @@ def test_where_no_fold_ends_the_usual_setting_is_fitted(name: str) -> None:
 # -- pictures -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_picture_has_a_panel_for_each_depth_and_rings_the_choice() -> None:
     pytest.importorskip("matplotlib")
     tuned = octsvm.tune("octsvm", *linear(40), **QUICK)
@@ -525,6 +533,7 @@ def test_of_one_fold_in_time_no_error_is_told(tmp_path: Path, monkeypatch: pytes
     )
 
 
+@pytest.mark.slow
 def test_the_command_keeps_what_is_given_and_saves_a_tree_for_the_other_commands(tmp_path: Path) -> None:
     from click.testing import CliRunner
 
