@@ -233,12 +233,17 @@ def mean_table(
     names: Iterable[str],
     by: str,
     methods: Iterable[str] = tuple(m for m in METHODS if m != KERNELS_TOO),
+    share: float | None = None,
 ) -> str:
     """Mean accuracy in per cent of each method, and how far OCTSVM is from the best other one with the standard error.
 
-    On the parts (set, share, repetition, fold) that all methods have.
+    On the parts (set, share, repetition, fold) that all methods have, of one share where that is given.
     """
-    chosen = [line for line in lines if line["set"] in names and line["method"] in methods]
+    chosen = [
+        line
+        for line in lines
+        if line["set"] in names and line["method"] in methods and share in (None, line["share"])
+    ]
     ceiling = [
         line | {"method": CEILING, "accuracy": max(test for *_, test in line["settings"])}
         for line in chosen
@@ -250,24 +255,26 @@ def mean_table(
     heads = [key if by == "set" else f"{key:.0%}" for key in whole.groupby(level=by).groups]
     methods = [m for m in (*METHODS, CEILING) if m in whole]
     body = [[m, *(f"{part[m].mean():.1f}" for part in columns)] for m in methods]
-    others = whole.columns.intersection(OTHERS)
     for m in whole.columns.intersection(("OCTSVM tuned", KERNELS_TOO, "OCTSVM usual")):
-        less = [part[m] - part[part[others].mean().idxmax()] for part in columns if len(others)]
-        body.append(
-            [
-                f"{m} less the best other",
-                *(f"{d.mean():+.1f} ± {d.sem():.1f}".removesuffix(" ± nan") for d in less),
-            ]
-        )
+        for who, of in (("other", OTHERS), ("linear SVC", OTHERS[:2])):
+            others = whole.columns.intersection(of)
+            less = [part[m] - part[part[others].mean().idxmax()] for part in columns if len(others)]
+            body.append(
+                [
+                    f"{m} less the best {who}",
+                    *(f"{d.mean():+.1f} ± {d.sem():.1f}".removesuffix(" ± nan") for d in less),
+                ]
+            )
     return table(["method", *heads, f"all {len(whole)} parts"], body if len(whole) else [])
 
 
+WITH_KERNELS = ("OCTSVM tuned", KERNELS_TOO, "OCTSVM usual", *OTHERS)
 KEY = ("set", "share", "repetition", "fold", "method")
 PARTS: dict[str, Callable[[list[Line]], str]] = {
     "tuning": lambda lines: mean_table(lines, PROTOCOL.sets, "share"),
-    "tuning_curved": lambda lines: mean_table(lines, CURVED, "set"),
-    "tuning_curved_shares": lambda lines: mean_table(lines, CURVED, "share"),
-    "tuning_kernels": lambda lines: mean_table(lines, CURVED, "set", ("OCTSVM tuned", KERNELS_TOO, *OTHERS)),
+    "tuning_curved": lambda lines: mean_table(lines, CURVED, "set", WITH_KERNELS, 0.0),
+    "tuning_curved_flipped": lambda lines: mean_table(lines, CURVED, "set", WITH_KERNELS, 0.2),
+    "tuning_kernels": lambda lines: mean_table(lines, PROTOCOL.sets, "share", WITH_KERNELS),
     "tuning_unseen": lambda lines: mean_table(lines, UNSEEN, "set"),
     "tuning_unseen_shares": lambda lines: mean_table(lines, UNSEEN, "share"),
 }

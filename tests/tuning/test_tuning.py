@@ -135,6 +135,12 @@ def test_no_kernel_where_a_hyperplane_is_near() -> None:
     assert flat.frame()["kernel"].notna().any()
 
 
+def test_a_kernel_also_of_few_rows_and_many_columns() -> None:
+    y = np.arange(60) % 2
+    X = np.random.default_rng(0).normal(size=(60, 30)) * np.where(y, 3.0, 1.0)[:, None]
+    assert octsvm.tune("octsvm", X, y, depth=0, **AUTO).choice["kernel"] == "rbf"
+
+
 def test_within_a_standard_error_no_kernel_comes_before_a_small_depth() -> None:
     settings = [{"depth": 0}, {"depth": 1}, {"depth": 0, "kernel": "rbf"}]
     near = scores(settings, lines([10, 17, 18], [10, 17, 16], [10, 16, 17]), [0, 0, 0], 100, 0)
