@@ -80,6 +80,7 @@ for _ in range(2):
     assert ended(code) == ["interrupted", "True 3 slow"]
 
 
+@pytest.mark.slow
 def test_a_fit_on_a_small_table_imports_the_binding_alone(tmp_path: Path) -> None:
     table = tmp_path / "table.csv"
     rows = [f"{i % 7},{i % 5},{'a' if i % 7 + i % 5 > 4 else 'b'}" for i in range(35)]
@@ -96,7 +97,7 @@ def test_a_fit_on_a_small_table_imports_the_binding_alone(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(("depth", "imported"), [(2, False), (3, True)])
-@pytest.mark.slow_cases("3-*")
+@pytest.mark.slow
 def test_an_oct_imports_greedy_trees_where_it_wants_them(depth: int, imported: bool) -> None:
     code = f"""
 import sys, numpy as np, octsvm

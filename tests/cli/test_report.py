@@ -224,6 +224,7 @@ def test_fit_and_report_list_suspects_in_one_order_and_say_what_is_so(tmp_path: 
     assert "gave up no label of a training row" in page or "agrees with every label" in page
 
 
+@pytest.mark.slow
 def test_who_proved_it_is_said_alike_wherever_no_solver_was_called(tmp_path: Path) -> None:
     tree, who = str(tmp_path / "tree.json"), "octsvm's own search"
     fit = ["fit", "iris", "--against-rest", "setosa", "--depth", "1", "-q", "--out", tree]
