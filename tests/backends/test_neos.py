@@ -177,6 +177,7 @@ def test_the_optimum_comes_back_checked(
     assert server.killed == []
 
 
+@pytest.mark.slow
 def test_an_unknown_claim_proves_nothing(server: Server, model: Any) -> None:
     result = octsvm.solve(model, solver="neos:ipopt")
     assert (result.status, result.bound) == ("feasible", 0.0)

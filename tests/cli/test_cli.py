@@ -168,6 +168,7 @@ def test_every_term_is_said_in_words_and_held_out_rows_too(table: Path) -> None:
     assert "held out" not in run("fit", "iris", *QUICK).stdout
 
 
+@pytest.mark.slow
 def test_one_class_against_the_rest() -> None:
     result = run("fit", "iris", "--against-rest", "setosa", "--depth", "0", "--time-limit", "20", "--json")
     found = json.loads(result.stdout)
@@ -426,6 +427,7 @@ def test_predict_as_python_does(tmp_path: Path) -> None:
     assert found["accuracy"] is None
 
 
+@pytest.mark.slow
 def test_predict_against_rest(tmp_path: Path) -> None:
     tree, data = tmp_path / "tree.json", tmp_path / "iris.csv"
     iris = tables.load("iris")

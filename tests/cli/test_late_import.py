@@ -44,6 +44,7 @@ print(before is scipy.stats, any(type(f) is LateImport for f in sys.meta_path))
     assert ended(code) == ["True False"]
 
 
+@pytest.mark.slow
 def test_a_second_import_uses_nothing_of_it_yet() -> None:
     code = """
 import sys

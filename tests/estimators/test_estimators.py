@@ -156,6 +156,7 @@ def test_the_models_get_the_parameters(cls: Any) -> None:
 
 
 @pytest.mark.parametrize("cls", ALL)
+@pytest.mark.slow_cases("MOCTSVMClassifier")
 def test_a_fit_is_that_of_octsvm_fit(cls: Any) -> None:
     X, y = table(30)
     model = small(cls, **SHORT).fit(X, y)
@@ -370,6 +371,7 @@ def test_weights_reach_the_errors_of_the_model(cls: Any) -> None:
 
 
 @pytest.mark.parametrize("cls", ALL)
+@pytest.mark.slow_cases("RESVMClassifier")
 def test_whole_weights_are_repeated_rows_to_the_last_bit(cls: Any) -> None:
     X, y = table(16, seed=5)
     weights = np.random.default_rng(0).integers(0, 4, 16)

@@ -260,6 +260,7 @@ def test_several_machines_warn_once(cls: Any) -> None:
     assert [w.category for w in said] == [ConvergenceWarning]
 
 
+@pytest.mark.slow
 def test_fits_at_one_line_say_once_that_a_limit_ended_them() -> None:
     X, y = hard()
     for filter_, times in (("default", 1), ("once", 1), ("always", 3)):

@@ -25,7 +25,7 @@ def compared(formulation: str, count: int, seed: int) -> list[dict[str, Any]]:
     ("count", "seed"),
     [(6, 7), pytest.param(60, 0, marks=pytest.mark.long)],
 )
-@pytest.mark.slow_cases("6-7-octsvm", "6-7-moctsvm")
+@pytest.mark.slow_cases("6-7-octsvm", "6-7-moctsvm", "6-7-oct")
 def test_default_and_paper_variants_reach_the_enumerated_optimum(
     formulation: str, count: int, seed: int
 ) -> None:

@@ -380,6 +380,7 @@ def test_huge_costs_hold_or_are_named(formulation: str, costs: float) -> None:
     "zero", [c for k in (1, 2, 3) for c in itertools.combinations(("c1", "c2", "c3"), k)]
 )
 @pytest.mark.parametrize("formulation", ["re_svm", "octsvm"])
+@pytest.mark.slow_cases("octsvm-*-paper")
 def test_costs_of_zero(formulation: str, zero: tuple[str, ...], variant: str | None) -> None:
     params: dict[str, Any] = {"c1": 2.0, "c2": 3.0, "c3": 0.5, "depth": 1} | dict.fromkeys(zero, 0.0)
     if formulation == "re_svm":

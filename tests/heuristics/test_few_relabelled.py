@@ -32,7 +32,7 @@ def optimised_cost(builder: margin_tree.TreeSearch) -> float:
 
 
 @pytest.mark.parametrize("index", [2, 3, 8, 10])
-@pytest.mark.slow_cases("2")
+@pytest.mark.slow_cases("2", "8", "10")
 def test_optima_that_other_trees_miss(index: int) -> None:
     case = PROOFS[index]
     result = octsvm.fit("octsvm", *case.table(), **case.params)

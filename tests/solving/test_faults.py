@@ -177,7 +177,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize(("engine", "fault"), FAULTS)
-@pytest.mark.slow_cases("faulty-sleep*", "program-sleep", "program-with a child")
+@pytest.mark.slow_cases("faulty-sleep*", "program-sleep", "program-with a child", "*-prints")
 def test_a_fault_costs_its_own_solve_alone(engine: str, fault: str) -> None:
     best, status, stop, said = FAULTS[engine, fault]
     limit = {"time_limit": 2.5} if stop == "time_limit" else {}
@@ -208,6 +208,7 @@ def test_without_a_start_a_dead_engine_is_an_error() -> None:
         assert m.x.value == 4
 
 
+@pytest.mark.slow
 def test_a_callback_ends_a_child_that_sleeps() -> None:
     result = engines.solve(
         "faulty", model(), options={"fault": "sleep"}, time_limit=PATIENCE, callback=lambda p: p.seconds > 2

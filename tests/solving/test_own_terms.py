@@ -720,6 +720,7 @@ def test_a_tree_where_a_row_or_the_objective_has_no_value_is_none_of_the_model(k
 
 
 @pytest.mark.skipif(solvers.installed("scip") is None, reason="SCIP solves what is no polynomial")
+@pytest.mark.slow
 def test_an_objective_that_falls_towards_a_pole_has_no_bound() -> None:
     """SCIP stops at some point beside it, and calls that optimal."""
     model = octsvm.build("oct_h", TABLE, LABELS, depth=1, alpha=0.1)
