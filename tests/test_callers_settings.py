@@ -50,6 +50,10 @@ def start(name: str) -> str:
 
 def classified(cls: Any) -> Any:
     kept = {"max_depth": 1} if "max_depth" in cls().get_params() else {}
+    if (
+        cls is estimators.RESVMClassifier
+    ):  # at its own costs no hyperplane pays on so few rows, and that is a warning
+        kept = {"c1": 10.0, "c2": 10.0}
     return cls(random_state=1, **kept).fit(X[:14], Y[:14]).predict(X).tolist()
 
 
