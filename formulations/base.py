@@ -105,12 +105,11 @@ class Data:
         """Let nobody change the arrays: rows of a model that were made of them would not follow."""
         for name in ("X_original", "X", "y", "weights"):
             found = getattr(self, name)
-            if (
-                found.flags.writeable
-            ):  # else it stays the same array, by which what was computed of it is known
-                view = found.view()  # an array of the caller's stays as it is
-                view.flags.writeable = False
-                object.__setattr__(self, name, view)
+            if not found.flags.writeable:
+                continue  # the same array, by which what was computed of it is known
+            view = found.view()  # an array of the caller's stays as it is
+            view.flags.writeable = False
+            object.__setattr__(self, name, view)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Data:
         return self  # never changed after it was made, so the clone of a model can share it

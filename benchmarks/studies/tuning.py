@@ -196,7 +196,8 @@ def other(kind: str, X: Any, y: Any) -> Any:
     return model.fit(X, y)
 
 
-OTHERS = ("SVC C = 1", "SVC tuned", "logistic", "forest", "CART")
+LINEAR_SVCS = ("SVC C = 1", "SVC tuned")
+OTHERS = (*LINEAR_SVCS, "logistic", "forest", "CART")
 METHODS: dict[str, Callable[[Any, Any], Any]] = {
     "OCTSVM tuned": partial(tuned, "octsvm"),
     "RE-SVM tuned": partial(tuned, "re_svm"),
@@ -256,7 +257,7 @@ def mean_table(
     methods = [m for m in (*METHODS, CEILING) if m in whole]
     body = [[m, *(f"{part[m].mean():.1f}" for part in columns)] for m in methods]
     for m in whole.columns.intersection(("OCTSVM tuned", KERNELS_TOO, "OCTSVM usual")):
-        for who, of in (("other", OTHERS), ("linear SVC", OTHERS[:2])):
+        for who, of in (("other", OTHERS), ("linear SVC", LINEAR_SVCS)):
             others = whole.columns.intersection(of)
             less = [part[m] - part[part[others].mean().idxmax()] for part in columns if len(others)]
             body.append(

@@ -50,26 +50,37 @@ class _LateLoader(Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         """Execute it when the first attribute is asked for that it does not have before."""
-        assert module.__spec__ is not None
-        module.__spec__.loader = module.__loader__ = self.loader
+        spec = module.__spec__
+        assert spec is not None
+        spec.loader = module.__loader__ = self.loader
+        spec.loader_state = _Execution()
         module.__dict__.pop("__path__", None)  # asked for by every import of a module in it
         module.__class__ = _LateModule
 
 
+class _Execution:
+    """Of one module, by one thread; a lock of all modules would wait for other threads' imports, which wait for it."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.runs = False
+
+
 class _LateModule(ModuleType):
     def __getattr__(self, name: str) -> Any:
-        with _one_thread:
-            if type(self) is _LateModule and self not in _executing:
-                _executing.append(self)
-                try:
-                    self._execute()
-                finally:
-                    _executing.remove(self)
-        return ModuleType.__getattribute__(self, name)
-
-    def _execute(self) -> None:
         spec = self.__spec__
         assert spec is not None
+        execution = spec.loader_state
+        with execution.lock:
+            if type(self) is _LateModule and not execution.runs:
+                execution.runs = True
+                try:
+                    self._execute(spec)
+                finally:
+                    execution.runs = False
+        return ModuleType.__getattribute__(self, name)
+
+    def _execute(self, spec: ModuleSpec) -> None:
         assert spec.loader is not None
         if spec.submodule_search_locations is not None:
             self.__path__ = spec.submodule_search_locations
@@ -79,7 +90,3 @@ class _LateModule(ModuleType):
             self.__dict__.pop("__path__", None)
             raise
         self.__class__ = ModuleType  # type: ignore[assignment]
-
-
-_one_thread = threading.RLock()
-_executing: list[ModuleType] = []

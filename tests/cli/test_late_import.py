@@ -81,6 +81,30 @@ for _ in range(2):
     assert ended(code) == ["interrupted", "True 3 slow"]
 
 
+def test_threads_that_import_at_once_do_not_wait_for_each_other(tmp_path: Path) -> None:
+    (tmp_path / "late_a.py").write_text(
+        "import threading\nthreading.in_common.wait(60)\nthreading.in_a.set()\nimport common\nvalue = common.value\n"
+    )
+    (tmp_path / "late_b.py").write_text("value = 2\n")
+    (tmp_path / "common.py").write_text(
+        "import threading, late_b\nthreading.in_common.set()\nthreading.in_a.wait(60)\nvalue = late_b.value\n"
+    )
+    code = f"""
+import sys, threading
+sys.path.insert(0, {str(tmp_path)!r})
+from octsvm.cli.late_import import LateImport
+threading.in_common, threading.in_a = threading.Event(), threading.Event()
+for name in ("late_a", "late_b"):
+    LateImport(name).install()
+import late_a
+other = threading.Thread(target=__import__, args=("common",))
+other.start()
+print(late_a.value)
+other.join()
+"""
+    assert ended(code) == ["2"]
+
+
 @pytest.mark.slow
 def test_a_fit_on_a_small_table_imports_the_binding_alone(tmp_path: Path) -> None:
     table = tmp_path / "table.csv"
