@@ -118,7 +118,7 @@ def test_search_works_in_pages_that_are_opened_as_files(site: Path) -> None:
 
 
 def test_only_pages_and_what_they_show_are_published(site: Path) -> None:
-    assert not list(site.rglob("hooks.py"))
+    assert not [*site.rglob("hooks.py"), *site.rglob("*.pyc")]
     assert (site / "examples" / "compose_your_own.py").is_file()
 
 
