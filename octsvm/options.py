@@ -69,10 +69,6 @@ class Clock:
         clock.began = self.began
         return clock
 
-    def out_of_time(self) -> None:
-        """Leave nothing from now on, e.g. after Ctrl-C."""
-        self.limit = self.seconds()
-
     def exclude(self, seconds: float) -> None:
         """Take out what is no part of the call, such as importing libraries for the first time."""
         self.began += seconds

@@ -51,8 +51,8 @@ LEVEL_START_SECONDS = 10.0  # for trees before that, which every bound feeds on;
 # hardly a label is in doubt, that proves the tree.
 START_MOMENT, LEVEL_MOMENT, MOMENT_SHARE = 0.25, 0.5, 0.05
 SEARCHING, BOUNDING, BUILDING = "start heuristics", "bounding", "building"  # phases of a callback
-CALLED_OFF = "the callback asked for the end while the model was built; the tree is the best one known before"
-CAUGHT = "Ctrl-C came while the model was built or handed over; the tree is the best one known before"
+CALLED_OFF = "the callback asked for the end before the engine ran; the tree is the best one known by then"
+CAUGHT = "Ctrl-C came before the engine ran; the tree is the best one known by then"
 
 
 def cost_of(form: Formulation, data: Data, params: Params, tree: Tree) -> float:
@@ -208,10 +208,11 @@ class Fit:
         if not self.data.scaling.complete or (too_large is not None and not self.interrupted):
             return self._unbuilt(too_large if self.data.scaling.complete else None)
         self._start_and_bound()
-        if self.telling.asked:
-            return self._without_model(self._known(), "interrupted", CALLED_OFF)
         if self.level is not None and self.level.closed:
             return self._proved_by_levels(self.level)
+        if self.telling.asked or self.interrupted:
+            note = CAUGHT if self.interrupted else CALLED_OFF
+            return self._without_model(self._known(), "interrupted", note)
         result = self._built_and_solved()
         if self.level is not None and result.status != "optimal" and result.bound <= self.level.value:
             return replace(result, notes=(*result.notes, f"the bound is that of {self.level}"))
@@ -298,8 +299,6 @@ class Fit:
             model = self._build(late if options.work_limit is None or options.callback else None)
             if model is None:
                 return self._abandoned()
-            if self.interrupted:
-                options.clock.out_of_time()
             if self.level is not None:
                 model.info = replace(model.info, least=max(model.info.least, self.level.value))
             result = solve_with(
@@ -314,7 +313,7 @@ class Fit:
             return self._without_model(self._known(), "interrupted", CAUGHT)
         if result.solver == OWN_SEARCH and result.stop == "time_limit":
             return self._searched_instead(result, model.info)
-        return replace(result, stop="interrupted" if self._cut_short(result) else result.stop)
+        return result
 
     def _searched_instead(self, result: Result, info: ModelInfo) -> Result:
         """What the heuristics find in the time that is left where a built model was not handed over, if that is better."""
@@ -325,9 +324,6 @@ class Fit:
         if self.best is None or self._cost(self.best) >= result.objective:
             return replace(result, stop=stop, seconds=self.options.clock.seconds())
         return self._without_model(self._known(), stop, result.notes[0], info, self.options.gap)
-
-    def _cut_short(self, result: Result) -> bool:
-        return self.interrupted and result.status != "optimal"
 
     def _predicted(self) -> BlockSize | None:
         """The model's size by its formulation's own statement, at most that; None where it does not state it.

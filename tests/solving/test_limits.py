@@ -18,7 +18,7 @@ from places import ROOT
 from waiting import PATIENCE
 
 import octsvm
-from octsvm.result import STATUSES, STOPS
+from octsvm.result import OWN_SEARCH, STATUSES, STOPS
 from octsvm.solving.strategies import LEVEL_ROWS
 
 HARD = {"depth": 2, "c1": 1.0, "c2": 1.0, "c3": 0.1}
@@ -94,7 +94,7 @@ def test_ctrl_c_returns_the_incumbent(phase: str, n: int) -> None:
     ]
     + [("heuristics.load", "balanced"), ("heuristics.load", "heuristic")],
 )
-@pytest.mark.quick_cases("heuristics.load-heuristic")
+@pytest.mark.quick_cases("heuristics.load-*")
 def test_ctrl_c_before_anything_is_solved(place: str, strategy: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from octsvm import heuristics
     from octsvm.solving import strategies
@@ -111,8 +111,10 @@ def test_ctrl_c_before_anything_is_solved(place: str, strategy: str, monkeypatch
     assert again.objective == pytest.approx(result.objective, rel=1e-9)
     searched = strategy != "exact" and place != "heuristics.load"
     assert result.status == ("feasible" if searched else "fallback")
-    if place != "heuristics.load":
+    if place != "heuristics.load" or strategy == "balanced":
         assert "Ctrl-C" in result.notes[0]
+    if place == "heuristics.load":
+        assert result.solver == OWN_SEARCH  # nothing was handed over after Ctrl-C
 
 
 @pytest.mark.slow
