@@ -26,7 +26,11 @@ PATH = (1.0, 100.0, 1e4, 1e-1, 10.0)  # SVM costs C (features are in [0, 1]), th
 LENGTHS = np.array([1.0, 0.6, 0.3, 0.1])  # norms, as shares of the cap
 RELABEL_ROUNDS = 3  # of an SVM and the labels that are cheaper to give up
 # Of norms: the factor around the present one, and how many. Each grid is finer than the one before.
-GRIDS = ((4.0, 13), (1.15, 9), (1.02, 7), (1.003, 7))
+# Factors of the largest norm, finer and finer, and as many far smaller ones.
+GRIDS = [
+    (np.geomspace(1 / width, width, count), np.geomspace(1 / 64, 1, count))
+    for width, count in ((4.0, 13), (1.15, 9), (1.02, 7), (1.003, 7))
+]
 COARSE_GRIDS = 2  # of them, for trees that are optimised afterwards
 SLACK = 1e-9  # beyond the boundary rule, against rounding
 NEXT_TO_IT, MOST_SHIFTS = 0.5, 300  # scores and number of rows that a shift of an intercept is chosen by
@@ -409,16 +413,14 @@ class TreeBuilder:
         if not nodes:
             return planes
         fresh = planes.copy()
-        for width, count in GRIDS[: COARSE_GRIDS if coarse else len(GRIDS)]:
+        for factors, smaller in GRIDS[: COARSE_GRIDS if coarse else len(GRIDS)]:
             largest = float(norms(fresh.omega, self.norm).max())
             if largest == 0:
                 return None
-            grid = largest * np.geomspace(1 / width, width, count)
+            grid = largest * factors
             if self.best is not None and self.margin(largest) > self.best.cost:
                 # The margin term alone is above the best cost: far smaller norms are tried as well.
-                grid = np.concatenate(
-                    [grid, self.norm_costing(self.best.cost) * np.geomspace(1 / 64, 1, count)]
-                )
+                grid = np.concatenate([grid, self.norm_costing(self.best.cost) * smaller])
             grid = np.sort(np.concatenate([grid, size[size > 0]]))
             table, places = np.zeros((len(nodes), len(grid))), np.zeros((len(nodes), len(grid)))
             for k, t in enumerate(nodes):
