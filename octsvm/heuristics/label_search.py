@@ -54,6 +54,7 @@ class LabelSearch:
         group, at = costs.places
         within = np.abs(at) < self._reach  # farther off no label is given up
         self._group, self._at = group[within], at[within]
+        self._solved: dict[bytes, Plane | None] = {}
 
     def run(self, budget: Budget) -> Iterator[Plane]:
         """Better and better hyperplanes."""
@@ -100,18 +101,27 @@ class LabelSearch:
         """The best hyperplane for these sides, then for those that it has, while that is better; None where there is none."""
         best: Plane | None = None
         for _ in range(DESCENTS):
+            found = self._best_of(over)
+            if found is None or (best is not None and found.cost >= best.cost * (1 - IMPROVES)):
+                break
+            best = found
+            over = self._scores(best) > self._at
+        return best
+
+    def _best_of(self, over: BoolArray) -> Plane | None:
+        """The best hyperplane for these sides, which on small tables come again and again; None where there is none."""
+        sides = over.tobytes()
+        if sides not in self._solved:
             low, high = np.full(len(self.costs.X), -self._reach), np.full(len(self.costs.X), self._reach)
             np.maximum.at(low, self._group[over], self._at[over])
             np.minimum.at(high, self._group[~over], self._at[~over])
             if (low > high).any():
-                break
-            found = self._relaxation.solve(Intervals(low, high))
-            cost = self.costs.objective(found.omega, found.omega0)
-            if best is not None and cost >= best.cost * (1 - IMPROVES):
-                break
-            best = Plane(cost, found.omega, found.omega0)
-            over = self._scores(best) > self._at
-        return best
+                self._solved[sides] = None
+            else:
+                found = self._relaxation.solve(Intervals(low, high))
+                cost = self.costs.objective(found.omega, found.omega0)
+                self._solved[sides] = Plane(cost, found.omega, found.omega0)
+        return self._solved[sides]
 
 
 def candidates(data: Data, params: Any, budget: Budget, seed: int) -> Iterator[MarginTree]:
