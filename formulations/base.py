@@ -491,15 +491,16 @@ def structure(model: pyo.ConcreteModel) -> Structure:
     It is the same in every process: what is hashed are numbers.
     """
     components = frozenset(c.local_name for c in model.component_objects(descend_into=False))
+    # Pyomo's values() would look up every index anew.
     inside = {
-        rows.name: hash(tuple([_shape(row) for row in rows.values() if row.active]))
+        rows.name: hash(tuple([_shape(row) for row in rows._data.values() if row.active]))
         for rows in model.component_objects(pyo.Constraint, active=True)
     }
     fixed: list[str] = []
     for variables in model.component_objects(pyo.Var):
-        parts = [(_end(v._lb), _end(v._ub), v._fixed, v.domain is pyo.Reals) for v in variables.values()]
+        parts = [(_end(v._lb), _end(v._ub), v._fixed, v.domain is pyo.Reals) for v in variables._data.values()]
         inside[variables.name] = hash(tuple(parts))
-        fixed += [v.name for v in variables.values() if v._fixed]
+        fixed += [v.name for v in variables._data.values() if v._fixed]
     inside["cost"] = len(getattr(model.cost.expr, "args", ()))
     return Structure(components, inside, frozenset(fixed))
 

@@ -51,7 +51,7 @@ def statements(node: ast.AST, late: bool = False) -> Iterator[tuple[ast.Import |
     for child in ast.iter_child_nodes(node):
         if isinstance(child, (ast.Import, ast.ImportFrom)):
             yield child, late
-        else:
+        elif not isinstance(child, ast.expr):  # no statement is in one
             yield from statements(child, late or is_late(child))
 
 

@@ -200,7 +200,7 @@ def test_a_job_past_its_limit_is_killed(
     server: Server, model: Any, waits: int | None, runs: int | None, word: str
 ) -> None:
     server.waits, server.runs = waits, runs
-    result = octsvm.solve(model, solver="neos:bonmin", time_limit=1.5)
+    result = octsvm.solve(model, solver="neos:bonmin", time_limit=0.8)
     assert (result.stop, result.status) == ("time_limit", "fallback")
     assert server.killed == [1]
     assert any(word in note for note in result.notes), result.notes

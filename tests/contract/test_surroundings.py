@@ -74,13 +74,13 @@ def test_an_exception_of_the_callback_reaches_the_caller_at_once(entry: Entry) -
 
     def callback(progress: octsvm.Progress) -> bool:
         calls.append(progress.seconds)
-        if progress.seconds > 0.7:
+        if progress.seconds > 0.3:
             raise MineError("of my own")
         return False
 
     with pytest.raises(MineError, match="of my own"):
         solve(entry, hard(), time_limit=PATIENCE, callback=callback)
-    assert sum(seconds > 0.7 for seconds in calls) == 1
+    assert sum(seconds > 0.3 for seconds in calls) == 1
 
 
 @every_entry

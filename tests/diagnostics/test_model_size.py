@@ -25,11 +25,17 @@ CHOICES: dict[str, dict[str, list[Any]]] = {
     "moctsvm": {"norm": ["l1", "l2"], "variant": [None, "compact", "levels"]},
 }
 SIZES = [(7, 2, 2, 3), (12, 4, 3, 2), (9, 1, 2, 1), (5, 3, 4, 0)]
+# Every choice of a formulation on one of the sizes; on the others it is slow.
 MODELS = [
-    (name, shape, {k: v for k, v in zip(choices, chosen, strict=True) if v is not None})
+    pytest.param(
+        name,
+        shape,
+        {k: v for k, v in zip(choices, chosen, strict=True) if v is not None},
+        marks=() if j == i % len(SIZES) else pytest.mark.slow,
+    )
     for name, choices in CHOICES.items()
-    for chosen in itertools.product(*choices.values())
-    for shape in SIZES
+    for i, chosen in enumerate(itertools.product(*choices.values()))
+    for j, shape in enumerate(SIZES)
 ]
 
 
@@ -45,7 +51,6 @@ def table(n: int, p: int, k: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize(("formulation", "shape", "params"), MODELS)
-@pytest.mark.slow_cases("moctsvm-shape118-params118")
 def test_counts_are_those_of_the_built_model(
     formulation: str, shape: tuple[int, int, int, int], params: dict[str, Any]
 ) -> None:

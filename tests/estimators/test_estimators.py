@@ -45,6 +45,7 @@ OWN = {*declarations(ESTIMATOR), "random_state", "warm_start", "verbose", "class
 
 # No check is left out, and none is expected to fail.
 CHECKED = [
+    OCTClassifier(strategy="heuristic", **SHORTEST),
     OCTClassifier(**SHORTEST),
     OCTHClassifier(**SHORTEST),
     RESVMClassifier(**SHORTEST),
@@ -57,7 +58,7 @@ CHECKED = [
 
 
 @parametrize_with_checks(CHECKED)
-@pytest.mark.quick_cases("OCTClassifier(gap*")
+@pytest.mark.quick_cases("OCTClassifier(gap=0.99,strategy*")
 @pytest.mark.every_value
 def test_scikit_learns_checks(estimator: Any, check: Any) -> None:
     with warnings.catch_warnings():
@@ -158,7 +159,7 @@ def test_the_models_get_the_parameters(cls: Any) -> None:
 @pytest.mark.parametrize("cls", ALL)
 @pytest.mark.slow_cases("MOCTSVMClassifier")
 def test_a_fit_is_that_of_octsvm_fit(cls: Any) -> None:
-    X, y = table(30)
+    X, y = table(20)
     model = small(cls, **SHORT).fit(X, y)
     depth = {} if cls is RESVMClassifier else {"depth": model.max_depth}
     result = octsvm.fit(cls.formulation, X, y, **depth, **SHORT)
@@ -217,6 +218,8 @@ def test_importing_octsvm_stays_light() -> None:
 @pytest.mark.parametrize(
     "labels", [("a", "b"), (False, True), (3, 7), (-1.0, 1.0)], ids=["text", "bool", "int", "float"]
 )
+@pytest.mark.quick_cases("text-*", "*-OCTClassifier")
+@pytest.mark.every_value
 def test_labels_of_any_kind_come_back(cls: Any, labels: tuple[Any, Any]) -> None:
     X, words = table()
     y = np.asarray(labels)[(words == "blue").astype(int)]
@@ -404,6 +407,7 @@ def test_min_samples_leaf_counts_rows_not_weights() -> None:
 
 
 @pytest.mark.parametrize("cls", ALL)
+@pytest.mark.slow_cases("MOCTSVMClassifier", "RESVMClassifier")
 def test_class_weight_multiplies_the_weights(cls: Any) -> None:
     X, y = table(14, seed=7)
     given = np.linspace(0.5, 2, 14)

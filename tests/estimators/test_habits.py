@@ -26,6 +26,7 @@ ALL = [OCTClassifier, OCTHClassifier, RESVMClassifier, OCTSVMClassifier, MOCTSVM
 # Most fits here end at a limit, and what they say of it is not what is looked at.
 pytestmark = pytest.mark.filterwarnings("ignore:A limit ended this fit")
 SHORT: dict[str, Any] = {"work_limit": {"nodes": 1, "rounds": 1}}
+SEARCHED: dict[str, Any] = SHORT | {"strategy": "heuristic"}  # where any tree will do
 
 
 def shallow(cls: Any, **more: Any) -> Any:
@@ -58,7 +59,7 @@ def test_sizes_and_importances_of_a_tree_are_those_of_scikit_learn() -> None:
 def test_sizes_are_those_of_the_paths(cls: Any) -> None:
     X, y = load_breast_cancer(return_X_y=True)
     X, y = X[:30, :4], y[:30]
-    model = cls(**SHORT, time_limit=20).fit(X, y)
+    model = cls(**SEARCHED).fit(X, y)
     box = np.random.default_rng(0).uniform(X.min(axis=0), X.max(axis=0), (5000, 4))
     rows = np.vstack([X, box])
     lengths = model.decision_path(rows).toarray().sum(axis=1)
@@ -72,18 +73,18 @@ def test_sizes_are_those_of_the_paths(cls: Any) -> None:
 @pytest.mark.quick_cases("OCTClassifier", "RESVMClassifier")
 def test_importances_do_not_know_units_and_a_useless_tree_has_none(cls: Any) -> None:
     rng = np.random.default_rng(1)
-    X = rng.random((30, 3))
+    X = rng.random((20, 3))
     y = (X[:, 1] > 0.5).astype(int)
-    one = shallow(cls).fit(X, y)
+    one = shallow(cls, strategy="heuristic").fit(X, y)
     found = one.feature_importances_
     assert found.shape == (3,)
     assert found.min() >= 0
     assert found.sum() == pytest.approx(1)
     assert found.argmax() == 1
-    other = shallow(cls).fit(X * [1, 1024, 1], y)
+    other = shallow(cls, strategy="heuristic").fit(X * [1, 1024, 1], y)
     np.testing.assert_allclose(other.feature_importances_, found, atol=1e-9)
     with pytest.warns(UserWarning, match="one class only"):
-        none = cls().fit(X, np.zeros(30))
+        none = cls().fit(X, np.zeros(20))
     assert none.feature_importances_.tolist() == [0.0, 0.0, 0.0]
     assert (none.get_depth(), none.get_n_leaves()) == (0, 1)
 
@@ -104,10 +105,10 @@ def test_nothing_before_a_fit(cls: Any) -> None:
 def test_a_hyperplane_is_the_decision_function(machine: Any) -> None:
     X, y = load_iris(return_X_y=True)
     X = X * [1, 10, 0.1, 5] + 3
-    two = machine.set_params(**SHORT).fit(X[50::4], y[50::4])
+    two = machine.set_params(**SHORT).fit(X[50::8], y[50::8])
     assert two.coef_.shape == (1, 4)
     np.testing.assert_allclose(X @ two.coef_[0] + two.intercept_[0], two.decision_function(X), atol=1e-9)
-    many = machine.set_params(multi_class="ovr").fit(X[::8], y[::8])
+    many = machine.set_params(multi_class="ovr").fit(X[::12], y[::12])
     np.testing.assert_allclose(X @ many.coef_.T + many.intercept_, many.decision_function(X), atol=1e-9)
     assert many.feature_importances_.sum() == pytest.approx(1)
 
@@ -121,7 +122,7 @@ def test_a_hyperplane_is_the_decision_function(machine: Any) -> None:
 )
 def test_no_hyperplane_no_coefficients(machine: Any, why: str) -> None:
     X, y = load_iris(return_X_y=True)
-    machine.set_params(**SHORT).fit(X[50::5], y[50::5])
+    machine.set_params(**SEARCHED).fit(X[50::5], y[50::5])
     with pytest.raises(AttributeError, match=why):
         _ = machine.coef_
     assert not hasattr(machine, "intercept_")
@@ -135,10 +136,10 @@ def test_no_hyperplane_no_coefficients(machine: Any, why: str) -> None:
     ("cls", "kernel"), [*((c, None) for c in ALL), (RESVMClassifier, "linear"), (OCTSVMClassifier, "linear")]
 )
 @pytest.mark.parametrize("getter", ["auto", "feature_importances_"])
-@pytest.mark.quick_cases("*-OCT*")
+@pytest.mark.quick_cases("auto-OCT*", "feature_importances_-OCTClassifier-*")
 @pytest.mark.every_value
 def test_features_are_selected(cls: Any, kernel: str | None, getter: str) -> None:
-    X = np.random.default_rng(2).random((16, 3))
+    X = np.random.default_rng(2).random((10, 3))
     y = (X[:, 2] > 0.5).astype(int)
     costs = {"c1": 10, "c2": 12, "kernel": kernel} if cls in (RESVMClassifier, OCTSVMClassifier) else {}
     depth = {} if cls is RESVMClassifier else {"max_depth": 0 if cls is OCTSVMClassifier else 1}
@@ -228,9 +229,9 @@ def hard(n: int = 40) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize(
     ("machine", "rows"),
     [
-        (OCTClassifier(max_depth=4, time_limit=1), 400),
-        (OCTHClassifier(time_limit=1), 40),
-        (RESVMClassifier(**SHORT), 40),
+        (OCTClassifier(max_depth=4, time_limit=0.3), 400),
+        (OCTHClassifier(time_limit=0.3), 40),
+        (RESVMClassifier(**SHORT), 20),
         (OCTSVMClassifier(max_depth=1, **SHORT), 40),
         (MOCTSVMClassifier(max_depth=1, **SHORT), 40),
     ],
@@ -242,8 +243,9 @@ def test_a_limit_without_a_proof_is_a_warning(machine: Any, rows: int) -> None:
     name = "work_limit" if machine.work_limit else "time_limit"
     with pytest.warns(ConvergenceWarning, match=rf"A limit ended this fit .*\({name}=") as said:
         model = machine.fit(X, y)
-    assert len(said) == 1
-    assert said[0].filename == __file__
+    of_limits = [w for w in said if "predicts one class" not in str(w.message)]
+    assert len(of_limits) == 1
+    assert of_limits[0].filename == __file__
     assert model.result_.status in ("feasible", "fallback")
     assert model.gap_ > 1e-4
 
@@ -279,7 +281,7 @@ def test_fits_at_one_line_say_once_that_a_limit_ended_them() -> None:
 
 @pytest.mark.parametrize("cls", ALL)
 def test_no_warning_where_there_is_a_proof_or_none_was_asked_for(cls: Any) -> None:
-    X, y = hard(20)
+    X, y = hard(12)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.filterwarnings("ignore", "A tree of this fit predicts one class")
@@ -358,7 +360,7 @@ def test_a_result_predicts() -> None:
 @pytest.mark.parametrize("cls", ALL)
 @pytest.mark.quick_cases("OCTClassifier", "RESVMClassifier")
 def test_progress_is_one_line_that_changes(cls: Any, capfd: pytest.CaptureFixture[str]) -> None:
-    X, y = hard()
+    X, y = hard(20)
     shallow(cls, verbose="progress").fit(X, y)
     out, err = capfd.readouterr()
     assert out == ""

@@ -44,6 +44,6 @@ def test_a_cluster_loses_a_worker(tmp_path: Path) -> None:
 
 def test_no_scheduler_is_said_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("distributed")
-    monkeypatch.setattr("octsvm.experiments.cluster.TIMEOUT", 1.0)
+    monkeypatch.setattr("octsvm.experiments.cluster.TIMEOUT", 0.2)
     with pytest.raises(octsvm.SchedulerLost, match="dask scheduler"):
         run(protocol(), tmp_path / "cells.sqlite", load=load, scheduler="tcp://127.0.0.1:9")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import subprocess
 import sys
@@ -42,6 +43,12 @@ def fresh(X: Any) -> Any:
 @pytest.fixture(params=range(len(KERNELS)), ids=lambda k: str(KERNELS[k]["kernel"]))
 def fitted(request: pytest.FixtureRequest) -> Any:
     """A tree with splits on two levels."""
+    return tree_with(request.param)
+
+
+@functools.cache
+def tree_with(kernel: int) -> Any:
+    """The tree of one of the kernels, which no test changes."""
     X, y = table()
     result = octsvm.fit(
         "octsvm",
@@ -53,7 +60,7 @@ def fitted(request: pytest.FixtureRequest) -> Any:
         c3=0.01,
         strategy="heuristic",
         work_limit=5,
-        **KERNELS[request.param],
+        **KERNELS[kernel],
     )
     assert result.tree.splits.any()
     return result.tree
@@ -192,7 +199,7 @@ def bell(A: Any, B: Any) -> Any:
 
 @pytest.mark.parametrize("chosen", ["rbf", "bell", bell])
 def test_classifiers_with_a_kernel_are_saved(chosen: Any, tmp_path: Path) -> None:
-    X, y = table()
+    X, y = table(10)
     octsvm.register_kernel("bell", bell)
     try:
         model = octsvm.RESVMClassifier(c1=5, c2=8, kernel=chosen, time_limit=5).fit(X, y)

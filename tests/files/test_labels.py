@@ -109,12 +109,13 @@ def test_any_name_of_a_users_own_is_one_name_in_the_file(name: str, ending: str,
     model.add_component(name, pyo.Var(bounds=(0, 1), initialize=0))
     model.own = pyo.Constraint([name], rule=lambda b, _: b.component(name) >= 0.5 * b.split.d[1])
     model.objective.set_value(model.cost + model.component(name))
+    optimum = octsvm.solve(model).objective
     engine = highspy.Highs()
     engine.setOptionValue("output_flag", False)
     path = octsvm.write(model, tmp_path / f"model.{ending}")
     assert engine.readModel(str(path)) != highspy.HighsStatus.kError
     engine.run()
-    assert engine.getInfo().objective_function_value == pytest.approx(octsvm.solve(model).objective)
+    assert engine.getInfo().objective_function_value == pytest.approx(optimum)
     columns = json.loads(path.with_name(f"{path.name}.json").read_text())["columns"]
     assert model.component(name).name in [variable for _, variable in columns]
     for program, argv in READERS.items():
@@ -123,7 +124,7 @@ def test_any_name_of_a_users_own_is_one_name_in_the_file(name: str, ending: str,
         answer = tmp_path / f"{ending}.{program}"
         subprocess.run([program, *argv(path, answer)], capture_output=True, check=False, timeout=60)
         found = octsvm.read_solution(model, answer, sidecar=path)
-        assert found.objective == pytest.approx(octsvm.solve(model).objective)
+        assert found.objective == pytest.approx(optimum)
 
 
 # Programs that read what HiGHS reads in ways of their own: how they are called with a model file and the answer's place.

@@ -42,6 +42,7 @@ def said(kind: str, ending: str, solver: str, tmp_path: Path) -> list[str]:
 
 @pytest.mark.parametrize("kind", MODELS)
 @pytest.mark.parametrize("name", list(solvers.table()))
+@pytest.mark.quick_cases("*-MISOCP", "highs-*")
 def test_what_fits_is_written_without_a_word(kind: str, name: str, tmp_path: Path) -> None:
     spec = solvers.get(name)
     for ending in ("lp", "mps", "nl"):

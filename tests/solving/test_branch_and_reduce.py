@@ -51,6 +51,7 @@ def proved(costs: ScoreCosts, X: np.ndarray, incumbent: Plane) -> tuple[float, f
 
 # In the last one an error is so dear that the bend of the relaxation leaves the margin short of more than the gap.
 @pytest.mark.parametrize("seed", [*range(N_TINY), 2739])
+@pytest.mark.quick_cases("[0-9]", "[12][0-9]", "2739")  # all costs, with and without ties and weights
 def test_optimum_is_that_of_brute_force(seed: int) -> None:
     X, sign, weights, c1, c2 = tiny(seed)
     costs = ScoreCosts.of(X, sign, weights, c1, c2)

@@ -78,7 +78,7 @@ def test_where_the_limit_leaves_no_time_no_model_is_built(
 ) -> None:
     monkeypatch.setattr(strategies, "build_from", refuse)
     X, y = sloped(n, p)
-    result = held(name, X, y, 1.0, strategy=strategy, **params)
+    result = held(name, X, y, 0.4, strategy=strategy, **params)
     assert result.stop == "time_limit"
     assert result.status in ("feasible", "fallback")
     assert result.bound == 0
@@ -105,9 +105,9 @@ def test_equal_values_of_a_table_count_before_it_is_called_too_large(monkeypatch
 
 def test_a_start_comes_back_where_no_model_is_built() -> None:
     X, y = sloped(600, 40)
-    start = octsvm.fit("oct", X[:, :], y, depth=1, time_limit=1).tree
+    start = octsvm.fit("oct", X[:, :], y, depth=1, time_limit=0.4).tree
     best = octsvm.evaluate("oct", start, X, y).objective
-    result = held("oct", X, y, 1.0, depth=4, start=start, strategy="exact")
+    result = held("oct", X, y, 0.4, depth=4, start=start, strategy="exact")
     assert result.objective <= best * (1 + 1e-9)
     assert result.status == "feasible"
 
@@ -121,7 +121,7 @@ def test_a_solver_that_is_not_there_is_refused_also_without_a_model() -> None:
 def test_progress_is_told_also_without_a_model() -> None:
     X, y = sloped(600, 40)
     seen: list[octsvm.Progress] = []
-    held("oct", X, y, 1.0, depth=4, callback=lambda progress: bool(seen.append(progress)))
+    held("oct", X, y, 0.4, depth=4, callback=lambda progress: bool(seen.append(progress)))
     assert seen
     assert all(a.incumbent >= b.incumbent for a, b in itertools.pairwise(seen))
 
@@ -159,10 +159,10 @@ def test_the_heuristics_get_the_time_that_a_model_which_is_not_handed_over_leave
     name: str, strategy: str, handing_over_takes_long: None
 ) -> None:
     X, y = sloped(36, 3)  # too few rows for a bound from the top level, which would take a third of the limit
-    result = held(name, X, y, 2.0, depth=2, strategy=strategy)
+    result = held(name, X, y, 0.8, depth=2, strategy=strategy)
     assert "no time to hand the model over" in result.notes[0]
     assert result.tree.splits.any()
-    assert name == "oct" or result.seconds > 1.5  # OCT's heuristic comes to an end
+    assert name == "oct" or result.seconds > 0.6  # OCT's heuristic comes to an end
     # The bounds that OCT finds in building may prove the tree.
     assert (result.status, result.stop) in (("feasible", "time_limit"), ("optimal", "optimal"))
     assert result.status == "feasible" or result.bound == pytest.approx(result.objective, rel=1e-3)
@@ -206,7 +206,7 @@ def test_a_start_that_other_labels_would_save_is_not_refused_for_want_of_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     X, y = sloped(40, 3)
-    start = octsvm.fit("octsvm", X, y, depth=1, time_limit=1).tree
+    start = octsvm.fit("octsvm", X, y, depth=1, time_limit=0.4).tree
     model = octsvm.build("octsvm", X, y, depth=1)
     model.mine = pyo.Constraint(expr=pyo.quicksum(model.relabelling.xi.values()) <= -1)  # no tree at all
     with pytest.raises(octsvm.TreeNotAdmitted):
@@ -351,8 +351,8 @@ def test_a_path_ends_with_its_limit_and_has_a_result(name: str, params: dict[str
     settings = [{price: 0.5 + k} for k in range(60)]
     formulation(name).load_libraries()
     began = time.monotonic()
-    found = list(octsvm.fit_path(name, X, y, settings, time_limit=1, **params))
-    assert time.monotonic() - began < 1 + OVER
+    found = list(octsvm.fit_path(name, X, y, settings, time_limit=0.4, **params))
+    assert time.monotonic() - began < 0.4 + OVER
     assert [k for k, _ in found] == list(range(len(found)))
     assert found
     for k, result in found[:2]:

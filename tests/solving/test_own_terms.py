@@ -292,6 +292,7 @@ def test_a_price_on_weights_is_paid_at_the_answers_own_scale(engine: str) -> Non
 @pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize("formulation", ["oct", "oct_h", "re_svm", "octsvm"])
 @pytest.mark.parametrize("norm", ["l1", "l2"])
+@pytest.mark.quick_cases("l1-oct-0-highs", "l1-oct_h-1-highs", "l2-re_svm-1-highs", "l2-octsvm-0-highs")
 @pytest.mark.every_value
 def test_a_point_that_embed_accepts_is_one_with_all_variables_fixed(
     formulation: str, norm: str, seed: int, engine: str

@@ -11,7 +11,7 @@ import time
 import pyomo.environ as pyo
 import pytest
 from instances import sloped
-from waiting import at_most
+from waiting import at_most, wait_until
 
 import octsvm
 import octsvm.api  # whole, before anything of it is replaced
@@ -68,9 +68,10 @@ def test_a_callback_ends_any_phase(
         asked.append(progress.phase)
         return progress.phase == phase
 
-    X, y = sloped()
+    X, y = sloped(20, 2)
+    limit = 0.5 if strategy == "heuristic" else 1.5  # which searches until then
     with caplog.at_level(logging.WARNING):
-        result = octsvm.fit(name, X, y, depth=1, strategy=strategy, time_limit=1.5, callback=stop)
+        result = octsvm.fit(name, X, y, depth=1, strategy=strategy, time_limit=limit, callback=stop)
     if phase in asked and phase != "checking":
         # OCT finds bounds in building that prove some trees by themselves.
         assert result.stop in ("interrupted", "optimal")
@@ -90,7 +91,7 @@ def test_what_a_callback_raises_comes_out(phase: str, at_once: None) -> None:
             raise LookupError(phase)
 
     with pytest.raises(LookupError, match=phase):
-        octsvm.fit("octsvm", *sloped(), depth=1, time_limit=5, callback=fail)
+        octsvm.fit("octsvm", *sloped(), depth=1, strategy="exact", time_limit=5, callback=fail)
     assert not rows.PYOMO.filters
 
 
@@ -122,13 +123,18 @@ def test_the_command_line_has_a_line_before_there_is_any_word(
 ) -> None:
     monkeypatch.setattr(shown, "FIRST", 0.1)
     monkeypatch.setattr(shown, "SILENCE", 0.2)
+    said: list[str] = []
+
+    def told(word: str) -> bool:
+        said.append(capsys.readouterr().err)
+        return "".join(said).endswith(f"{word}\n")
+
     with shown.SolveProgress(quiet=False) as line:
-        time.sleep(0.7)
+        wait_until(lambda: told("preparing"))
         line.update(octsvm.Progress(0.7, 12.5, 1.0, 0, 0, "building"))
-        time.sleep(1.0)
-    said = capsys.readouterr().err.splitlines()
-    assert said[0].endswith("preparing")
-    assert said[-1].endswith("building")
+        wait_until(lambda: told("building"))
+    assert "".join(said).splitlines()[0].endswith("preparing")
+    assert told("building")
     with shown.SolveProgress(quiet=True):
         time.sleep(0.5)
     assert not capsys.readouterr().err

@@ -76,7 +76,7 @@ def test_a_cost_that_is_given_is_plain_and_trees_of_the_folds_are_those_of_the_h
     from sklearn.model_selection import RepeatedStratifiedKFold
 
     rng = np.random.default_rng(3)
-    X = rng.random((120, 5))
+    X = rng.random((60, 3))
     y = octsvm.flip_labels((X[:, 0] > 0.5) ^ (X[:, 1] > 0.4), 0.1)
     tuned = octsvm.tune("oct", X, y, repeats=1, refit=False, depth=depth, alpha=1.0)
     right, splits = 0, []
