@@ -498,7 +498,9 @@ def structure(model: pyo.ConcreteModel) -> Structure:
     }
     fixed: list[str] = []
     for variables in model.component_objects(pyo.Var):
-        parts = [(_end(v._lb), _end(v._ub), v._fixed, v.domain is pyo.Reals) for v in variables._data.values()]
+        parts = [
+            (_end(v._lb), _end(v._ub), v._fixed, v.domain is pyo.Reals) for v in variables._data.values()
+        ]
         inside[variables.name] = hash(tuple(parts))
         fixed += [v.name for v in variables._data.values() if v._fixed]
     inside["cost"] = len(getattr(model.cost.expr, "args", ()))

@@ -123,13 +123,36 @@ def fingerprint(model: pyo.ConcreteModel) -> tuple[str, int]:
     kept = [(v, v.value, v.stale) for v in model.component_data_objects(pyo.Var)]
     for var, _, _ in kept:
         var.set_value(None)
-    text = io.StringIO()
-    model.pprint(ostream=text)
+    parts = [
+        (component.name, component.active, component.ctype, contents(component))
+        for component in model.component_objects(descend_into=True)
+    ]
     for var, value, stale in kept:
         var.set_value(value, skip_validation=True)
         var.stale = stale
-    count = sum(1 for _ in model.component_objects(descend_into=True))
-    return hashlib.sha256(text.getvalue().encode()).hexdigest(), count
+    return hashlib.sha256(repr(parts).encode()).hexdigest(), len(parts)
+
+
+def contents(component: Any) -> Any:
+    """All of a component: of variables and rows what Pyomo would print, without the time that printing takes."""
+    if component.ctype is pyo.Var:
+        return [(k, v.domain.name, v.lb, v.ub, v.fixed) for k, v in component.items()]
+    if component.ctype in (pyo.Constraint, pyo.Objective, pyo.Expression):
+        return [
+            (k, getattr(v, "active", True), getattr(v, "sense", None), written(v.expr))
+            for k, v in component.items()
+        ]
+    text = io.StringIO()
+    if component.ctype is not pyo.Block:  # whose components come by themselves
+        component.pprint(ostream=text)
+    return text.getvalue()
+
+
+def written(part: Any) -> Any:
+    """An expression as nested tuples, its variables by what they are."""
+    if getattr(part, "is_expression_type", bool)():
+        return type(part).__name__, *map(written, part.args)
+    return part if isinstance(part, (int, float)) else id(part)
 
 
 def solve(entry: Entry | str, model: pyo.ConcreteModel, **options: Any) -> octsvm.Result:

@@ -379,7 +379,7 @@ class _Call:
 
     def _run(self, plan: Plan) -> _Attempt:
         model, form, options = self.model, self.form, self.options
-        own = form is not None and checks.is_own(model)
+        own = form is not None and not self.own_parts
         searched = checks.scores_of(model) if plan.spec.backend == "own" else None
         bridge = leading_to(plan.problem, LINEAR, plan.bridge)
         engine: Engine | None = None
@@ -583,7 +583,7 @@ class _Call:
         outcome.found = (best.source == "answer" and more) or self.start is not None
         self._limit_bound(outcome, attempt, form, info)
         # Rows of the user's own, or a better tree that was not found, may be why there is no split otherwise.
-        proved = checks.is_own(self.model) and outcome.verdict()[0] == "optimal"
+        proved = not self.own_parts and outcome.verdict()[0] == "optimal"
         if proved and best.tree is not None and not best.tree.splits.any():
             params = type(info.params).model_fields
             ways = {"c1": ". Larger c1 and c2 make a split pay", "alpha": ". A smaller alpha makes one pay"}
@@ -593,7 +593,7 @@ class _Call:
     def _limit_bound(self, outcome: Outcome, attempt: _Attempt, form: Formulation, info: ModelInfo) -> None:
         note = rebuild_note(form, info, self.terms)
         unseen = REDUCED_COST / attempt.program.cost_scale(attempt.rounds.size)
-        outcome.limit_bound(checks.is_own(self.model), note, self.terms, _bent(attempt.plan, info), unseen)
+        outcome.limit_bound(not self.own_parts, note, self.terms, _bent(attempt.plan, info), unseen)
         if outcome.stop in ("unbounded", "inf_or_unbd"):
             outcome.notes.append(
                 f"the objective {checks.active_objective(self.model).name!r} has no least value: give bounds to the "

@@ -166,6 +166,7 @@ def optimum_through(way: Bridge, model: pyo.ConcreteModel) -> float:
 
 @every_bridge
 @every_model
+@pytest.mark.quick_cases("tree-perspective", "everything-norm", "everything-outer_approximation")
 def test_the_optimum_is_that_of_an_engine_which_takes_the_original(name: str, build: Any) -> None:
     there = [direct for direct in DIRECT if solvers.get(direct).version is not None]
     if not there:

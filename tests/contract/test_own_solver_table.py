@@ -60,7 +60,7 @@ def same_optimum(name: str, formulation: str, params: dict[str, Any], seed: int)
 @pytest.mark.skipif(importlib.util.find_spec("highsbox") is None, reason="highsbox is not installed")
 @pytest.mark.parametrize(("formulation", "params"), MODELS, ids=lambda v: v if isinstance(v, str) else "")
 @pytest.mark.parametrize("seed", [1, 2])
-@pytest.mark.slow_cases("2-octsvm-")
+@pytest.mark.quick_cases("1-oct-", "2-re_svm-", "1-octsvm-")
 def test_a_program_that_reads_a_file_is_one_entry(
     formulation: str, params: dict[str, Any], seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -76,7 +76,7 @@ def test_a_program_that_reads_a_file_is_one_entry(
 @pytest.mark.skipif(os.name == "nt", reason="the stand-in is a shell script")
 @pytest.mark.parametrize(("formulation", "params"), MODELS, ids=lambda v: v if isinstance(v, str) else "")
 @pytest.mark.parametrize("classes", ["[LP, MILP]", "[LP, MILP, MIQP, MISOCP]"])
-@pytest.mark.slow_cases("*octsvm*")
+@pytest.mark.quick_cases("[[]LP, MILP[]]-re_svm-", "[[]LP, MILP, MIQP, MISOCP[]]-oct-")
 def test_an_ampl_solver_is_one_entry(
     formulation: str, params: dict[str, Any], classes: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -136,7 +136,7 @@ def test_five_solvers_are_here() -> None:
 
 
 @pytest.mark.parametrize(("engine", "case", "ending", "compact"), JOBS, ids=lambda v: str(v).strip("."))
-@pytest.mark.quick_cases("highs-*-lp-*", "cbc-*")
+@pytest.mark.quick_cases("highs-*-lp-False", "cbc-oct-mps-*")
 @pytest.mark.every_value
 def test_written_here_solved_there_and_loaded(
     engine: str, case: str, ending: str, compact: bool, tmp_path: Path

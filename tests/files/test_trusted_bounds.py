@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -48,10 +49,15 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return solved
 
 
+@functools.cache
+def optimum_of(case: str) -> octsvm.Result:
+    return octsvm.solve(build(case), gap=0.0, solver="highs")
+
+
 @pytest.mark.parametrize("engine", ["highs", "scip", "cplex"])
 @pytest.mark.parametrize("case", CASES)
 def test_a_true_bound_makes_it_optimal_on_somebodys_word(case: str, engine: str, answers: Any) -> None:
-    best = octsvm.solve(build(case), gap=0.0, solver="highs")
+    best = optimum_of(case)
     path = answers(engine, case)
     result = octsvm.read_solution(build(case), path, bound=best.bound, bound_source="the night's log")
     assert (result.status, result.stop, result.bound_source) == ("optimal", "file", "the night's log")

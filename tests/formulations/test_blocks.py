@@ -687,6 +687,7 @@ MILP_IDS = [f"{f}-{'-'.join(str(v) for v in p.values() if isinstance(v, (str, in
 
 @pytest.mark.parametrize("clone", [False, True], ids=["model", "clone"])
 @pytest.mark.parametrize(("formulation", "params"), MILPS, ids=MILP_IDS)
+@pytest.mark.quick_cases("*-model", "oct-1-clone")
 def test_bare_pyomo_reaches_the_same_optimum(formulation: str, params: Any, clone: bool) -> None:
     ours = octsvm.fit(formulation, X, Y, gap=1e-6, **params)
     m = octsvm.build(formulation, X, Y, **params)
@@ -901,6 +902,7 @@ def by_scip(path: Path) -> float:
 
 @pytest.mark.parametrize("ending", [".lp", ".mps"])
 @pytest.mark.parametrize(("formulation", "params"), MILPS, ids=MILP_IDS)
+@pytest.mark.quick_cases("*-.lp", "oct-1-.mps")
 def test_highs_reads_a_written_milp_to_the_same_optimum(
     formulation: str, params: Any, ending: str, tmp_path: Path
 ) -> None:

@@ -73,6 +73,7 @@ def random_axis_tree(rng: np.random.Generator, X: np.ndarray, K: int, depth: int
 
 @pytest.mark.parametrize("variant", ["flow", "rank", "bd"])
 @pytest.mark.parametrize("seed", range(12))
+@pytest.mark.slow_cases("5-flow", "9-flow")
 def test_random_axis_trees(variant: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
     K, depth = int(rng.integers(2, 4)), int(rng.integers(1, 4))
@@ -179,6 +180,7 @@ def random_oblique_tree(
 
 @pytest.mark.parametrize("complexity", ["splits", "features"])
 @pytest.mark.parametrize("seed", range(12))
+@pytest.mark.slow_cases("11-features")
 def test_random_oblique_trees(complexity: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
     K, depth = int(rng.integers(2, 4)), int(rng.integers(1, 4))

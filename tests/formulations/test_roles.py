@@ -56,6 +56,7 @@ def undeclared(block: Any) -> list[str]:
 
 
 @pytest.mark.parametrize(("name", "params"), MODELS, ids=IDS)
+@pytest.mark.slow_cases("*-[01]", "*-[01]-*")  # models of fewer nodes
 def test_every_integer_column_has_a_sample_or_a_node(name: str, params: dict[str, Any]) -> None:
     model = build(name, params)
     assert undeclared(model) == []
@@ -74,6 +75,7 @@ def test_every_integer_column_has_a_sample_or_a_node(name: str, params: dict[str
 
 
 @pytest.mark.parametrize(("name", "params"), MODELS, ids=IDS)
+@pytest.mark.slow_cases("*-[01]", "*-[01]-*")  # models of fewer nodes
 def test_clones_keep_the_roles(name: str, params: dict[str, Any]) -> None:
     model = build(name, params)
     copy = model.clone()

@@ -206,6 +206,7 @@ def test_a_separation_below_mu_is_not_in_the_model() -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("formulation", ["oct", "oct_h", "re_svm", "octsvm"])
+@pytest.mark.quick_cases("*-[0-2]")
 def test_predict_is_the_routing_that_was_certified(formulation: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
     X = np.round(rng.random((9, 2)), 1)  # a grid: many rows on boundaries, some of them equal

@@ -83,7 +83,7 @@ def another() -> str:
 
 @every_engine_here
 @pytest.mark.parametrize("formulation", NAMES)
-@pytest.mark.quick_cases("oct-highs", "oct_h-highs", "re_svm-highs")
+@pytest.mark.quick_cases("oct-highs", "re_svm-highs")
 @pytest.mark.every_value
 def test_the_rows_that_conflict_are_named(entry: Entry, formulation: str) -> None:
     model = build(formulation)

@@ -178,6 +178,7 @@ FAULTS = {
 
 @pytest.mark.parametrize(("engine", "fault"), FAULTS)
 @pytest.mark.slow_cases("faulty-sleep*", "program-sleep", "program-with a child", "*-prints")
+@pytest.mark.quick_cases("faulty-*", "program-none", "program-exit", "program-cut off", "program-empty")
 def test_a_fault_costs_its_own_solve_alone(engine: str, fault: str) -> None:
     best, status, stop, said = FAULTS[engine, fault]
     limit = {"time_limit": 2.5} if stop == "time_limit" else {}
