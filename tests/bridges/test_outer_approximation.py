@@ -67,6 +67,7 @@ def test_a_coordinate_that_is_fixed_is_refused_and_one_that_is_0_is_not() -> Non
 
 @pytest.mark.parametrize("solver", ["highs", "scip"])
 @pytest.mark.parametrize(("side", "value"), [("u", 0.4), ("z", 1)])
+@pytest.mark.quick_cases("u-0.4-scip", "z-1-highs")
 def test_a_side_that_is_fixed_is_the_side_that_is_bounded(solver: str, side: str, value: float) -> None:
     engines.skip_absent(engines.Entry(solver))
     model = everything()

@@ -492,6 +492,7 @@ def test_show_stays_readable_for_deep_oblique_trees(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("units", ["original", "scaled"])
 @pytest.mark.parametrize("formulation", ["oct", "oct_h", "re_svm", "octsvm"])
+@pytest.mark.quick_cases("*-original", "oct-scaled")
 def test_shown_json_predicts_as_the_tree_does(formulation: str, units: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(5)
     X = pd.DataFrame(rng.uniform(-5, 20, (14, 2)), columns=["a", "b"])

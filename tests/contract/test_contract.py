@@ -257,6 +257,7 @@ def costs_of(seed: int, more: dict[str, Any]) -> dict[str, Any]:
 @point(7)
 @pytest.mark.parametrize("norm", ["l1", "l2"])
 @pytest.mark.every_value
+@pytest.mark.quick_cases("l1-highs", "l1-scip", "l1-cbc", "l2-highs")
 def test_a_start_is_used_and_the_engine_says_so(entry: Entry, norm: str) -> None:
     passes = entry.spec.start.passes != "none"
     assert engine_says(entry, spoil=False, norm=norm) == ("accepted" if passes else "unsupported")

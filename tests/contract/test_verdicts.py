@@ -286,6 +286,7 @@ def test_a_row_whose_coefficients_are_all_zero_is_infeasible_or_holds(
     ],
 )
 @pytest.mark.parametrize("where", ["row", "objective"])
+@pytest.mark.quick_cases("objective-*", "row-domain4-*")
 def test_a_variable_fixed_where_it_cannot_be_is_refused_by_name(
     domain: Any, value: float, said: str, where: str, tmp_path: Any
 ) -> None:

@@ -374,7 +374,7 @@ def test_weights_reach_the_errors_of_the_model(cls: Any) -> None:
 
 
 @pytest.mark.parametrize("cls", ALL)
-@pytest.mark.slow_cases("RESVMClassifier")
+@pytest.mark.slow_cases("RESVMClassifier", "MOCTSVMClassifier")
 def test_whole_weights_are_repeated_rows_to_the_last_bit(cls: Any) -> None:
     X, y = table(16, seed=5)
     weights = np.random.default_rng(0).integers(0, 4, 16)
@@ -478,6 +478,7 @@ def test_an_answer_that_does_not_hold_is_a_warning_and_a_status() -> None:
 
 
 @pytest.mark.parametrize("cls", ALL)
+@pytest.mark.quick_cases("OCTClassifier", "OCTSVMClassifier")
 def test_silent_unless_verbose(cls: Any, capfd: pytest.CaptureFixture[str]) -> None:
     X, y = table()
     small(cls).fit(X, y)
@@ -597,6 +598,7 @@ def test_in_a_pipeline_with_set_output() -> None:
 
 
 @pytest.mark.parametrize("cls", ALL)
+@pytest.mark.quick_cases("OCTClassifier", "RESVMClassifier")
 def test_metadata_routing_carries_weights(cls: Any) -> None:
     X, y = table(16)
     weights = np.linspace(0.1, 2, 16)
@@ -610,6 +612,7 @@ def test_metadata_routing_carries_weights(cls: Any) -> None:
 
 
 @pytest.mark.parametrize("cls", ALL)
+@pytest.mark.quick_cases("OCTClassifier", "OCTSVMClassifier")
 def test_html(cls: Any) -> None:
     model = small(cls, class_weight="balanced")
     assert cls.__name__ in model._repr_html_()

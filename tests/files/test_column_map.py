@@ -28,6 +28,7 @@ def content(model_file: Path) -> dict[str, Any]:
 @pytest.mark.parametrize("ending", [".lp", ".mps", ".nl"])
 @pytest.mark.parametrize("compact", [False, True])
 @pytest.mark.parametrize("formulation", ["oct", "oct_h", "re_svm", "octsvm"])
+@pytest.mark.quick_cases("*-False-*", "oct-True-*")
 def test_a_column_map_ties_columns_to_variables(
     formulation: str, compact: bool, ending: str, tmp_path: Path
 ) -> None:

@@ -219,6 +219,7 @@ def test_the_sidecar_is_found_or_named(answer: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("ending", [".lp", ".mps", ".nl"])
 @pytest.mark.parametrize("compact", [False, True])
+@pytest.mark.quick_cases("False-*", "True-.lp")
 def test_without_a_sidecar_names_are_found_again(ending: str, compact: bool, tmp_path: Path) -> None:
     path = answered(build("octsvm-l2"), tmp_path, f"model{ending}", compact)
     optimum = octsvm.read_solution(build("octsvm-l2"), path).objective

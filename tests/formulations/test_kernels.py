@@ -182,6 +182,7 @@ def test_a_function_is_the_kernel_of_its_name(name: str, named: str) -> None:
 
 @pytest.mark.parametrize("name", SETTINGS)
 @pytest.mark.parametrize("variant", ["compact", "paper"])
+@pytest.mark.quick_cases("compact-octsvm", "paper-re_svm")
 def test_the_variants_agree(name: str, variant: str) -> None:
     X, y = table(1, n=7)
     more: dict[str, Any] = {"mu_svm": 1e-3} if name == "octsvm" else {}
@@ -287,6 +288,7 @@ def test_a_kernel_that_is_zero_on_the_table() -> None:
 
 @pytest.mark.parametrize("name", SETTINGS)
 @pytest.mark.parametrize("kernel", ["linear", "poly", "rbf"])
+@pytest.mark.quick_cases("linear-octsvm", "poly-re_svm", "rbf-octsvm")
 def test_scores_are_sums_over_the_support_samples(name: str, kernel: str) -> None:
     X, y = table(4, n=12)
     tree = octsvm.fit(name, X, y, kernel=kernel, **SETTINGS[name]).tree

@@ -62,6 +62,7 @@ def test_unsplit_nodes_send_every_row_right_shared_case(case: Case, variant: str
 
 @pytest.mark.parametrize("variant", ["flow", "rank", "bd"])
 @pytest.mark.parametrize("depth", [1, 2])
+@pytest.mark.quick_cases("1-*", "2-rank")
 def test_where_no_split_pays_rows_cannot_be_sorted_for_free(depth: int, variant: str) -> None:
     X = np.array([[0.0], [0.2], [0.4], [0.6], [0.8], [1.0]])
     y = np.array(
@@ -122,6 +123,7 @@ CLOSE: dict[str, list[float]] = {
 
 @pytest.mark.parametrize("values", CLOSE.values(), ids=CLOSE)
 @pytest.mark.parametrize("y", [[0, 1, 0, 1], [0, 0, 1, 1], [1, 0, 0, 2]])
+@pytest.mark.quick_cases("y0-*", "*-1e-12 apart")
 def test_two_doubles_are_two_values(values: list[float], y: list[int]) -> None:
     X = np.array(values)[:, None]
     m = octsvm.build("oct", X, y, depth=2, alpha=0.0)

@@ -39,6 +39,7 @@ def random_tree(X: np.ndarray, depth: int, rng: np.random.Generator) -> MarginTr
 
 @pytest.mark.parametrize("norm", ["l2", "l1"])
 @pytest.mark.parametrize("depth", [0, 1, 2])
+@pytest.mark.quick_cases("0-l1", "1-l2", "2-l1")
 def test_no_tree_is_cut_off(norm: str, depth: int) -> None:
     rng = np.random.default_rng([depth, len(norm)])
     admitted = 0

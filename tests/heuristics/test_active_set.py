@@ -109,6 +109,7 @@ def test_the_least_slack_is_that_of_the_linear_program(seed: int, monkeypatch: p
 
 @pytest.mark.parametrize("depth", [0, 1, 2])
 @pytest.mark.parametrize("costs", [(1e3, 1.0, 0.1), (1e5, 3.0, 0.0), (300.0, 300.0, 1.0)])
+@pytest.mark.quick_cases("*-0", "costs0-*")
 def test_with_hard_margins_every_node_by_itself_is_as_good_as_all_together(
     costs: tuple[float, float, float], depth: int
 ) -> None:
