@@ -17,14 +17,14 @@ from octsvm import solvers
 
 INSTANCES = int(os.environ.get("OCTSVM_FUZZ", "1000"))
 FIRST = int(os.environ.get("OCTSVM_FUZZ_SEED", "0"))
-CHUNK = 20
+CHUNK = 10
 CHUNKS = range(FIRST, FIRST + INSTANCES, CHUNK)
 ENGINES = [name for name in own_fuzz.ENGINES if solvers.installed(name) is not None]
 
 
 @pytest.mark.parametrize(
     "first",
-    [FIRST, *(pytest.param(k, marks=pytest.mark.slow) for k in CHUNKS[1:6]), *long(CHUNKS[6:])],
+    [FIRST, *(pytest.param(k, marks=pytest.mark.slow) for k in CHUNKS[1:11]), *long(CHUNKS[11:])],
 )
 def test_models_with_parts_of_ones_own(first: int) -> None:
     assert own_fuzz.run(range(first, first + CHUNK), ENGINES) == []
