@@ -499,7 +499,8 @@ def structure(model: pyo.ConcreteModel) -> Structure:
     fixed: list[str] = []
     for variables in model.component_objects(pyo.Var):
         parts = [
-            (_end(v._lb), _end(v._ub), v._fixed, v.domain is pyo.Reals) for v in variables._data.values()
+            (_end(v._lb), _end(v._ub), v._fixed, _end(v.value) if v._fixed else 0.0, v.domain is pyo.Reals)
+            for v in variables._data.values()
         ]
         inside[variables.name] = hash(tuple(parts))
         fixed += [v.name for v in variables._data.values() if v._fixed]
@@ -508,7 +509,7 @@ def structure(model: pyo.ConcreteModel) -> Structure:
 
 
 def _end(bound: Any) -> float:
-    """A bound as a number; one that is an expression is no formulation's."""
+    """A bound, or the value of what is fixed, as a number; one that is an expression is no formulation's."""
     return bound if isinstance(bound, (int, float)) else np.inf if bound is None else float(id(bound))
 
 

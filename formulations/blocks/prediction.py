@@ -71,7 +71,7 @@ def add_side_prediction(
         p_i1 >= z_it + d_p(t) - d_t - 1 for right children t,   p_i0 >= z_it + d_p(t) - d_t - 1 for left ones
         s_i1 >= -M_i(1 - p_i1) - M_i d_1,   s_i1 <= -μ + (M_i + μ)(p_i1 + d_1)      where the root does not split
 
-    The class is the side taken at the last node that splits; M_i is the bound that s_i1 carries. A tree of one node has the last
+    The class is the side taken at the last node that splits; M_i is the larger bound that s_i1 carries. A tree of one node has the last
     rows alone, without d. Source: ours. **differs:** not in the papers; a tree that decides a sample by a score between -μ and 0
     is cut off. Size: 2n binaries, n(2 + 1) rows with one node, else n(2|τ_L| + T + 2), for n samples.
 
@@ -103,7 +103,7 @@ def add_side_prediction(
 
     def decided_at(i: int, t: int, ones: Sequence[pyo.Var] = (), zeros: Sequence[pyo.Var] = ()) -> None:
         """The sign of s_it is the class where all ``ones`` are 1 and all ``zeros`` are 0."""
-        M = s[i, t].ub
+        M = max(-s[i, t].lb, s[i, t].ub)  # its bounds may have been narrowed
         variables, by = [s[i, t], block.p[i, 1], *ones, *zeros], [1.0] * len(ones) + [-1.0] * len(zeros)
         above[i, t] = (-M * (1 + len(ones)), linear([1.0, -M, *(-M * v for v in by)], variables), None)
         M += mu

@@ -45,6 +45,7 @@ from .outcome import (
     Outcome,
     delivered,
     no_solver,
+    objective_size,
     rebuild_note,
     unmodelled,
 )
@@ -458,14 +459,8 @@ class _Call:
         return improve
 
     def _size(self) -> float:
-        """About how large objectives are: that of the constant tree, or of the bound that big-M was built from."""
-        if self.form is None or self.info is None:
-            return 1.0
-        if math.isfinite(self.info.upper_bound):
-            return self.info.upper_bound
-        data, params = self.info.data, self.info.params
-        constant = self.form.constant_tree(data, params)
-        return float(self.form.evaluate(constant, data.X_original, data.y, params, data.weights).objective)
+        """About how large objectives are."""
+        return objective_size(self.info)
 
     # -- the outcome ----------------------------------------------------------------------------------------
 
@@ -485,7 +480,7 @@ class _Call:
             attempt.stop,
             bound=rounds.bound,
             asked_gap=self.options.gap,
-            size=min(1.0, rounds.size),
+            size=rounds.size,
             notes=[*rounds.notes, *_what_was_rewritten(attempt, info, self.options)],
             how=self._how(attempt),
         )

@@ -17,6 +17,7 @@ import pyomo.environ as pyo
 from ..errors import CertificateMismatch, OctsvmError
 from ..formulations.base import Data, Evaluation, Formulation, ModelInfo
 from ..formulations.margin_trees import records
+from ..formulations.registry import formulation
 from ..formulations.trees import MarginTree, Tree
 from ..result import OWN_SEARCH, Result, TracePoint, relative_gap, versions
 from . import certificate as checks
@@ -147,7 +148,7 @@ class Outcome:
     mismatch : str
         Why the solver's answer does not hold; empty where it does.
     size : float
-        About how large objectives are.
+        About how large objectives are, 1 at most.
     claimed : float
         The solver's objective for its own answer.
     differing : tuple of int
@@ -168,13 +169,16 @@ class Outcome:
     asked_gap: float | None = 0.0
     found: bool = True
     mismatch: str = ""
-    size: float = 1.0
+    size: float = math.nan  # that of the model's own, unless it is given
     claimed: float = math.nan
     differing: tuple[int, ...] = ()
     notes: list[str] = field(default_factory=list)
     how: Mapping[str, Any] = field(default_factory=dict)
     bound_source: str = ""
     conflict: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        self.size = min(1.0, objective_size(self.info) if math.isnan(self.size) else self.size)
 
     def limit_bound(
         self,
@@ -258,7 +262,7 @@ class Outcome:
             stop=stop,
             objective=objective,
             bound=bound,
-            gap=relative_gap(objective, bound) if math.isfinite(objective) else math.inf,
+            gap=relative_gap(objective, bound, self.size) if math.isfinite(objective) else math.inf,
             terms=_terms(evaluation, objective),
             counts=dict(evaluation.counts),
             seconds=seconds,
@@ -271,6 +275,17 @@ class Outcome:
             **_origin(self.info),
             **self.how,
         )
+
+
+def objective_size(info: ModelInfo | None) -> float:
+    """About how large objectives are: that of the bound that big-M was built from, or of the constant tree."""
+    if info is None:
+        return 1.0
+    if math.isfinite(info.upper_bound):
+        return info.upper_bound
+    form, data, params = formulation(info.formulation), info.data, info.params
+    constant = form.constant_tree(data, params)
+    return float(form.evaluate(constant, data.X_original, data.y, params, data.weights).objective)
 
 
 def _origin(info: ModelInfo | None) -> dict[str, Any]:

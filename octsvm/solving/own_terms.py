@@ -68,19 +68,40 @@ def least_terms(model: pyo.ConcreteModel) -> Least:
         return NOTHING
     objective = checks.active_objective(model).expr
     try:
-        found = _Ranges(model, model.info)
-        return max(
-            (
-                _beside(objective - share * model.cost.expr, found)._replace(share=share)
-                for share in _shares(model, objective)
-            ),
-            key=lambda least: (least.ceiling(model.info.upper_bound), least.floor()),
-        )
+        with _released(model):
+            return _most(model, objective)
     except (
         ValueError,
         ArithmeticError,
     ):  # a parameter without a value, a division by zero: refused by name later
         return Least(-math.inf, 0.0)
+
+
+def _most(model: pyo.ConcreteModel, objective: Any) -> Least:
+    """What the user's terms come to at least, with the share of the own cost that leaves most."""
+    found = _Ranges(model, model.info)
+    return max(
+        (
+            _beside(objective - share * model.cost.expr, found)._replace(share=share)
+            for share in _shares(model, objective)
+        ),
+        key=lambda least: (least.ceiling(model.info.upper_bound), least.floor()),
+    )
+
+
+@contextmanager
+def _released(model: pyo.ConcreteModel) -> Iterator[None]:
+    """Variables that are fixed for the trees up to UB alone, as the formulation or tightening does, free for a while."""
+    structure = model.info.structure
+    names = structure.fixed if structure else ()
+    held = [v for v in model.component_data_objects(pyo.Var) if v.fixed and v.name in names]
+    for var in held:
+        var.fixed = False
+    try:
+        yield
+    finally:
+        for var in held:
+            var.fixed = True
 
 
 def _shares(model: pyo.ConcreteModel, objective: Any) -> set[float]:
@@ -154,6 +175,8 @@ class _Ranges:
         largest = 2 * info.upper_bound * (1 + SLACK)
         self._growth = max(1.0, largest / W) if delta is not None and W > 0 else 1.0
         self._known = "weights" in info.big_m and info.upper_bound > 0  # nothing is a multiple of 0
+        scores = getattr(getattr(model, "split", None), "s", None)
+        self._scores = set() if scores is None else {id(v) for v in scores.values()}
         self._by_rows: dict[int, Range] = {}
         for component in checks.user_components(model):
             for row in checks.rows_of(component):
@@ -208,7 +231,8 @@ class _Ranges:
         # An error that costs nothing may be as large as one likes, at any cost of the tree.
         score = role is None or (role.sample is not None and (low < 0 or not price))
         if score or not self._known:
-            return (low if is_nonnegative(var) else -math.inf), math.inf, True
+            positive = id(var) not in self._scores and is_nonnegative(var)
+            return (low if positive else -math.inf), math.inf, True
         # An error may be larger than the tree needs, and then its price alone bounds it.
         if price and low >= 0:
             return low, self._upper_bound * (1 + SLACK) / price, True

@@ -11,7 +11,7 @@ import numpy as np
 import pyomo.environ as pyo
 
 from ..errors import InvalidParameter, UnsupportedProblem
-from ..formulations.base import FloatArray, ModelInfo, structure
+from ..formulations.base import BoolArray, FloatArray, ModelInfo, Structure, structure
 from ..formulations.blocks.big_m import SLACK
 from ..formulations.blocks.hinge import narrow_hinge
 from ..formulations.bounds.scores import Intervals, ScoreProblem
@@ -33,6 +33,9 @@ class Changes:
     bounds: list[tuple[Any, Any, Any]] = field(default_factory=list)
     fixed: list[tuple[Any, float | None]] = field(default_factory=list)
     rows: list[tuple[Any, Any]] = field(default_factory=list)
+    values: list[float | None] = field(
+        default_factory=list
+    )  # of the scores: others say that it was solved since
 
 
 @dataclass(eq=False)
@@ -50,7 +53,7 @@ class Tightening:
     settled : int
         Rows whose label is kept, or given up, in every tree that is left.
     fixed : int
-        Binaries that were fixed: those of settled rows, where the model has no rows of your own.
+        Binaries that were fixed: of rows whose other label costs too much, whichever trees and labels your own rows admit.
     relaxations : int
         That were solved.
     seconds : float
@@ -68,19 +71,24 @@ class Tightening:
     changes: Changes = field(repr=False)
 
     def undo(self) -> None:
-        """Give the model back what it had: bounds, fixings and big-M. A second call does nothing."""
+        """Give the model back what it had: bounds, fixings and big-M. A second call does nothing.
+
+        Values stay where the model was solved since.
+        """
         had = self.changes
+        unsolved = [var.value for var, *_ in had.bounds] == had.values
         for var, low, high in had.bounds:
             var.setlb(low)
             var.setub(high)
         for var, value in had.fixed:
             var.unfix()
-            var.set_value(value, skip_validation=True)
+            if unsolved:
+                var.set_value(value, skip_validation=True)
         for row, expression in had.rows:
             row.set_value(expression)
         if had.bounds:
             had.model.info = had.info
-        had.bounds, had.fixed, had.rows = [], [], []
+        had.bounds, had.fixed, had.rows, had.values = [], [], [], []
 
     def __enter__(self) -> Tightening:
         return self
@@ -102,16 +110,16 @@ class Tightening:
 def tighten(
     model: pyo.ConcreteModel, *, start: Tree | None = None, time_limit: float = SECONDS
 ) -> Tightening:
-    """Narrow the scores of a RE-SVM model, in place, to those of trees no dearer than a known one; fix settled labels.
+    """Narrow the scores of a RE-SVM model, in place, to those of trees no dearer than a known one; fix labels that these share.
 
-    Every bound is proved by weak duality: no tree of the model that costs less than ``upper_bound`` is lost, and one of
-    that cost stays. Rows of your own only make the model tighter; as they may force labels that the costs would not,
-    no label is fixed then. Big-M follows the scores. Any solver, and any file of :func:`octsvm.write`, profits.
+    Every bound is proved by weak duality: no tree of the model that costs less than ``upper_bound``, whatever labels it
+    gives up, is lost, and one of that cost stays. So rows, fixings and costs of your own that you add, before or afterwards,
+    only make the model tighter. Big-M follows the scores. Any solver, and any file of :func:`octsvm.write`, profits.
 
     Parameters
     ----------
     model : pyomo.environ.ConcreteModel
-        From :func:`octsvm.build`: "re_svm" with norm="l2", its objective as it was built.
+        From :func:`octsvm.build`: "re_svm" with norm="l2", its objective, rows and bounds as they were built.
     start : Tree, optional
         A tree that the model admits; its cost is the ``upper_bound``. Without one it is that of the tree that the model was
         built from, the best constant one if no other was given.
@@ -126,7 +134,7 @@ def tighten(
     Raises
     ------
     UnsupportedProblem
-        The model is of another kind.
+        The model is of another kind, or was changed inside.
     TreeNotAdmitted
         ``start`` is no point of the model.
     InvalidParameter
@@ -156,7 +164,7 @@ def tighten(
         0.0,
         Changes(model, info),
     )
-    _write(done, kept, given_up)
+    _write(done)
     done.seconds = time.monotonic() - began
     return done
 
@@ -169,6 +177,11 @@ def _problem(model: pyo.ConcreteModel) -> ScoreProblem:
     UnsupportedProblem
     """
     info: ModelInfo | None = getattr(model, "info", None)
+    if changed := checks.changed_inside(model):
+        raise UnsupportedProblem(
+            f"The model's own {checks.some(changed)} was fixed, deactivated or changed since it was built, so that the bounds "
+            "that are proved for the model as built need not hold. Tighten it first; what you fix afterwards only makes it tighter."
+        )
     problem: ScoreProblem | None = None if info is None else formulation(info.formulation).scores(model)
     if problem is None:
         raise UnsupportedProblem(
@@ -210,31 +223,53 @@ def _reduced(problem: ScoreProblem, upper_bound: float, left: Any) -> tuple[Inte
     return box, bound, reduction.relaxation.solves
 
 
-def _write(done: Tightening, kept: Any, given_up: Any) -> None:
+def _forced(info: ModelInfo, scores: FloatArray, room: float) -> tuple[BoolArray, BoolArray]:
+    """Rows that keep their label, and that give it up, in every tree which costs ``room`` more than the bound at most.
+
+    The other label costs more than the cheaper one by what grows along the row's score, so at least by that at an end:
+
+        c2 w + c1 w max(0, 1 + u) - c1 w max(0, 1 - u) > room  at the least u = y s:  kept
+
+    and its negative > room at the greatest: given up.
+    """
+    sign, weights, params = info.data.sign, info.data.weights, info.params
+    c1, c2 = params.c1 * weights, params.c2 * weights  # type: ignore[attr-defined]
+    ends = np.sort(sign[:, None] * scores, axis=1)
+    dearer = c2[:, None] + c1[:, None] * (np.maximum(0.0, 1.0 + ends) - np.maximum(0.0, 1.0 - ends))
+    return dearer[:, 0] > room, -dearer[:, 1] > room
+
+
+def _write(done: Tightening) -> None:
     """Put the bounds, the fixings and big-M into the model, and say so in its ``info``."""
     had = done.changes
     model, info = had.model, had.info
-    own = checks.is_own(model)
     low, high = done.scores.T
-    sign = info.data.sign
-    if own:
-        for i in np.flatnonzero(kept | given_up).tolist():
-            var = model.relabelling.xi[i, 1]
-            had.fixed.append((var, var.value))
-            var.fix(float(given_up[i]))
-        done.fixed = len(had.fixed)
+    slack = SLACK * max(1.0, done.upper_bound)
+    kept, given_up = _forced(info, done.scores, done.upper_bound - done.bound + slack)
+    for i in np.flatnonzero(kept | given_up).tolist():
+        var = model.relabelling.xi[i, 1]
+        had.fixed.append((var, var.value))
+        var.fix(float(given_up[i]))
+    done.fixed = len(had.fixed)
     if hasattr(model.hinge, "hinge_relabelled"):
-        had.rows = narrow_hinge(model.hinge, model.split, model.relabelling, sign, low, high)
+        had.rows = narrow_hinge(model.hinge, model.split, model.relabelling, info.data.sign, low, high)
     for i, (least, most) in enumerate(done.scores.tolist()):
         var = model.split.s[i, 1]
         had.bounds.append((var, var.lb, var.ub))
+        had.values.append(var.value)
         var.setlb(least if var.lb is None else max(least, var.lb))
         var.setub(most if var.ub is None else min(most, var.ub))
     largest = float(np.abs(done.scores).max())
+    known, now = info.structure, structure(model)
     model.info = replace(
         info,
         upper_bound=done.upper_bound,
         least=done.bound,
-        structure=structure(model) if own else info.structure,
+        structure=known
+        and Structure(
+            known.components,
+            {name: now.inside[name] for name in known.inside},
+            known.fixed.union(var.name for var, _ in had.fixed),
+        ),
         big_m={**info.big_m, "scores": largest, "scores_proved": largest, "hinge": 1 + largest},
     )

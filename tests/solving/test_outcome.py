@@ -152,3 +152,16 @@ def test_costs_below_an_engine_s_tolerances_are_not_called_optimal(heavy: float,
     assert (result.status == "optimal") == proved
     assert result.objective == pytest.approx(41.0)
     assert proved or (result.stop == "numeric" and any("apart" in note for note in result.notes))
+
+
+@pytest.mark.parametrize("unit", [1e-11, 1.0])
+def test_costs_that_are_tiny_are_no_proof(unit: float) -> None:
+    X = np.random.default_rng(1).random((12, 2))
+    y = (X[:, 0] > 0.5).astype(int)
+    model = octsvm.build("oct", X, y, weights=np.full(12, unit), depth=1, alpha=0.0, variant="rank")
+    stopped = octsvm.solve(model, callback=lambda p: True)
+    assert (stopped.status, stopped.gap) == ("fallback", 1.0)
+    fitted = octsvm.fit(
+        "octsvm", X, y, weights=np.full(12, unit), depth=1, strategy="exact", callback=lambda p: True
+    )
+    assert (fitted.status, fitted.gap) == ("fallback", 1.0)
