@@ -30,6 +30,7 @@ WORTH = 0.02  # of the widths of unsettled intervals: a round of reduction that 
 ROUNDS = 20  # of reduction, at most
 CLOSE = 0.9  # of the cutoff: from there on a relaxation is solved more precisely
 ROOT_SHARE = 0.15  # of the seconds, for reduction before the first branching
+ROOT_SOLVES = 2_000  # relaxations for it in place of these seconds, where a limit of work ends the search
 STEPS = 4  # of moving one end of an interval
 STEP_WORTH = 0.02  # of an interval's width
 # Places in a row that a node tries without a better one to branch at, and without settling one: trials narrow the intervals
@@ -175,12 +176,14 @@ class Reduction:
 
     # -- reduction ------------------------------------------------------------------------------------------
 
-    def thoroughly(self, box: Intervals, seconds: float = np.inf) -> Iterator[tuple[float, Intervals]]:
-        """Reduce by all means while a round pays, for so many seconds: a bound and the intervals after each."""
-        until = self.seconds_left() - seconds
+    def thoroughly(
+        self, box: Intervals, seconds: float = np.inf, solves: float = np.inf
+    ) -> Iterator[tuple[float, Intervals]]:
+        """Reduce by all means while a round pays, for so many seconds or relaxations: a bound and the intervals after each."""
+        until, most = self.seconds_left() - seconds, self.relaxation.solves + solves
 
         def late() -> bool:
-            return self.stop() or self.seconds_left() <= until
+            return self.stop() or self.seconds_left() <= until or self.relaxation.solves >= most
 
         for _ in range(ROUNDS):
             before = self.width(box)
@@ -343,10 +346,13 @@ class BranchAndReduce:
         """Whether no tree better than the incumbent, by more than the gap, is left to be looked for."""
         return self.bound >= self.reduction.cutoff
 
-    def run(self) -> Iterator[None]:
-        """Look at one node after another, until none is left or the reduction's ``stop`` says so."""
-        seconds = self.reduction.seconds_left() * ROOT_SHARE
-        rounds = self.reduction.thoroughly(self._open[0].box, seconds) if len(self._open) == 1 else ()
+    def run(self, by_work: bool = False) -> Iterator[None]:
+        """Look at one node after another, until none is left or the reduction's ``stop`` says so.
+
+        ``by_work`` where a limit of work ends the search: the same is done then whenever it is asked.
+        """
+        limits = (np.inf, ROOT_SOLVES) if by_work else (self.reduction.seconds_left() * ROOT_SHARE,)
+        rounds = self.reduction.thoroughly(self._open[0].box, *limits) if len(self._open) == 1 else ()
         for value, box in rounds:
             root = self._open[0]
             self._open[0] = root._replace(bound=max(root.bound, value), box=box)

@@ -49,13 +49,15 @@ class LevelBound(NamedTuple):
 class LevelSearch(BranchAndReduce):
     """The search of all cases of a top level; the first one is that whose combinations are looked for at once.
 
-    Below the roots they are used where they say that at least ``overlap`` labels are given up.
+    Below the roots they are used where they say that at least ``overlap`` labels are given up. ``by_work`` as in ``run``.
     """
 
-    def __init__(self, cases: Sequence[tuple[Reduction, Intervals]], overlap: float) -> None:
+    def __init__(
+        self, cases: Sequence[tuple[Reduction, Intervals]], overlap: float, by_work: bool = False
+    ) -> None:
         first, box = cases[0]
         self._combinations = Combinations(first.costs, box.longest)
-        until = first.seconds_left() * (1 - ROOT_SHARE)
+        until = 0.0 if by_work else first.seconds_left() * (1 - ROOT_SHARE)
         given_up = CombinationProgram(first.costs, self._combinations).find(
             box, lambda: first.stop() or first.seconds_left() < until, first.seconds_left
         )
@@ -176,8 +178,9 @@ def level_bound(
                 for problem in problems
             ],
             overlap,
+            by_work=most_nodes is not None,
         )
-        for _ in search.run():
+        for _ in search.run(by_work=most_nodes is not None):
             value, nodes = max(value, search.bound), search.nodes
             if late() or (most_nodes is not None and nodes >= most_nodes):
                 break

@@ -62,7 +62,8 @@ class OwnSearch:
         rounds = self.rounds
         places = len(reduction.unsettled(self.problem.box))
         search = BranchAndReduce(reduction, self.problem.box, rounds.bound)
-        steps, limit = search.run(), rounds.asked.limits.nodes
+        limit = rounds.asked.limits.nodes
+        steps = search.run(by_work=limit is not None)
         labels = LabelSearch(
             self.problem.costs, reduction.incumbent, lambda: max(0.0, self._left()), rounds.asked.seed
         )

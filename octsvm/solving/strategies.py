@@ -47,9 +47,9 @@ LEVEL_ROWS, MOST_LEVEL_ROWS = 40, 1_000
 # many rows are wrong, and much is open, the engine proves even less.
 LEVEL_SHARES = 0.3, 0.8
 LEVEL_START_SECONDS = 10.0  # for trees before that, which every bound feeds on; within START_SHARE
-# Before that a moment for both, at most so many seconds for trees and for the bound, and such a share of the limit for each: where
-# hardly a label is in doubt, that proves the tree.
-START_MOMENT, LEVEL_MOMENT, MOMENT_SHARE = 0.25, 0.5, 0.05
+# Before that moments for both, of so many seconds for trees and for the bound, each at most such a share of the limit: where
+# hardly a label is in doubt, one proves the tree, on a busy machine the second.
+MOMENTS, MOMENT_SHARE = ((0.25, 0.5), (1.0, 2.0)), 0.05
 SEARCHING, BOUNDING, BUILDING = "start heuristics", "bounding", "building"  # phases of a callback
 CALLED_OFF = "the callback asked for the end before the engine ran; the tree is the best one known by then"
 CAUGHT = "Ctrl-C came before the engine ran; the tree is the best one known by then"
@@ -219,14 +219,14 @@ class Fit:
         return result
 
     def _start_and_bound(self) -> None:
-        """A start by heuristics, unless all time is the engine's, and a bound from the top level: first a moment for each."""
+        """A start by heuristics, unless all time is the engine's, and a bound from the top level: first moments for each."""
         options = self.options
         wanted = options.strategy == "balanced" and options.time_limit >= SHORTEST_FOR_START
         share = MOMENT_SHARE * options.time_limit
-        first = min(START_MOMENT, share), min(LEVEL_MOMENT, share)
-        whole = math.inf, math.inf
-        twice = wanted and options.work_limit is None and self._has_top_level()
-        for start_seconds, level_seconds in (first, whole) if twice else (whole,):
+        moments = [m for m in MOMENTS if max(m) <= share] or [(min(MOMENTS[0][0], share), share)]
+        if not wanted or options.work_limit is not None or not self._has_top_level():
+            moments = []
+        for start_seconds, level_seconds in (*moments, (math.inf, math.inf)):
             if wanted and not self.interrupted:
                 self._better_start(start_seconds)
             if not self.interrupted and not self.telling.asked:

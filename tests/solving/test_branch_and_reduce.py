@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import count, takewhile
 from typing import Any
 
 import numpy as np
@@ -73,6 +74,23 @@ def test_an_optimal_start_is_proved_and_kept(seed: int) -> None:
     cost, bound = proved(costs, X, first.incumbent)
     assert cost <= first.incumbent.cost
     assert bound == pytest.approx(cost, rel=3 * GAP, abs=1e-8)
+
+
+def test_by_work_the_clock_does_not_count() -> None:
+    rng = np.random.default_rng(5)
+    X = rng.random((24, 3))
+    costs = ScoreCosts.of(X, rng.choice([-1.0, 1.0], 24), np.ones(24), 10.0, 20.0)
+    M = np.full(24, 20.0)
+
+    def bounds(tick: float, by_work: bool) -> list[float]:
+        """At the first node, where each look at the clock takes so many of a million seconds."""
+        clock = count(1e6, -tick)
+        reduction = Reduction(costs, constant(costs), GAP, lambda: False, lambda: next(clock))
+        search = BranchAndReduce(reduction, Intervals(-M, M), 0.0)
+        return [search.bound for _ in takewhile(lambda _: search.nodes < 1, search.run(by_work))]
+
+    assert bounds(1.0, True) == bounds(500.0, True)
+    assert bounds(1.0, False) != bounds(500.0, False)
 
 
 def random_case(seed: int) -> tuple[ScoreCosts, np.ndarray, np.ndarray, Any]:
