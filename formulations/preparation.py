@@ -362,9 +362,14 @@ def _frame(X: Any) -> Frame:
 def marked(values: Iterable[Any], marks: Sequence[str]) -> list[bool]:
     """Which of ``values`` are missing, or stand for a missing one: -999 does where "-999" is among the ``marks``."""
     numbers = [float(mark) for mark in marks if is_number(mark)]
+    texts = ("", *marks)
     return [
         is_missing(v)
-        or (v.strip() in ("", *marks) if isinstance(v, str) else checks.is_number(v) and v in numbers)
+        or (
+            v.strip() in texts
+            if isinstance(v, str)
+            else bool(numbers) and checks.is_number(v) and v in numbers
+        )
         for v in values
     ]
 

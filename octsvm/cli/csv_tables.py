@@ -282,7 +282,7 @@ def _kept(
 
 def _require_single_values(name: str, frame: pd.DataFrame) -> None:
     """Refuse a column that holds lists or records, as Parquet may."""
-    for column in frame.columns:
+    for column in (c for c in frame.columns if frame[c].dtype.kind == "O"):
         values = [v for v in frame[column] if hasattr(v, "__len__") and not isinstance(v, (str, bytes))]
         if values:
             raise InvalidData(

@@ -93,7 +93,7 @@ def of_frame(
     header = names_of(header)
     frame.columns = pd.Index(header)
     if missing:
-        frame = frame.mask(frame.apply(lambda column: marked(column.tolist(), missing)))
+        frame = frame.mask(pd.DataFrame({c: marked(frame[c].tolist(), missing) for c in header}))
 
     def labels(place: int) -> tuple[Any, list[str]]:
         column = frame.iloc[:, place]

@@ -23,6 +23,7 @@ import octsvm
 from octsvm import cli
 from octsvm.cli import csv_tables as tables
 from octsvm.cli import options as shared
+from octsvm.tuning.folds import MOST_REPEATS
 
 QUICK = ["--formulation", "oct", "--depth", "1"]
 TABLE = "width,height,kind\n" + "".join(f"{i},{i * 7 % 10},{'low' if i < 5 else 'high'}\n" for i in range(10))
@@ -846,6 +847,11 @@ def test_help_has_examples_exit_codes_and_json(name: str) -> None:
     for part in ("Examples", f"octsvm {name}", "Exit codes:", "130", "--json"):
         assert part in result.stdout
     assert run(*name.split(), "-h").stdout == result.stdout
+
+
+def test_help_of_tune_says_how_often_folds_are_drawn() -> None:
+    assert MOST_REPEATS == 2
+    assert "twice at most" in " ".join(run("tune", "--help").output.split())
 
 
 def test_help_names_every_exit_code() -> None:
