@@ -10,7 +10,7 @@ import contextlib
 import re
 import warnings
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Literal, Self
 
@@ -18,10 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from . import checks
 from .checks import listed
 from .errors import InvalidData, InvalidParameter
 from .read_file import damaged, require_version
 from .read_matrix import Frame, frame_of, is_missing, read_column
+from .written_numbers import is_number
 
 VERSION = 1
 RULES = ("median", "mean", "most_frequent", "category")
@@ -147,7 +149,7 @@ class Preparation(BaseModel):
             "most_frequent" value (the first in order where several are), or "category": a category of its own, called
             "missing". The key "" of a mapping stands for all other columns. Without a rule a missing value is refused.
         missing : sequence of str
-            Texts that stand for a missing value, such as "?".
+            Texts that stand for a missing value, such as "?". One that is a number, such as "-999", stands for the number too.
 
         Returns
         -------
@@ -158,15 +160,19 @@ class Preparation(BaseModel):
         InvalidData
             A column is not there, holds something else, or nothing at all.
         InvalidParameter
-            An unknown rule, or one that does not fit its column.
+            An unknown rule, one that does not fit its column, no form of dates, or a text where several belong.
         """
         frame = _frame(X)
         names = [str(k) for k in frame.keys]
+        for option, given in (("encode", encode), ("dates", dates), ("missing", missing)):
+            _require_texts(option, given)
         forms = dict(dates) if isinstance(dates, Mapping) else dict.fromkeys(dates, "")
         rules = {"": impute} if isinstance(impute, str) else dict(impute or {})
         for name in (*encode, *forms, *(n for n in rules if n)):
             if name not in names:
                 raise InvalidData(f"X has no column {name!r}; it has {listed(names)}.")
+        for name, form in forms.items():
+            _require_form(name, form)
         both = next((n for n in encode if n in forms), None)
         if both is not None:
             raise InvalidParameter(f"Column {both!r} is to be a category and a date. Choose one of them.")
@@ -208,9 +214,12 @@ class Preparation(BaseModel):
         return _objects(values, self.missing)[1]
 
     def takes(self, X: Any) -> bool:
-        """Whether ``X`` is a table with all columns, so that :meth:`matrix` can read it."""
+        """Whether ``X`` is a table for :meth:`matrix`: it has all columns, or none of the features that only :meth:`matrix` makes."""
         frame = None if isinstance(X, np.ndarray) and X.dtype.names is None else frame_of(X)
-        return frame is not None and {c.name for c in self.columns} <= {str(k) for k in frame.keys}
+        if frame is None:
+            return False
+        columns, names = {c.name for c in self.columns}, {str(k) for k in frame.keys}
+        return columns <= names or names.isdisjoint({*self.feature_names} - columns)
 
     def worded(self, j: int, below: float) -> tuple[str, str] | None:
         """What "feature ``j`` is below ``below``" and its contrary mean for the column; None for plain numbers."""
@@ -247,6 +256,17 @@ class Preparation(BaseModel):
 
 
 # -- what is learned ----------------------------------------------------------------------------------------------
+
+
+def _require_texts(option: str, given: Any) -> None:
+    """Refuse a text, which would be taken letter by letter, and what is none among several."""
+    if isinstance(given, str) or not hasattr(given, "__iter__"):
+        raise InvalidParameter(
+            f"{option}={given!r} should be several texts, if only one: {option}=[{str(given)!r}]."
+        )
+    odd = next((text for text in given if not isinstance(text, str)), None)
+    if odd is not None:
+        raise InvalidParameter(f"{option} holds {odd!r}, which is no text. Write {str(odd)!r}.")
 
 
 def _rule(name: str, kind: str, rules: Mapping[str, str]) -> str | None:
@@ -304,6 +324,17 @@ def _learn_number(name: str, values: Any, rule: str | None, marks: Sequence[str]
     )
 
 
+def _require_form(name: str, form: str) -> None:
+    """Refuse a form that ``datetime.strptime`` cannot read any date by."""
+    try:
+        datetime.strptime("", form)
+    except (ValueError, re.error) as error:
+        if "does not match" not in str(error):
+            raise InvalidParameter(
+                f"{form!r} is no form of the dates in column {name!r} ({error}). Write each of its codes once, such as %d/%m/%Y."
+            ) from None
+
+
 def _filled(name: str, numbers: NDArray[np.float64], rule: str | None) -> float | None:
     held = numbers[~np.isnan(numbers)]
     if not len(held):
@@ -328,11 +359,25 @@ def _frame(X: Any) -> Frame:
     return frame
 
 
+def marked(values: Iterable[Any], marks: Sequence[str]) -> list[bool]:
+    """Which of ``values`` are missing, or stand for a missing one: -999 does where "-999" is among the ``marks``."""
+    numbers = [float(mark) for mark in marks if is_number(mark)]
+    texts = ("", *marks)
+    return [
+        is_missing(v)
+        or (
+            v.strip() in texts
+            if isinstance(v, str)
+            else bool(numbers) and checks.is_number(v) and v in numbers
+        )
+        for v in values
+    ]
+
+
 def _objects(values: Any, marks: Sequence[str]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     """The values as objects, and which of them are missing."""
     found = np.array([*np.asarray(values, dtype=object), None], dtype=object)[:-1]
-    gaps = [is_missing(v) or (isinstance(v, str) and v.strip() in ("", *marks)) for v in found]
-    return found, np.array(gaps, dtype=bool)
+    return found, np.array(marked(found, marks), dtype=bool)
 
 
 def _measured(values: Any, name: str, form: str, marks: Sequence[str]) -> NDArray[np.float64]:
@@ -354,6 +399,10 @@ def _numbers(values: Any, name: str, marks: Sequence[str]) -> NDArray[np.float64
                     "it (missing=); columns of categories and dates are named as well (encode=, dates=)."
                 ) from None
     numbers = read_column(found, name, frame=True, key=name)
+    if np.isinf(numbers).any():
+        raise InvalidData(
+            f"Column {name!r} is infinite in row {int(np.isinf(numbers).argmax())}. Replace it by a finite number or drop the row."
+        )
     numbers[gaps] = np.nan
     return numbers
 
@@ -363,7 +412,7 @@ def _texts(values: Any, name: str, marks: Sequence[str]) -> list[str | None]:
     found, gaps = _objects(values, marks)
     out: list[str | None] = []
     for value, gap in zip(found, gaps, strict=True):
-        if not gap and isinstance(value, (list, dict, set, tuple)):
+        if not gap and isinstance(value, (list, dict, set, tuple, np.ndarray)):
             raise InvalidData(f"Column {name!r} holds {value!r}, which is no category. Categories are text.")
         out.append(None if gap else re.sub(r"^([+-]?\d+)\.0+$", r"\1", str(value).strip()))
     return out
@@ -425,7 +474,9 @@ def _when(value: Any, form: str) -> datetime | None:
         value = datetime(value.year, value.month, value.day)
     if not isinstance(value, datetime):
         return None
-    return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+    with contextlib.suppress(OverflowError):  # past the year 9999 in UTC
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+    return None
 
 
 def _missing(name: str, row: int) -> InvalidData:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from enum import Enum
 from typing import Annotated, Any
 
 import numpy as np
@@ -112,9 +113,10 @@ def plain_labels(labels: Iterable[Any]) -> list[Any]:
     found = list(labels)
     for label in found:
         if type(label) not in (str, bool, int, float):
+            plain = "label.name" if isinstance(label, Enum) else "str(label)"
             raise InvalidData(
                 f"The label {label!r} ({type(label).__name__}) does not come back as it is from JSON or source code, which "
-                "hold text, numbers and true/false. Fit with [label.name for label in y], or pickle the tree."
+                f"hold text, numbers and true/false. Fit with [{plain} for label in y], or pickle the tree."
             )
     return found
 

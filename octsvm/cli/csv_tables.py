@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidData, MissingPackage
 from ..formulations.checks import listed, nearest
+from ..formulations.read_matrix import is_missing
 from . import table_remarks
 from .built_in_tables import BUILT_IN, built_in
 from .csv_form import PLAIN, CsvForm
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..formulations.preparation import Preparation
+    from ..formulations.written_numbers import Writing
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +49,8 @@ class CsvTable:
         The label is the last column because no other one was asked for.
     preparation : Preparation or None
         What made ``X`` of the table's columns.
+    writing : Writing
+        How numbers among ``cells`` are written.
     """
 
     name: str
@@ -59,19 +62,21 @@ class CsvTable:
     cells: Sequence[str] | None = None
     by_default: bool = False
     preparation: Preparation | None = None
+    writing: Writing = PLAIN.writing
 
     def features(self, rows: Any) -> Any:
         """The features of ``rows`` in an array: a tree makes them of named columns, and here they are made already."""
         return self.X.iloc[rows].to_numpy()
 
     def labels_like(self, classes: Sequence[Any]) -> list[Any]:
-        """The labels in the types of a tree's ``classes``, whatever else the file holds: "1" is 1 for numbers."""
-        known = [] if self.y is None else self.y.tolist()
-        return (
-            known
-            if self.cells is None
-            else [_like(c, v, classes) for c, v in zip(self.cells, known, strict=True)]
-        )
+        """The labels in the types of a tree's ``classes``, whatever else the file holds: "1" is 1 for numbers; None for a gap."""
+        known = [] if self.y is None else [None if is_missing(v) else v for v in self.y.tolist()]
+        if self.cells is None:
+            return known
+        return [
+            None if v is None else _like(c, v, classes, self.writing)
+            for c, v in zip(self.cells, known, strict=True)
+        ]
 
     def check(self, asked: Mapping[str, Any] | None = None) -> None:
         """Refuse features and labels that no model can use, before they are split up.
@@ -233,13 +238,17 @@ def read_table(
     if not labelled and label is None:
         return CsvTable(name, read.frame[kept], None, None, read.lines, remarks)
     chosen = kept[-1] if label is None else label
+    if content.frame is not None:
+        _require_single_values(name, read.frame[kept])
     X = read.frame[[c for c in kept if c != chosen]]
     remarks += tuple(f"{name}: {r}" for r in table_remarks.on_identifiers(X))
     y, written = read.labels(header.index(chosen))
     remarks += tuple(f"{name}: {r}" for r in table_remarks.on_labels(y.tolist(), chosen))
     if label is None:
         remarks += tuple(f"{name}: {r}" for r in table_remarks.on_default_label(X, y, chosen))
-    return CsvTable(name, X, y, chosen, read.lines, remarks, written, by_default=label is None)
+    writing = (form if content.frame is None else PLAIN).writing
+    by_default = label is None
+    return CsvTable(name, X, y, chosen, read.lines, remarks, written, by_default, writing=writing)
 
 
 def _kept(
@@ -271,6 +280,17 @@ def _kept(
     return [c for c in header if c not in gone and (not used or c in used or c == chosen)]
 
 
+def _require_single_values(name: str, frame: pd.DataFrame) -> None:
+    """Refuse a column that holds lists or records, as Parquet may."""
+    for column in (c for c in frame.columns if frame[c].dtype.kind == "O"):
+        values = [v for v in frame[column] if hasattr(v, "__len__") and not isinstance(v, (str, bytes))]
+        if values:
+            raise InvalidData(
+                f"{name}: column {column!r} holds several values in one cell, such as {str(values[0])[:40]}. Give each a column of "
+                f"its own, or leave the column out: --drop {table_remarks.quoted(column)}."
+            )
+
+
 def _require_columns(name: str, header: list[str], label: str | None, separator: str, labelled: bool) -> None:
     if labelled and len(header) < 2:
         raise single_column(name, header, separator)
@@ -281,16 +301,16 @@ def _require_columns(name: str, header: list[str], label: str | None, separator:
         )
 
 
-def _like(cell: str, value: Any, classes: Sequence[Any]) -> Any:
-    """The label that ``cell`` is among ``classes``; ``value``, which pandas made of it, where it is none of them."""
+def _like(cell: str, value: Any, classes: Sequence[Any], writing: Writing) -> Any:
+    """The label that ``cell`` is among ``classes``; what it reads as where it is none of them."""
     if all(isinstance(c, str) for c in classes):
         return value if value in classes else next((c for c in classes if c.strip() == cell), value)
     if all(isinstance(c, bool) for c in classes):
         return {"true": True, "false": False}.get(cell.lower(), cell)
-    for read in (int, float):
-        with contextlib.suppress(ValueError):
-            return read(cell)
-    return value
+    numbers = [int(cell)] if re.fullmatch(r"[+-]?[0-9]+", cell) else writing.numbers([cell])
+    if numbers is None:
+        return value
+    return next((c for c in classes if c == numbers[0]), numbers[0])  # 1.0 where that is how 1 was fitted
 
 
 def _content(name: str, encoding: str | None, names: Sequence[str]) -> Content:
@@ -365,7 +385,7 @@ def labelled_only(table: CsvTable) -> CsvTable:
 
 
 def against_rest(table: CsvTable, chosen: str) -> CsvTable:
-    """The same table with two classes: ``chosen``, and everything else as "not <chosen>".
+    """The same table with two classes: ``chosen``, and everything else as "not <chosen>"; a missing label stays one.
 
     Raises
     ------
@@ -376,14 +396,14 @@ def against_rest(table: CsvTable, chosen: str) -> CsvTable:
 
     if table.y is None:
         return table
-    texts = [str(v) for v in table.y.tolist()]
+    texts = [None if is_missing(v) else str(v) for v in table.y.tolist()]
     if table.cells is not None:  # 1 is 1 where a fraction further down makes it 1.0, too
         texts = [c if c == chosen else v for c, v in zip(table.cells, texts, strict=True)]
     if chosen not in texts:
-        known = sorted(set(texts))
+        known = sorted({t for t in texts if t is not None})
         raise InvalidData(
             f"{table.name}: no row has the label {chosen!r}.{table_remarks.nearest(chosen, known)} Its labels are: {listed(known)}."
         )
     rest = f"not {chosen}"
-    y = np.array([chosen if v == chosen else rest for v in texts], dtype=object)
+    y = np.array([v if v in (chosen, None) else rest for v in texts], dtype=object)
     return replace(table, y=y, cells=None, by_default=False)

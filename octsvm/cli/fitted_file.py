@@ -65,7 +65,7 @@ class FitRecord(BaseModel):
 
     Attributes
     ----------
-    table, label, separator, decimal, thousands, strip, against_rest, seed, encoding, skip_unlabelled
+    table, label, separator, decimal, thousands, strip, against_rest, seed, encoding, missing, skip_unlabelled, scale
         As they were given, or found.
     test_rows : list of int
         Rows of the table that were held out, from 0.
@@ -90,7 +90,9 @@ class FitRecord(BaseModel):
     against_rest: str | None
     seed: int = 0
     encoding: str | None = None
+    missing: tuple[str, ...] = Field(default=(), strict=False)
     skip_unlabelled: bool = False
+    scale: bool = True
     test_rows: list[Row]
     flipped_rows: list[Row]
     flipped_labels: list[Label]
@@ -137,7 +139,9 @@ def as_json(
         **asdict(form_given(options)),
         against_rest=options["against_rest"],
         seed=options["seed"],
+        missing=options["missing"],
         skip_unlabelled=options["skip_unlabelled"],
+        scale=not options["no_scale"],
         test_rows=rows.test.tolist(),
         flipped_rows=rows.flipped.tolist(),
         flipped_labels=rows.y[rows.y != rows.clean].tolist(),

@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 @click.option("--label", metavar="NAME", help="Column of known labels: the accuracy is shown as well.")
 @shared.form_options
 @click.option(
-    "--against-rest", metavar="CLASS", help="As for fit: known labels other than CLASS are its rest."
+    "--against-rest",
+    metavar="CLASS",
+    help="Known labels other than CLASS are its rest; as in the fit by default.",
 )
 @click.option(
     "--keep",
@@ -67,9 +69,10 @@ def predict(tree: str, table: str, **options: Any) -> int:
     with signs_of_life(f"reading {table}", options["quiet"]):
         fitted, record = shared.read_fitted(tree)
         form = form_given(options, record)
-        data = read_for(fitted, table, form, options["label"], options["against_rest"])
+        rest = options["against_rest"] or (record.against_rest if record else None)
+        data = read_for(fitted, record, table, form, options["label"], rest)
         predictions, shares = _predicted(fitted, record, data, form, options["proba"], tree)
-    accuracy = None if data.y is None else share_right(data, predictions, fitted.classes)
+    accuracy, judged = (None, 0) if data.y is None else share_right(data, predictions, fitted.classes)
     if out is not None or not as_json:
         frame = kept_columns(data, table, form, options["keep"])
         columns = {"prediction": predictions}
@@ -93,12 +96,13 @@ def predict(tree: str, table: str, **options: Any) -> int:
         shared.echo_json(content, "predictions")
     elif accuracy is not None:
         # Beside the predictions, stdout has no room for anything else.
-        click.echo(f"accuracy {accuracy:.4f} on {len(predictions)} rows", err=out is None)
+        click.echo(f"accuracy {accuracy:.4f} on {judged} rows", err=out is None)
     return OK
 
 
 def read_for(
     fitted: Tree,
+    record: FitRecord | None,
     table: str,
     form: CsvForm,
     label: str | None,
@@ -119,7 +123,7 @@ def read_for(
         label=label,
         labelled=False,
         as_text=[] if known is None else [c.name for c in known.columns if c.kind != "number"],
-        missing=() if known is None else known.missing,
+        missing=(*(known.missing if known else ()), *(record.missing if record else ())),
         form=form,
     )
     if skip_unlabelled:
@@ -203,21 +207,30 @@ def _filled(fitted: Tree, data: CsvTable) -> str:
     import numpy as np
 
     known = fitted.preparation
-    count = (
-        0 if known is None else int(np.any([known.gaps(data.X[c.name]) for c in known.columns], axis=0).sum())
-    )
+    gaps = [known.gaps(data.X[c.name]) for c in known.columns if c.name in data.X] if known else []
+    count = int(np.any(gaps, axis=0).sum())
     return f", {count} of them with missing values filled in" if count else ""
 
 
-def share_right(data: CsvTable, predictions: Sequence[Any], classes: Sequence[Any]) -> float:
-    """Share of the rows whose known label is predicted.
+def share_right(data: CsvTable, predictions: Sequence[Any], classes: Sequence[Any]) -> tuple[float, int]:
+    """Share of the rows with a label whose label is predicted, and how many have one.
 
     Raises
     ------
     InvalidData
-        No known label is one of the tree's ``classes``.
+        No row has a label, or none that is one of the tree's ``classes``.
     """
-    known = data.labels_like(classes)
+    labels = data.labels_like(classes)
+    pairs = [(p, k) for p, k in zip(predictions, labels, strict=True) if k is not None]
+    known = [k for _, k in pairs]
+    if not known:
+        raise InvalidData(
+            f"{data.name}: no row has a label in {data.label!r}. Name another column (--label), or leave --label out."
+        )
+    if len(known) < len(labels):
+        say(
+            f"Warning: {data.name}: {len(labels) - len(known)} of the {len(labels)} rows have no label; the accuracy leaves them out."
+        )
     strange = [v for v in known if v not in classes]
     if len(strange) == len(known):
         raise InvalidData(
@@ -230,7 +243,7 @@ def share_right(data: CsvTable, predictions: Sequence[Any], classes: Sequence[An
             f"Warning: {data.name}: {len(strange)} rows have labels that the tree does not know, such as {strange[0]!r}; "
             "they count as wrong."
         )
-    return sum(p == k for p, k in zip(predictions, known, strict=True)) / len(known)
+    return sum(p == k for p, k in pairs) / len(known), len(known)
 
 
 def kept_columns(data: CsvTable, table: str, form: CsvForm, names: Sequence[str]) -> pd.DataFrame:

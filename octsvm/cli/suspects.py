@@ -177,7 +177,7 @@ def rows_of(path: str, table: str | None, options: Mapping[str, Any]) -> Rows:
             data = tables.against_rest(data, record.against_rest)
         kept = data.X[[]]
     else:
-        data = read_for(tree, name, form, label, record.against_rest, record.skip_unlabelled)
+        data = read_for(tree, record, name, form, label, record.against_rest, record.skip_unlabelled)
         kept = kept_columns(data, name, form, options["keep"]).loc[data.X.index]
     try:
         X = tree.features_of(data.X)
@@ -223,7 +223,15 @@ def _against(rows: Rows, options: Mapping[str, Any]) -> pd.DataFrame:
         raise InvalidParameter(
             f"--over {strange}: {rows.result.get('formulation')} has no such parameter; it has {', '.join(known)}."
         )
-    grid = {names.get(name, name): values for name, values in options["over"]}
+    if not rows.record.scale:
+        raise InvalidParameter(
+            "--over fits trees to scaled features, and this tree was fitted with --no-scale: its costs mean something else there. "
+            "Fit it again without --no-scale, or leave --over out."
+        )
+    grid: dict[str, list[Any]] = {}
+    for name, values in options["over"]:
+        known_values = grid.setdefault(names.get(name, name), [])
+        known_values += [v for v in values if v not in known_values]
     trees = math.prod(map(len, grid.values()))
     if not options["quiet"]:
         shared.say(f"{trees} trees, up to {options['time_limit']:g} s each")

@@ -7,6 +7,7 @@ import csv
 import io
 import re
 from collections.abc import Callable, Sequence
+from datetime import date, time, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import InvalidData
@@ -41,13 +42,13 @@ def of_text(
     """
     import pandas as pd
 
-    text, decimal = content.text, csv_form.decimal
+    text = content.text
     header, lines = _scan(name, text, csv_form.separator)
     if not lines:  # said behind what is wrong with the header
         return Read(pd.DataFrame(columns=header), lines, lambda place: ([], []))
     # Labels are read as pandas reads them; a text such as "NA" counts as missing there.
     form: dict[str, Any] = {"sep": csv_form.separator, "index_col": False, "na_values": list(missing)}
-    frame = pd.read_csv(io.StringIO(text), decimal=decimal, low_memory=False, **form)
+    frame = pd.read_csv(io.StringIO(text), decimal=csv_form.decimal, low_memory=False, **form)
     frame.columns = pd.Index(header)
     features = frame.copy()
 
@@ -65,8 +66,6 @@ def of_text(
     def labels(place: int) -> tuple[Any, list[str]]:
         cells = column_as_text(place)
         written = [c.strip() for c in cells.fillna("").tolist()]
-        if decimal != ".":
-            written = [c.replace(decimal, ".") for c in written]
         return _plain_labels(frame.iloc[:, place], cells, written), written
 
     return Read(features, lines, labels)
@@ -85,14 +84,16 @@ def of_frame(
     import numpy as np
     import pandas as pd
 
+    from ..formulations.preparation import marked
+    from ..formulations.trees import label_array
+
     frame = content.frame.reset_index(drop=True)  # type: ignore[union-attr]
     header = [str(c).strip() for c in frame.columns]
-    _require_distinct(name, header)
+    _require_distinct(name, header, None if content.first_row is None else content.first_row - 1)
+    header = names_of(header)
     frame.columns = pd.Index(header)
     if missing:
-        frame = frame.mask(frame.isin(list(missing)))
-
-    from ..formulations.trees import label_array
+        frame = frame.mask(pd.DataFrame({c: marked(frame[c].tolist(), missing) for c in header}))
 
     def labels(place: int) -> tuple[Any, list[str]]:
         column = frame.iloc[:, place]
@@ -104,12 +105,17 @@ def of_frame(
             return np.array(
                 [None if m else c for c, m in zip(written, missing, strict=True)], dtype=object
             ), written
+        if kinds and all(issubclass(kind, (date, time, timedelta)) for kind in kinds):
+            # Text, as in CSV: saved trees hold no dates.
+            written = [c.removesuffix(" 00:00:00") for c in written]
+            return np.array([c or None for c in written], dtype=object), written
         return label_array(values), written
 
     features = frame.copy()
     for name_of in (c for c in header if c not in as_text):
         features[name_of] = _as_numbers(frame[name_of], csv_form)
-    return Read(features, range(2, len(frame) + 2) if content.in_rows else None, labels)
+    first = content.first_row
+    return Read(features, None if first is None else range(first, first + len(frame)), labels)
 
 
 def _as_numbers(column: pd.Series, form: CsvForm) -> pd.Series:
@@ -138,12 +144,12 @@ def _scan(name: str, text: str, separator: str) -> tuple[list[str], list[int]]:
     reader = csv.reader(io.StringIO(text), delimiter=separator, strict=True)
     header: list[str] = []
     lines: list[int] = []
-    last = 0
+    last, written, blank = 0, text.split("\n"), " \t\r".replace(separator, "")
     try:
         for record in reader:
             line, last = last + 1, reader.line_num
-            if not record or (len(record) == 1 and not record[0].strip()):
-                continue  # pandas skips blank lines too
+            if not written[line - 1].strip(blank):
+                continue  # pandas skips blank lines too, but none with "" on it
             if not header:
                 header = [c.strip() for c in record]
                 continue
@@ -160,8 +166,18 @@ def _scan(name: str, text: str, separator: str) -> tuple[list[str], list[int]]:
             f"{name}, line {last + 1}: the line cannot be read as CSV ({error}). Is a quotation mark left open, here or "
             "further up?"
         ) from None
-    _require_distinct(name, header)
-    return [c or f"Unnamed: {j}" for j, c in enumerate(header)], lines
+    _require_distinct(name, header, 1)
+    return names_of(header), lines
+
+
+def names_of(header: Sequence[str]) -> list[str]:
+    """The columns' names, with one for each column that has none."""
+    out = list(header)
+    for j in (j for j, given in enumerate(header) if not given):
+        out[j] = f"Unnamed: {j}"
+        while out[j] in header:
+            out[j] += ".1"
+    return out
 
 
 def single_column(name: str, header: Sequence[str], separator: str) -> InvalidData:
@@ -185,12 +201,12 @@ def other_separator(header: Sequence[str], separator: str) -> str:
     )
 
 
-def _require_distinct(name: str, header: Sequence[str]) -> None:
+def _require_distinct(name: str, header: Sequence[str], line: int | None) -> None:
     twice = next((c for c in header if c and header.count(c) > 1), None)
     if twice is not None:
         values = sum(map(is_number, header)) > len(header) / 2
         raise InvalidData(
-            f"{name}, line 1: two columns are called {twice!r}. "
+            f"{name}{'' if line is None else f', line {line}'}: two columns are called {twice!r}. "
             + (
                 "Is it a row of values? Put a header line above it."
                 if values

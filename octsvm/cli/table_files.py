@@ -13,6 +13,7 @@ import re
 import zipfile
 import zlib
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -30,12 +31,12 @@ MOST_TIMES, MOST_BYTES = 200, 1 << 26
 class Content(NamedTuple):
     """What a file holds: ``text`` in CSV, or a ``frame`` of a format that has columns by itself.
 
-    ``in_rows`` says that rows have numbers there, as in a sheet; ``remarks``, what was chosen where there was a choice.
+    ``first_row`` is the number of the first row in a sheet, from 1; ``remarks``, what was chosen where there was a choice.
     """
 
     text: str = ""
     frame: pd.DataFrame | None = None
-    in_rows: bool = False
+    first_row: int | None = None
     remarks: tuple[str, ...] = ()
 
 
@@ -185,10 +186,11 @@ def _of_zip(name: str, raw: bytes, encoding: str | None, inside: str) -> Content
 
 def _of_workbook(name: str, raw: bytes, what: str) -> Content:
     """The first sheet."""
-    sheets: dict[str, Any] = _by_pandas(
-        name, raw, what, "read_excel", sheet_name=None, dtype=object
-    )  # else the text 01 becomes the number 1
-    held = [sheet for sheet, frame in sheets.items() if frame.size]
+    # By type object, else the text 01 becomes the number 1.
+    read = partial(_by_pandas, name, raw, what, "read_excel", dtype=object, header=None)
+    sheets: dict[str, Any] = read(sheet_name=None)
+    blank = {sheet: int(frame.isna().all(axis=1).cummin().sum()) for sheet, frame in sheets.items()}
+    held = [sheet for sheet, frame in sheets.items() if len(frame) > blank[sheet] + 1]
     if not held:
         raise InvalidData(
             f"{name}: the file is {what} without values. It needs the columns' names in its first row."
@@ -196,7 +198,10 @@ def _of_workbook(name: str, raw: bytes, what: str) -> Content:
     remarks: tuple[str, ...] = ()
     if len(held) > 1:
         remarks = (f"{name}: the sheet {held[0]!r} is read, and not {', '.join(map(repr, held[1:]))}.",)
-    return Content(frame=sheets[held[0]], in_rows=True, remarks=remarks)
+    above = blank[held[0]]
+    names = read(sheet_name=held[0], skiprows=above, nrows=1, na_filter=False)  # a column may be called NA
+    frame = sheets[held[0]].iloc[above + 1 :].set_axis(names.iloc[0].astype(str), axis=1)
+    return Content(frame=frame, first_row=above + 2, remarks=remarks)
 
 
 def _by_pandas(name: str, raw: bytes, what: str, reader: str, **options: Any) -> Any:

@@ -71,7 +71,12 @@ def _with_values(name: str, header: Sequence[str], given: Sequence[str], what: s
         whole = text in header or "=" not in text
         column, value = (text, "") if whole else text.rsplit("=", 1)
         for one in named(name, header, [column], what):
-            out[one] = value
+            before = out.get(one, "")
+            if before and value and before != value:
+                raise InvalidParameter(
+                    f"{name}: the column {one!r} is named twice to {what}, as {before} and {value}. Leave one out."
+                )
+            out[one] = value or before
     return out
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..errors import OutputNotWritable
 from ..options import FIT
 from . import options as shared
 from .fit import UNHELD, Partition, finish
@@ -37,7 +39,7 @@ SHOWN = 5  # settings in the summary
 )
 @click.option("--folds", type=click.IntRange(2), default=5, show_default=True, help="Folds of a repetition.")
 @click.option(
-    "--repeats", type=click.IntRange(1), help="Repetitions; so many that 400 rows are judged, 4 at most."
+    "--repeats", type=click.IntRange(1), help="Repetitions; so many that 400 rows are judged, twice at most."
 )
 @click.option(
     "--prior-rows", type=click.FloatRange(0), help="How many rows the prior counts; 20 for each column."
@@ -67,6 +69,11 @@ def tune(table: str, **options: Any) -> int:
 
     from .table_preparation import row_weights
 
+    out, store = options["out"], options["store"]
+    if out is not None and store is not None and os.path.realpath(out) == os.path.realpath(store):
+        raise OutputNotWritable(
+            f"{out}: --store and --out name one file, and the tree would replace the folds. Name two."
+        )
     data = shared.load(table, options)
     weights = row_weights(data.y, options["class_weight"])
     # On a terminal there is a bar from the beginning.
@@ -89,15 +96,19 @@ def tune(table: str, **options: Any) -> int:
                 **shared.given_options(FIT, options),
             )
     except KeyboardInterrupt:
-        kept = options["store"]
-        shared.say(
-            f"Finished folds are in {kept}: the same command goes on from there."
-            if kept
-            else "Finished folds are lost; --store FOLDS.jsonl keeps them."
-        )
+        shared.say(_kept(store))
         raise
     notes = (note.replace("octsvm.suspect_rows", "octsvm suspects TREE.json --over") for note in found.notes)
     return _tell(data, replace(found, notes=tuple(notes)), options)
+
+
+def _kept(store: str | None) -> str:
+    """What is left of the folds of a tuning that was interrupted."""
+    if store is None:
+        return "Finished folds are lost; --store FOLDS.jsonl keeps them."
+    if os.path.exists(store) and os.path.getsize(store):
+        return f"Finished folds are in {store}: the same command goes on from there."
+    return f"No fold was finished, so there is none in {store}."
 
 
 def _tell(data: CsvTable, found: Tuning, options: Mapping[str, Any]) -> int:

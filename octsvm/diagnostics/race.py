@@ -112,6 +112,10 @@ def race(
     built = _model_of(model, X, y, {"scale": scale, **asked, **params})
     require_plain(built)
     names = contestants() if solvers is None else list(solvers)
+    if solvers is not None and not names:
+        raise InvalidParameter(
+            "solvers names no solver. Name some, or leave it out for all that are installed."
+        )
     for name in names:
         _known(name)
     before = checks.kept_values(built)

@@ -23,6 +23,7 @@ import octsvm
 from octsvm import cli
 from octsvm.cli import csv_tables as tables
 from octsvm.cli import options as shared
+from octsvm.tuning.folds import MOST_REPEATS
 
 QUICK = ["--formulation", "oct", "--depth", "1"]
 TABLE = "width,height,kind\n" + "".join(f"{i},{i * 7 % 10},{'low' if i < 5 else 'high'}\n" for i in range(10))
@@ -378,6 +379,9 @@ def test_odd_header_lines_are_remarked(tmp_path: Path) -> None:
     result = run("fit", path, *QUICK)
     assert result.exit_code == 0
     assert "'Unnamed: 0'" in result.stderr
+    path.write_text(",Unnamed: 0,kind\n0,0,x\n1,1,y\n")  # written with its index twice
+    found = json.loads(run("fit", path, *QUICK, "--json").stdout)
+    assert found["tree"]["feature_names"] == ["Unnamed: 0.1", "Unnamed: 0"]
     path.write_text("5.1,3.5,x\n4.9,3.0,x\n7.0,3.2,y\n")
     result = run("fit", path, *QUICK)
     assert result.exit_code == 0
@@ -391,6 +395,12 @@ def test_tables_as_people_save_them(tmp_path: Path) -> None:
     found = json.loads(result.stdout)
     assert found["tree"]["feature_names"] == ["a", "b"]
     assert found["tree"]["classes"] == ["x", "y"]
+
+
+def test_lines_are_those_of_the_file_where_one_holds_a_quoted_nothing(tmp_path: Path) -> None:
+    (tmp_path / "one.csv").write_text('a\n\n1\n""\n3\n')
+    read = tables.read_table(tmp_path / "one.csv", labelled=False)
+    assert list(zip(read.lines or (), read.X["a"].isna(), strict=True)) == [(3, False), (4, True), (5, False)]
 
 
 # -- predict ------------------------------------------------------------------------------------------------------
@@ -413,6 +423,27 @@ def test_predict_with_known_labels(tree: Path, table: Path, tmp_path: Path) -> N
     assert pd.read_csv(out)["prediction"].tolist() == pd.read_csv(table)["kind"].tolist()
     found = json.loads(run("predict", tree, table, "--label", "kind", "--json").stdout)
     assert (found["rows"], found["accuracy"]) == (10, 1.0)
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.parametrize("rest", [[], ["--against-rest", "1"]])
+def test_rows_without_a_label_are_not_judged(kind: str, rest: list[str], tmp_path: Path) -> None:
+    train, data, tree = tmp_path / "train.csv", tmp_path / "new", tmp_path / "tree.json"
+    train.write_text("a,kind\n" + "1,1\n2,2\n" * 4)
+    assert run("fit", train, *QUICK, *rest, "--out", tree).exit_code == 0
+    frame = pd.DataFrame({"a": [1, 2, 1, 2], "kind": pd.array([1, 2, 2, None], dtype="Int64")})
+    (frame.to_csv if kind == "csv" else frame.to_parquet)(data, index=False)
+    result = run("predict", tree, data, "--label", "kind", "-q")
+    assert "1 of the 4 rows have no label" in result.stderr
+    assert result.stderr.endswith("accuracy 0.6667 on 3 rows\n")
+    assert len(result.stdout.splitlines()) == 5
+
+
+def test_labels_that_are_all_missing_judge_nothing(tree: Path, tmp_path: Path) -> None:
+    (tmp_path / "new.csv").write_text("width,height,kind\n0,9,\n")
+    result = run("predict", tree, tmp_path / "new.csv", "--label", "kind")
+    assert result.exit_code == cli.WRONG_INPUT
+    assert "no row has a label in 'kind'" in result.stderr
 
 
 @pytest.mark.slow
@@ -818,6 +849,11 @@ def test_help_has_examples_exit_codes_and_json(name: str) -> None:
     assert run(*name.split(), "-h").stdout == result.stdout
 
 
+def test_help_of_tune_says_how_often_folds_are_drawn() -> None:
+    assert MOST_REPEATS == 2
+    assert "twice at most" in " ".join(run("tune", "--help").output.split())
+
+
 def test_help_names_every_exit_code() -> None:
     for name, codes in (
         ("fit", range(5)),
@@ -894,6 +930,7 @@ def test_a_file_with_decimal_commas(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         ("1,1 2,1 5,2 6,2 9,3A 9,3A", "1,1 5,2", "1 2 3A", 1.0),  # text in one file, numbers in the next
         ("1,1 2,1 5,2 6,2", "1,1 5,2 6,3A", "1 2", 2 / 3),  # the other way round
         ("1,1 2,1 5,2.5 6,2.5", "1,1 2,1.0", "1.0 2.5", 1.0),
+        ("1,1 2,1 5,2 6,2", "1,1 5,2 6,", "1 2", 1.0),  # a gap is neither right nor wrong
         ("1,True 2,True 5,False 6,False", "1,True 5,maybe", "False True", 0.5),
         ("1,01 2,01 5,1 6,1", "5,1 6,1", "01 1", 1.0),  # codes
         ("1,007 2,007 5,008 6,008", "1,007 5,008", "007 008", 1.0),

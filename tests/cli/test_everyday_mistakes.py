@@ -19,6 +19,7 @@ from waiting import PATIENCE
 
 from octsvm import cli
 from octsvm.cli.progress import signs_of_life
+from octsvm.cli.tune import _kept as kept_folds
 from octsvm.formulations.preparation import Preparation
 
 N = 24
@@ -310,7 +311,7 @@ def test_what_takes_long_says_so_and_quiet_says_nothing(capsys: pytest.CaptureFi
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
-@pytest.mark.parametrize(("store", "says"), [([], "--store"), (["--store", "f.jsonl"], "are in f.jsonl")])
+@pytest.mark.parametrize(("store", "says"), [([], "--store"), (["--store", "f.jsonl"], "in f.jsonl")])
 @pytest.mark.slow
 def test_interrupt_of_folds_says_what_is_kept_of_them(
     store: list[str], says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -328,6 +329,15 @@ def test_interrupt_of_folds_says_what_is_kept_of_them(
     rest = child.communicate(timeout=PATIENCE)[1].splitlines()
     assert child.returncode == cli.INTERRUPTED, rest
     assert says in " ".join(rest[-3:])
+
+
+def test_an_empty_store_is_not_said_to_hold_folds(tmp_path: Path) -> None:
+    store = tmp_path / "f.jsonl"
+    assert "none in" in kept_folds(str(store))
+    store.write_text("")
+    assert "none in" in kept_folds(str(store))
+    store.write_text("{}\n")
+    assert "goes on" in kept_folds(str(store))
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")

@@ -87,6 +87,55 @@ def test_class_weights_count_in_probabilities(tmp_path: Path) -> None:
     assert found["probabilities"][0] == pytest.approx([2 / 6, 4 / 6])
 
 
+@pytest.mark.parametrize(
+    ("labels", "options"),
+    [
+        ("p r q", ["--against-rest", "p"]),
+        ("p q ?", ["--missing", "?", "--skip-unlabelled"]),
+        ("1 1.5 1.5", []),  # 1 is read as a fraction beside one
+        ("0.0 -0.0 1.5", []),
+        ("1e0 2 2", []),
+        ("1.500 2.000 2.000", ["--decimal", ",", "--separator", ";"]),
+        ("1,5 3A 3A", ["--decimal", ",", "--separator", ";"]),
+    ],
+)
+def test_labels_of_the_training_table_are_known_again(
+    labels: str, options: list[str], tmp_path: Path
+) -> None:
+    table, tree = tmp_path / "t.csv", str(tmp_path / "tree.json")
+    cells = [f"{i};{label}" for i, label in enumerate(labels.split())] * 4
+    text = "\n".join(["a;kind", *cells, ""])
+    table.write_text(text if "--separator" in options else text.replace(";", ","))
+    assert run("fit", str(table), *FIT, *options, "--out", tree).exit_code == 0
+    found = run("suspects", tree, "-q")
+    assert found.exit_code == 0, found.output
+    assert len(found.stdout.splitlines()) == 1
+    found = run("predict", tree, str(table), "--label", "kind", "--json")
+    assert json.loads(found.stdout)["accuracy"] == 1
+
+
+def test_values_given_in_several_options_are_all_tried_and_unscaled_fits_are_refused(tmp_path: Path) -> None:
+    table, tree = tmp_path / "t.csv", str(tmp_path / "tree.json")
+    table.write_text("a,kind\n" + "1,x\n2,x\n3,y\n4,y\n" * 2)
+    line = ["fit", str(table), "-f", "oct", "--depth", "1", "-q", "--out", tree]
+    assert run(*line).exit_code == 0
+    over = ["--over", "alpha=1,2", "--over", "alpha=2,3"]
+    assert "3 trees" in run("suspects", tree, *over).stderr
+    assert run(*line, "--no-scale").exit_code == 0
+    found = run("suspects", tree, *over)
+    assert found.exit_code == cli.WRONG_INPUT
+    assert "--no-scale" in found.stderr
+
+
+def test_ready_made_features_are_predicted_into_a_file_as_well(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("colour,kind\n" + "red,x\nblue,y\ngreen,y\n" * 4)
+    tree, out = str(tmp_path / "tree.json"), tmp_path / "out.csv"
+    run("fit", str(tmp_path / "t.csv"), "--encode", "colour", *FIT, "--out", tree)
+    (tmp_path / "made.csv").write_text("colour=blue,colour=green,colour=red\n1,0,0\n0,0,1\n")
+    assert run("predict", tree, str(tmp_path / "made.csv"), "--out", str(out)).exit_code == 0
+    assert out.read_text().split() == ["prediction", "y", "x"]
+
+
 def test_columns_are_kept_as_they_are_written(saved: tuple[str, str], tmp_path: Path) -> None:
     table, tree = saved
     lines = Path(table).read_text().splitlines()

@@ -20,7 +20,8 @@ import pandas as pd
 import pytest
 from command_line import run
 
-from octsvm import Tree, cli
+from octsvm import InvalidData, Tree, cli
+from octsvm.cli import csv_tables as cli_tables
 
 FRAME = pd.DataFrame(
     {"width": [1, 2, 3, 4, 5, 6], "height": [2.5, 1, 5, 4, 9, 9.5], "code": ["01", "01", "01", "1", "1", "1"]}
@@ -180,3 +181,43 @@ def test_of_several_sheets_the_first_is_read_and_the_others_are_named(tmp_path: 
     found = run("fit", str(tmp_path / "a.xlsx"), *FIT)
     assert found.exit_code == 0
     assert "the sheet 'one' is read, and not 'two'" in found.output
+
+
+@pytest.mark.parametrize("kind", ["csv", "xlsx", "parquet"])
+def test_a_sign_for_a_missing_value_is_one_among_numbers_too(kind: str, tmp_path: Path) -> None:
+    frame = pd.DataFrame({"a": [1, -999], "b": [-999.0, 1.5], "c": [True, False], "kind": ["x", "y"]})
+    content = {"csv": frame.to_csv(index=False).encode(), "xlsx": sheets(all=frame)}
+    (tmp_path / "t").write_bytes(content.get(kind) or written(pd.DataFrame.to_parquet, frame))
+    read = cli_tables.read_table(tmp_path / "t", missing=["-999", "1.5"])
+    assert read.X.isna().to_numpy().tolist() == [[False, True, False], [True, True, False]]
+
+
+def test_a_sheet_may_begin_further_down_and_names_may_be_called_NA(tmp_path: Path) -> None:
+    blank = pd.DataFrame([[None, None], [None, None], ["NA", "kind"], [1, "x"], [2, None], [3, "y"]])
+    with pd.ExcelWriter(tmp_path / "t.xlsx") as writer:
+        blank.to_excel(writer, header=False, index=False)
+    read = cli_tables.read_table(tmp_path / "t.xlsx")
+    assert (list(read.X.columns), read.label) == (["NA"], "kind")
+    assert list(read.lines or ()) == [4, 5, 6]
+
+
+def test_two_columns_of_one_name_are_refused_in_a_sheet_too(tmp_path: Path) -> None:
+    (tmp_path / "t.xlsx").write_bytes(sheets(all=FRAME.set_axis(["a", "a", "kind"], axis=1)))
+    with pytest.raises(InvalidData, match="line 1: two columns are called 'a'"):
+        cli_tables.read_table(tmp_path / "t.xlsx")
+
+
+def test_dates_are_labels_as_they_are_in_text(tmp_path: Path) -> None:
+    days = pd.to_datetime(["2026-01-01"] * 3 + ["2026-01-02"] * 3)
+    (tmp_path / "t").write_bytes(written(pd.DataFrame.to_parquet, FRAME.assign(code=days)))
+    found = run("fit", tmp_path / "t", *FIT, "--out", tmp_path / "t.json")
+    assert found.exit_code == 0, found.output
+    assert Tree.from_json(tmp_path / "t.json").classes == ("2026-01-01", "2026-01-02")
+
+
+def test_a_column_of_lists_is_refused_by_its_name(tmp_path: Path) -> None:
+    frame = FRAME.assign(width=[[1, 2], [3]] * 3)
+    (tmp_path / "t").write_bytes(written(pd.DataFrame.to_parquet, frame))
+    with pytest.raises(InvalidData, match=r"'width' holds several values in one cell.*--drop width"):
+        cli_tables.read_table(tmp_path / "t")
+    assert list(cli_tables.read_table(tmp_path / "t", drop=["width"]).X.columns) == ["height"]

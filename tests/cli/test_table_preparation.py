@@ -153,6 +153,8 @@ WRONG = {
     "label as feature": (["--label", "risk", "--features", "risk"], "cannot be a feature"),
     "used and dropped": (["--features", "income", "--drop", "income"], "Leave one of them out"),
     "rule": (["--impute", "medain"], "medain"),
+    "two rules of a column": (["--impute", "income=mean", "--impute", "income=median"], "named twice to fill, as mean and median"),
+    "no form of dates": ([*COLUMNS, "--dates", "signed up=%d/%d/%Y"], "'%d/%d/%Y' is no form of the dates in column 'signed up'"),
     "rule of a column": (["--impute", "income=medain"], "one of median, mean"),
     "two rules": (["--impute", "median", "--impute", "mean"], "one rule for all columns"),
     "weights": ([*COLUMNS, "--class-weight", "hihg=2"], "there are 'high', 'low'"),

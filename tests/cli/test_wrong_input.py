@@ -112,6 +112,7 @@ CASES = [
     csv("empty file", "", "the file is empty", "header line"),
     csv("no rows in the file", "a,b,c\n", "line 1", "Add rows"),
     csv("ragged line", "a,b,c\n1,2,x\n3,4\n", "line 3", "2 values", "one value a column"),
+    csv("quoted nothing", 'a,b,c\n1,2,x\n""\n3,4,y\n', "line 3", "1 values"),
     csv("open quotation mark", 'a,b,c\n1,2,x\n3,"4,y\n', "line 3", "quotation mark"),
     csv("Latin-1", "a,b,c\n1,2,caf\xe9\n".encode("latin-1"), "line 2", "0xe9", "UTF-8"),
     csv("no text file", b"a,b,c\n1,\0,x\n", "line 2", "zero byte", "Save it as CSV"),
@@ -213,6 +214,8 @@ CASES = [
     command("size of what", "size -f oct", "--n and --p are missing", "Give a table"),
     command("size of both", "size table.csv --n 10", "--n", "Leave one of them out"),
     command("size of too little", "size --n 1 --p 3", "n=1", "2 or more"),
+    command("no solvers", "race table.csv -f oct --depth 1 --solvers ,", "names no solver"),
+    command("one file for folds and tree", "tune table.csv -f oct --store a.x --out ./a.x", "--store and --out", "Name two"),
     command("completion", "completion tcsh", "tcsh", "bash", "zsh", "fish"),
 ]  # fmt: skip
 

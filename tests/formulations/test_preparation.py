@@ -168,6 +168,37 @@ def test_what_cannot_be_used_is_refused() -> None:
         Preparation.learn(TABLE, **RULE).matrix(TABLE[["colour", "size", "day"]])
 
 
+@pytest.mark.parametrize(
+    ("how", "says"),
+    [
+        ({"encode": "colour"}, r"encode=\['colour'\]"),
+        ({"dates": "day"}, r"dates=\['day'\]"),
+        ({"missing": "NA"}, r"missing=\['NA'\]"),
+        ({"missing": -999}, r"missing=\['-999'\]"),
+        ({"missing": [-999]}, "-999, which is no text. Write '-999'"),
+        ({"dates": {"day": "%d/%d/%Y"}}, "'%d/%d/%Y' is no form of the dates in column 'day'"),
+        ({"dates": {"day": "%Q"}}, "'%Q' is no form"),
+    ],
+)
+def test_what_is_asked_for_is_several_texts_and_forms_of_dates(how: dict[str, Any], says: str) -> None:
+    with pytest.raises(InvalidParameter, match=says):
+        Preparation.learn(TABLE, **how)
+
+
+def test_numbers_stand_for_missing_values_too() -> None:
+    table = pd.DataFrame({"a": [1.0, -999.0, 3.0], "b": [-999, 5, 5]})
+    learned = Preparation.learn(table, missing=["-999"], impute="mean")
+    assert learned.matrix(table).tolist() == [[1, 5], [2, 5], [3, 5]]
+
+
+def test_infinite_numbers_and_dates_past_the_calendar_are_refused_by_their_row() -> None:
+    with pytest.raises(InvalidData, match="'a' is infinite in row 1"):
+        Preparation.learn(pd.DataFrame({"a": [1.0, np.inf, np.nan]}), impute="mean")
+    days = pd.DataFrame({"day": ["2026-01-01", "2026-01-02", "9999-12-31T23:59:59-05:00"]})
+    with pytest.raises(InvalidData, match="9999-12-31T23:59:59-05:00' in row 2"):
+        Preparation.learn(days, dates=["day"])
+
+
 def fitted() -> tuple[Tree, pd.DataFrame, np.ndarray]:
     table = pd.concat([TABLE] * 3, ignore_index=True)
     y = np.where(table["colour"] == "green", "left", "right")
@@ -190,6 +221,15 @@ def test_a_tree_takes_tables_as_they_are_and_keeps_that_in_its_file() -> None:
         assert "colour is not 'green'" in text
     assert "label=\"is not 'green'\"" in octsvm.export_graphviz(tree)
     assert octsvm.export_dict(tree)["preparation"] == tree.preparation.to_dict()  # type: ignore[union-attr]
+
+
+def test_the_column_that_a_table_lacks_is_named_and_no_feature() -> None:
+    tree, table, _ = fitted()
+    with pytest.raises(InvalidData, match="lacks the column 'size'"):
+        tree.predict(table.drop(columns=["size"]))
+    features = pd.DataFrame(tree.features_of(table), columns=list(tree.feature_names))
+    with pytest.raises(InvalidData, match="lacks the column 'colour=blue'"):
+        tree.predict(features.drop(columns=["colour=blue"]))
 
 
 def test_a_tree_refuses_another_preparation() -> None:
