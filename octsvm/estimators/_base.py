@@ -218,11 +218,13 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
         try:
             params = form.Params.make(self.formulation, **self._model_parameters())
             weights = self._weights(sample_weight, classes, position)
+            kept = np.flatnonzero(weights > 0)
+            given = self._read_weights(sample_weight, len(labels))  # folds learn the weights of classes
+            self._choose(self._table(matrix[kept]), classes[position[kept]], given[kept])
+            params = form.Params.make(self.formulation, **self._model_parameters())
             # The printed rows let equal rows on a hyperplane take different sides, and N_min counts rows.
             merge = getattr(params, "variant", None) != "paper" and self._leaf_size(params, len(labels)) == 1
             rows = condense(matrix, position, weights, merge)
-            self._choose(self._table(rows.X), classes[rows.y], rows.weights)
-            params = form.Params.make(self.formulation, **self._model_parameters())
             result = self._solve(self._table(rows.X), classes[rows.y], rows.weights, begin)
         except InvalidParameter as error:
             raise InvalidParameter(_in_our_names(str(error))) from None
