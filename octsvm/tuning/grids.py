@@ -18,6 +18,7 @@ from typing import Any
 
 from ..errors import InvalidParameter
 from ..formulations.base import Data, Formulation
+from ..formulations.checks import is_number
 from ..formulations.kernels import scale_gamma
 
 COSTS = ("c1", "c2", "c3", "alpha")
@@ -86,8 +87,8 @@ def absolute(
     found = []
     for setting in settings:
         setting = dict(setting)
-        if isinstance(setting.get("gamma"), (int, float)):
-            setting["gamma"] *= scale_gamma(data)
+        if is_number(setting.get("gamma")):
+            setting["gamma"] = float(setting["gamma"]) * scale_gamma(data)
         others = {**fixed, **{k: v for k, v in setting.items() if k not in COSTS}}
         key = repr(sorted(others.items()))
         if key not in units:
