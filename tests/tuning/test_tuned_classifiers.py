@@ -165,6 +165,8 @@ def test_nested_cross_validation_is_one_line() -> None:
 def test_wrong_input_names_the_classifiers_parameters() -> None:
     with pytest.raises(octsvm.InvalidParameter, match="rule"):
         OCTSVMClassifierCV(rule="luck").fit(*data())
+    with pytest.raises(octsvm.InvalidParameter, match=r"^n_jobs=0"):
+        OCTSVMClassifierCV(n_jobs=0).fit(*data())
     with pytest.raises(octsvm.InvalidParameter, match="max_depth"):
         OCTSVMClassifierCV(grid={"max_depth": [1]}, max_depth=2).fit(*data())
 
