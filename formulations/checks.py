@@ -34,6 +34,19 @@ def whole(name: str, value: Any, least: int, otherwise: str = "") -> int:
     return int(value)
 
 
+def require_jobs(name: str, jobs: Any) -> None:
+    """Refuse what is no number of processes, in joblib's sense.
+
+    Raises
+    ------
+    InvalidParameter
+    """
+    if jobs is not None and (not isinstance(jobs, Integral) or isinstance(jobs, bool) or jobs == 0):
+        raise InvalidParameter(
+            f"{name}={jobs!r} should be a number of processes, -1 for all processors, or None."
+        )
+
+
 def nearest(name: Any, known: Iterable[Any], cutoff: float = 0.6) -> str:
     """The question whether another one of ``known`` was meant, for a message; "" where none is near."""
     import difflib  # only errors need it

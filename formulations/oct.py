@@ -360,8 +360,6 @@ def embed(model: pyo.ConcreteModel, tree: AxisTree, relabelled: BoolArray | None
     info: ModelInfo = model.info
     data, params = info.data, info.params
     assert isinstance(params, OCTParams)
-    if not isinstance(tree, AxisTree):
-        raise TreeNotAdmitted(f"OCT takes trees with axis-parallel splits, not {type(tree).__name__}.")
     tree = normalise(tree, data, params)
     levels = _levels(data, _variant(params))
     path = tree._route(data.X_original)
@@ -409,7 +407,15 @@ def _places(tree: AxisTree, path: IntArray, levels: _Levels, data: Data) -> tupl
 
 
 def normalise(tree: AxisTree, data: Data, params: OCTParams) -> AxisTree:
-    """The same tree in the model's depth and with the data's classes; in "flow" without the splits that it leaves out."""
+    """The same tree in the model's depth and with the data's classes; in "flow" without the splits that it leaves out.
+
+    Raises
+    ------
+    TreeNotAdmitted
+        Of another kind or on other features, too deep, or a leaf in use predicts a class that the data lacks.
+    """
+    if not isinstance(tree, AxisTree):
+        raise TreeNotAdmitted(f"OCT takes trees with axis-parallel splits, not {type(tree).__name__}.")
     leaf_trees.require_same_features(tree, data)
     arrays = leaf_trees.to_depth(tree, params.depth)
     if _variant(params) == "flow":

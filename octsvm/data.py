@@ -14,6 +14,7 @@ import numpy as np
 
 from .errors import InvalidData, InvalidParameter
 from .formulations.base import Data, FloatArray, Formulation, IntArray, Scaling
+from .formulations.checks import is_number, listed
 from .formulations.read_matrix import frame_of, read_matrix
 
 
@@ -73,7 +74,7 @@ def require_same_rows(**tables: Any) -> None:
     for (name, one), (other, two) in combinations(indexed, 2):
         if len(one) != len(two) or one.equals(two):
             continue
-        if set(one) == set(two):
+        if one.is_unique and set(one) == set(two):
             raise InvalidData(
                 f"{name} and {other} have the same index in different orders, and rows are matched by position. "
                 f"Pass {other}.loc[{name}.index], or .to_numpy() of both where the order is meant."
@@ -81,7 +82,7 @@ def require_same_rows(**tables: Any) -> None:
         if not (_counts_rows(one) or _counts_rows(two)):
             k = next(k for k, (a, b) in enumerate(zip(one, two, strict=True)) if not _same(a, b))
             raise InvalidData(
-                f"The indices of {name} and {other} differ (row {k} is {one[k]!r} in {name} and {two[k]!r} in {other}), and "
+                f"The indices of {name} and {other} differ (row {k} is {_plain(one[k])!r} in {name} and {_plain(two[k])!r} in {other}), and "
                 f"rows are matched by position. Take both from one table, or pass .to_numpy() of both where the order is meant."
             )
 
@@ -92,7 +93,11 @@ def _counts_rows(index: Any) -> bool:
 
 
 def _same(a: Any, b: Any) -> bool:
-    return bool(a is b or a == b or (a != a and b != b))
+    """Whether two entries of an index are the same; what says neither yes nor no, as pd.NA, is the same as itself only."""
+    try:
+        return bool(a is b or a == b or (a != a and b != b))
+    except TypeError:
+        return False
 
 
 def read_labels(y: Any, n: int) -> tuple[tuple[Any, ...], IntArray]:
@@ -140,7 +145,8 @@ def _require_label(v: Any, i: int) -> None:
         ) from None
     if missing:
         raise InvalidData(f"The label of row {i} is missing ({v!r}). Drop the row or give it a label.")
-    if isinstance(v, (int, float)) and not abs(v) <= 1e308:
+    infinite = isinstance(v, Decimal) and v.is_infinite()
+    if infinite or (isinstance(v, (int, float)) and not abs(v) <= 1e308):
         raise InvalidData(
             f"The label of row {i} is too large for a number of double precision ({str(v)[:20]})."
         )
@@ -248,6 +254,11 @@ def read_weights(weights: Any, n: int) -> FloatArray:
     if bad.any():
         i = int(np.argmax(bad))
         raise InvalidData(f"The weight of row {i} is {w[i]}; weights are finite and not negative.")
+    with np.errstate(over="ignore"):
+        if not np.isfinite(w.sum()):
+            raise InvalidData(
+                "The weights add up to more than a number of double precision. Divide them by their largest."
+            )
     if not (w > 0).any():
         raise InvalidData(
             "All weights are zero, so every tree costs nothing. Give at least one row a weight."
@@ -277,9 +288,17 @@ def class_weights(
         raise InvalidParameter(
             f"class_weight={asked!r} should be None, 'balanced', or a dict from labels to weights."
         )
-    from sklearn.utils.class_weight import compute_class_weight
-
-    labels = np.empty(len(classes), dtype=object)
-    labels[:] = list(classes)
-    factor = compute_class_weight(asked, classes=labels, y=labels[position])
-    return read_weights(weights * factor[position], len(position))
+    for label, weight in asked.items():
+        if not is_number(weight) or weight < 0:
+            raise InvalidParameter(
+                f"class_weight gives {label!r} the weight {weight!r}; it should be a number from 0 to 1e300."
+            )
+    labels = list(classes)
+    strange = [label for label in asked if label not in labels]
+    if strange and not all(label in asked for label in labels):  # else a part of a table may lack a class
+        raise InvalidParameter(
+            f"class_weight has a weight for {strange[0]!r}, which is no label in y. There are {listed(labels)}."
+        )
+    factor = np.array([asked.get(label, 1.0) for label in labels], dtype=np.float64)
+    with np.errstate(over="ignore"):
+        return read_weights(weights * factor[position], len(position))

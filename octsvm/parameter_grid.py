@@ -141,6 +141,27 @@ def _until(clock: Clock, results: Iterator[tuple[int, Result]]) -> Iterator[tupl
             return
 
 
+def combinations(name: str, grid: Any) -> list[dict[str, Any]]:
+    """All settings of a ``grid`` as scikit-learn's ParameterGrid reads it; ``name`` is that of the argument.
+
+    Raises
+    ------
+    InvalidParameter
+        It is none, or has none.
+    """
+    from sklearn.model_selection import ParameterGrid
+
+    try:
+        found = [dict(setting) for setting in ParameterGrid(grid)]
+    except (TypeError, ValueError) as error:
+        raise InvalidParameter(
+            f"{name}={grid!r} should map parameters to lists of values, or be a list of such mappings: {error}"
+        ) from None
+    if not found:
+        raise InvalidParameter(f"{name} is empty. Give at least one parameter with its values.")
+    return found
+
+
 def check_settings(form: Formulation, settings: Any, params: Mapping[str, Any]) -> list[Any]:
     """The parameters of every setting.
 

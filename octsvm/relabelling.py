@@ -12,8 +12,9 @@ from .data import label_list, read_labels, require_same_rows
 from .errors import InvalidData, InvalidParameter
 from .exports import tree_of
 from .formulations.base import BoolArray, FloatArray, table_digest
-from .formulations.checks import is_number
+from .formulations.checks import is_number, require_jobs
 from .formulations.trees import MarginTree, Relabelled, Tree, label_array
+from .parameter_grid import combinations
 from .result import Result
 
 if TYPE_CHECKING:
@@ -159,22 +160,9 @@ def relabelling_scores(report: Any, flipped: Any) -> RelabellingScores:
     Raises
     ------
     InvalidData
-        ``flipped`` is neither.
+        ``flipped`` is neither, or names a row twice or below 0.
     """
-    marks = np.asarray(flipped)
-    if marks.ndim == 1 and marks.dtype == bool:
-        wanted = set(np.flatnonzero(marks).tolist())
-    elif marks.ndim == 1 and (marks.dtype.kind in "iu" or marks.size == 0):
-        wanted = {int(i) for i in marks}
-        if len(wanted) < len(marks):
-            raise InvalidData(
-                "flipped names a row twice. Positions differ; a mask holds booleans: np.asarray(flipped, dtype=bool)."
-            )
-    else:
-        raise InvalidData(
-            f"flipped has shape {marks.shape} and dtype {marks.dtype}; give a boolean mask of the rows or the "
-            "positions of the flipped ones, e.g. noisy != y."
-        )
+    wanted = _flipped_rows(flipped)
     named = {int(i) for i in report["row"]}
     found = len(named & wanted)
     return RelabellingScores(
@@ -184,6 +172,37 @@ def relabelling_scores(report: Any, flipped: Any) -> RelabellingScores:
         len(named),
         len(wanted),
     )
+
+
+def _flipped_rows(flipped: Any, n: int | None = None) -> set[int]:
+    """Positions of the rows that a mask or a list of positions names, of ``n`` rows where that is known.
+
+    Raises
+    ------
+    InvalidData
+    """
+    marks = np.asarray(flipped)
+    if marks.ndim == 1 and marks.dtype == bool:
+        if n is not None and len(marks) != n:
+            raise InvalidData(f"flipped marks {len(marks)} rows, and X has {n}. Give one mark a row.")
+        return set(np.flatnonzero(marks).tolist())
+    if marks.ndim != 1 or not (marks.dtype.kind in "iu" or marks.size == 0):
+        raise InvalidData(
+            f"flipped has shape {marks.shape} and dtype {marks.dtype}; give a boolean mask of the rows or the "
+            "positions of the flipped ones, e.g. noisy != y."
+        )
+    wanted = {int(i) for i in marks}
+    if len(wanted) < len(marks):
+        raise InvalidData(
+            "flipped names a row twice. Positions differ; a mask holds booleans: np.asarray(flipped, dtype=bool)."
+        )
+    outside = [i for i in wanted if i < 0 or (n is not None and i >= n)]
+    if outside:
+        raise InvalidData(
+            f"flipped names row {outside[0]}, and positions are "
+            + ("0 or more." if n is None else f"those of the {n} rows of X, from 0 to {n - 1}.")
+        )
+    return wanted
 
 
 def suspect_rows(
@@ -223,7 +242,7 @@ def suspect_rows(
     Raises
     ------
     InvalidParameter
-        The grid is empty, or the estimator is none of ours.
+        The grid is empty or none, the estimator is none of ours, or ``n_jobs`` is no number of processes.
     InvalidData
         X or y cannot be used, or y holds more than two classes for RE-SVM or OCTSVM.
 
@@ -234,18 +253,14 @@ def suspect_rows(
     """
     import pandas as pd
     from sklearn.base import clone
-    from sklearn.model_selection import ParameterGrid
     from sklearn.utils.parallel import Parallel, delayed
 
     require_same_rows(X=X, y=y)
     y = label_list(y)
     classes, position = read_labels(y, len(y))
-    grid = list(ParameterGrid(param_grid))
     _require_one_tree(estimator, len(classes))
-    if not grid:
-        raise InvalidParameter(
-            "param_grid holds no combination of parameters. Give each name at least one value."
-        )
+    grid = combinations("param_grid", param_grid)
+    require_jobs("n_jobs", n_jobs)
     fits = Parallel(n_jobs=n_jobs)(
         delayed(_disagreement)(clone(estimator).set_params(**params), X, y) for params in grid
     )
@@ -274,23 +289,23 @@ def suspect_rows(
     return frame
 
 
-def _require_one_tree(estimator: Any, n_classes: int) -> None:
-    """Refuse estimators that leave no ``relabelled_``, before anything is fitted."""
+def _require_one_tree(estimator: Any, n_classes: int, call: str = "suspect_rows") -> None:
+    """Refuse estimators that leave no ``relabelled_``, before anything is fitted; ``call`` is the function that was asked."""
     name = type(estimator).__name__
     if hasattr(estimator, "steps"):
         raise InvalidParameter(
-            f"suspect_rows takes a classifier of ours, not a {name}. Transform X first, and pass the last step: "
-            "suspect_rows(pipe[-1], param_grid, pipe[:-1].fit_transform(X), y), with the names of its parameters in param_grid."
+            f"{call} takes a classifier of ours, not a {name}. Transform X first, and pass the last step: "
+            f"{call}(pipe[-1], param_grid, pipe[:-1].fit_transform(X), y), with the names of its parameters in param_grid."
         )
     if not hasattr(estimator, "tree_class"):
         raise InvalidParameter(
-            f"suspect_rows takes a classifier of ours, such as RESVMClassifier or OCTSVMClassifier, not {name}: others do "
+            f"{call} takes a classifier of ours, such as RESVMClassifier or OCTSVMClassifier, not {name}: others do "
             "not say which labels they gave up."
         )
     if n_classes > 2 and getattr(estimator, "multi_class", None) is not None:
         raise InvalidData(
             f"y holds {n_classes} classes, and {name} with multi_class={estimator.multi_class!r} has no single tree. Ask for one class "
-            "against the rest, suspect_rows(..., X, y == c), or take MOCTSVMClassifier or OCTClassifier."
+            f"against the rest, {call}(..., X, y == c), or take MOCTSVMClassifier or OCTClassifier."
         )
 
 
@@ -353,12 +368,17 @@ def relabelling_path(
     InvalidParameter
         No prices, or one that is no number above 0; a classifier without c2.
     InvalidData
-        X, y or ``flipped`` cannot be used.
+        X, y or ``flipped`` cannot be used, or y holds more than two classes.
     """
     import pandas as pd
     from sklearn.base import clone
 
     prices = _prices(estimator, c2)
+    labels = label_list(y)
+    classes, _ = read_labels(labels, len(labels))
+    _require_one_tree(estimator, len(classes), "relabelling_path")
+    if flipped is not None:
+        flipped = sorted(_flipped_rows(flipped, len(labels)))
     model = clone(estimator).set_params(warm_start=True)
     return pd.DataFrame([_at_price(model, price, X, y, flipped) for price in prices])
 

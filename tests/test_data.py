@@ -328,6 +328,7 @@ BAD_LABELS: list[tuple[str, Any, list[str]]] = [
     ("missing category", pd.Categorical(["a", None]), ["row 1", "missing"]),
     ("NaT", np.array(["NaT", "2026-01-01"], dtype="M8[D]"), ["row 0"]),
     ("inf", [0.0, np.inf], ["row 1", "inf"]),
+    ("an infinite Decimal", [decimal.Decimal(1), decimal.Decimal("Infinity")], ["row 1", "Inf"]),
     ("a label beyond doubles", [1, 10**400], ["row 1"]),
     ("numbers and text", [1, "a"], ["mixes", "numbers and text", "astype(str)"]),
     ("true/false and numbers", [True, 0], ["mixes", "numbers", "true/false"]),
@@ -384,6 +385,7 @@ BAD_WEIGHTS: list[tuple[str, Any, list[str]]] = [
     ("NA", pd.array([1, None], dtype="Int64"), ["row 1"]),
     ("inf", [1.0, np.inf], ["row 1", "inf"]),
     ("all zero", [0.0, 0.0], ["zero"]),
+    ("an infinite sum", [1e308, 1e308], ["add up", "Divide"]),
     ("text", ["a", "b"], ["numbers"]),
     ("numbers as text", ["1", "2"], ["numbers"]),
     ("complex", [1j, 1.0], ["numbers"]),
@@ -392,6 +394,11 @@ BAD_WEIGHTS: list[tuple[str, Any, list[str]]] = [
     ("a mapping", {0: 1.0, 1: 1.0}, ["numbers"]),
     ("ragged", [[1.0], [1.0, 2.0]], ["numbers"]),
 ]
+
+
+def test_weights_that_no_solver_takes_beside_the_other_numbers() -> None:
+    with pytest.raises(octsvm.InvalidParameter, match="weights of rows and costs are such numbers"):
+        octsvm.fit("oct", TABLE, LABELS, depth=1, weights=np.full(8, 1e-300))
 
 
 @pytest.mark.parametrize(("weights", "words"), [b[1:] for b in BAD_WEIGHTS], ids=[b[0] for b in BAD_WEIGHTS])

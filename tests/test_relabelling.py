@@ -123,6 +123,7 @@ def test_precision_and_recall_by_hand() -> None:
         ([0.5, 1.0], "boolean mask"),
         (["a"], "boolean mask"),
         ([[True]], "shape"),
+        ([-1], "row -1"),
     ],
 )
 def test_flips_that_are_neither_mask_nor_positions(flipped: Any, words: str) -> None:
@@ -237,5 +238,27 @@ def test_suspects_are_asked_of_our_classifiers_only_before_anything_is_fitted() 
         octsvm.suspect_rows(SVC(), {"C": [1]}, X, y > 0)
     with pytest.raises(octsvm.InvalidData, match="no single tree"):
         octsvm.suspect_rows(RESVMClassifier(multi_class="ovr"), {"c1": [1]}, X, y)
+    with pytest.raises(octsvm.InvalidData, match=r"no single tree.*relabelling_path\("):
+        octsvm.relabelling_path(RESVMClassifier(multi_class="ovr"), X, y)
     with pytest.raises(octsvm.InvalidParameter, match=r"pipe\[-1\]"):
         octsvm.export_text(pipe)
+
+
+@pytest.mark.parametrize("grid", [{"alpha": 1}, [1, 2], {"alpha": []}, []])
+def test_a_grid_of_suspects_that_is_none(grid: Any) -> None:
+    with pytest.raises(octsvm.InvalidParameter, match=r"^param_grid"):
+        octsvm.suspect_rows(OCTClassifier(), grid, [[0.0], [1.0]], [0, 1])
+    with pytest.raises(octsvm.InvalidParameter, match=r"^n_jobs=0 should"):
+        octsvm.suspect_rows(OCTClassifier(), {"alpha": [1]}, [[0.0], [1.0]], [0, 1], n_jobs=0)
+
+
+@pytest.mark.parametrize(
+    ("flipped", "words"),
+    [([True], "marks 1 rows, and X has 2"), ([2], "row 2, .*from 0 to 1"), ([-1], "row -1")],
+)
+def test_flips_of_another_table_are_refused_before_a_path(flipped: Any, words: str) -> None:
+    told: list[Any] = []
+    model = RESVMClassifier(kernel=lambda A, B: told.append(0) or A @ B.T)  # asked in every fit
+    with pytest.raises(octsvm.InvalidData, match=words):
+        octsvm.relabelling_path(model, [[0.0], [1.0]], [0, 1], flipped=flipped)
+    assert not told

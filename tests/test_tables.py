@@ -166,6 +166,23 @@ def test_indices_that_do_not_fit_are_refused_everywhere(index: list[str], words:
             call()
 
 
+@pytest.mark.parametrize(
+    ("one", "two", "words"),
+    [
+        (
+            pd.Index([0, 1, pd.NA], dtype="Int64"),
+            pd.Index([pd.NA, 1, 2], dtype="Int64"),
+            "row 0 is 0 in X and <NA> in y",
+        ),
+        (["a", "a", "b"], ["a", "b", "b"], "row 1 is 'a' in X and 'b' in y"),
+    ],
+    ids=["missing", "repeated"],
+)
+def test_indices_with_missing_or_repeated_entries_differ_by_row(one: Any, two: Any, words: str) -> None:
+    with pytest.raises(octsvm.InvalidData, match=words):
+        octsvm.build("oct", INDEXED.set_axis(one), GIVEN.set_axis(two))
+
+
 def test_an_index_that_only_counts_the_rows_fits_every_other() -> None:
     for y in (GIVEN, GIVEN.reset_index(drop=True), GIVEN.to_numpy(), GIVEN.tolist()):
         for weights in (None, WEIGHTS, WEIGHTS.reset_index(drop=True), [1.0, 2.0, 3.0]):

@@ -218,11 +218,13 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
         try:
             params = form.Params.make(self.formulation, **self._model_parameters())
             weights = self._weights(sample_weight, classes, position)
+            kept = np.flatnonzero(weights > 0)
+            given = self._read_weights(sample_weight, len(labels))  # folds learn the weights of classes
+            self._choose(self._table(matrix[kept]), classes[position[kept]], given[kept])
+            params = form.Params.make(self.formulation, **self._model_parameters())
             # The printed rows let equal rows on a hyperplane take different sides, and N_min counts rows.
             merge = getattr(params, "variant", None) != "paper" and self._leaf_size(params, len(labels)) == 1
             rows = condense(matrix, position, weights, merge)
-            self._choose(self._table(rows.X), classes[rows.y], rows.weights)
-            params = form.Params.make(self.formulation, **self._model_parameters())
             result = self._solve(self._table(rows.X), classes[rows.y], rows.weights, begin)
         except InvalidParameter as error:
             raise InvalidParameter(_in_our_names(str(error))) from None
@@ -350,7 +352,12 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
             return 0
         if isinstance(state, (int, np.integer)) and not isinstance(state, bool):
             return int(state)
-        return int(check_random_state(state).randint(2**31 - 1))
+        try:
+            return int(check_random_state(state).randint(2**31 - 1))
+        except ValueError:
+            raise InvalidParameter(
+                f"random_state={state!r} should be None, a whole number or a numpy.random.RandomState."
+            ) from None
 
     @staticmethod
     def _read_weights(sample_weight: Any, n: int) -> FloatArray:
@@ -487,7 +494,8 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
     def from_json(cls, source: str | Path) -> Self:
         """A fitted classifier from :meth:`to_json`'s text or file; nothing in it is executed.
 
-        It has all fitted attributes but ``result_``.
+        It has all fitted attributes but ``result_`` and, of a classifier that chose its parameters, ``tuning_`` with
+        ``best_params_`` and ``best_score_``. The rows of ``relabelled_`` are known by their positions only.
 
         Raises
         ------
@@ -580,5 +588,5 @@ def meant(given: Iterable[str], known: Collection[str]) -> str:
 
 def _in_our_names(message: str) -> str:
     """The message with the parameters' names of the classifiers."""
-    names = {theirs: ours for ours, theirs in NAMES.items()} | {"seed": "random_state"}
+    names = {theirs: ours for ours, theirs in NAMES.items()} | {"seed": "random_state", "jobs": "n_jobs"}
     return re.sub(rf"\b({'|'.join(names)})\b", lambda m: names[m[1]], message)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..formulations.base import BoolArray, FloatArray, IntArray
+from ..formulations.checks import is_number
 
 
 def problems(kind: str, position: IntArray, n_classes: int) -> list[tuple[BoolArray, BoolArray]]:
@@ -39,9 +40,12 @@ def fit_all(
 
     fitted: list[Any] = []
     todo = problems(kind, position, n_classes)
-    for rows, positive in todo:
+    former = getattr(machine, "estimators_", []) if machine.warm_start else []
+    for k, (rows, positive) in enumerate(todo):
         one = clone(machine).set_params(multi_class=None, class_weight=None)
-        if isinstance(one.time_limit, (int, float)):
+        if len(former) == len(todo):
+            one.tree_ = former[k].tree_  # its fit begins with it
+        if is_number(one.time_limit):
             one.set_params(time_limit=one.time_limit / len(todo))
         part = table.loc[rows] if hasattr(table, "loc") else table[rows]
         one._fit(part, positive[rows], weights[rows], begin)

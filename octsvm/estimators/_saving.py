@@ -16,7 +16,7 @@ from ..formulations.kernels import kernel_name
 from ..formulations.read_file import read_json, require_version
 from ..formulations.replace_file import replace_text
 from ..formulations.trees import Tree, label_array
-from ..relabelling import COLUMNS
+from ..relabelling import COLUMNS, NUMBERS
 from ..result import finite
 
 SCHEMA = "octsvm.estimator"
@@ -113,7 +113,8 @@ def _restored(cls: Any, data: Mapping[str, Any]) -> Any:
         estimator.feature_names_in_ = np.array(tree.feature_names, dtype=object)
     estimator.bound_ = -math.inf if data["bound"] is None else float(data["bound"])
     estimator.gap_ = math.inf if data["gap"] is None else float(data["gap"])
-    estimator.relabelled_ = pd.DataFrame(data["relabelled"], columns=COLUMNS)
+    report = pd.DataFrame(data["relabelled"], columns=COLUMNS)
+    estimator.relabelled_ = report if len(report) else report.astype(NUMBERS)
     return estimator
 
 

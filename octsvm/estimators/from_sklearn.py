@@ -92,6 +92,11 @@ def _axis_tree(model: DecisionTreeClassifier) -> AxisTree:
         feature[t - 1], threshold[t - 1] = theirs.feature[node], _below(float(theirs.threshold[node]))
         left, right = children(t)
         waiting += [(theirs.children_left[node], left), (theirs.children_right[node], right)]
+    if not np.isfinite(threshold).all():
+        raise InvalidParameter(
+            "This tree was fitted to a table with gaps and splits on whether a value is missing; ours know no gaps. Fit it to the "
+            "table that ours is fitted to."
+        )
     names = _names(model)
     scaling = Scaling.identity(len(names))
     return AxisTree(depth, tuple(model.classes_.tolist()), names, scaling, feature, threshold, label)
@@ -113,12 +118,13 @@ def _hyperplane(model: Any, kind: str) -> MarginTree:
         raise InvalidParameter(
             f"This {kind} has no coef_, and is no linear classifier (kernel='linear' in SVC)."
         )
-    weights = np.asarray(weights.toarray() if hasattr(weights, "toarray") else weights, dtype=float)
+    weights = weights.toarray() if hasattr(weights, "toarray") else weights
+    weights = np.atleast_2d(np.asarray(weights, dtype=float))  # of two classes RidgeClassifier has a vector
     classes = getattr(model, "classes_", None)
-    if weights.ndim != 2 or len(weights) != 1 or classes is None or len(classes) != 2:
+    if len(weights) != 1 or classes is None or len(classes) != 2:
         count = "none" if classes is None else len(classes)
         raise InvalidParameter(
-            f"This {kind} separates {count} classes with {len(np.atleast_2d(weights))} hyperplane(s), and one between two is "
+            f"This {kind} separates {count} classes with {len(weights)} hyperplane(s), and one between two is "
             "wanted. The models with margins separate two classes; fit it to those."
         )
     names = _names(model)

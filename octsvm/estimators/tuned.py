@@ -35,6 +35,7 @@ class TunedClassifier(TreeClassifier):
 
     Parameters of the default grid are None: chosen. Those that are given are not chosen. ``kernel="auto"`` chooses between
     no kernel and "rbf". Everything else is as in the classifier of the same name without CV, which the fit with the choice is.
+    Folds are drawn of the rows as given: a row of weight 2 is in one fold, two equal rows may be in two.
 
     Parameters
     ----------
@@ -88,7 +89,7 @@ class TunedClassifier(TreeClassifier):
         super()._fit(X, y, sample_weight, begin)
 
     def _choose(self, X: Any, y: NDArray[Any], weights: FloatArray) -> None:
-        """Choose on the rows that the model is fitted to: equal ones once, with their weights added up."""
+        """Choose on the rows as they were given, as :func:`octsvm.tune` does: equal ones are judged one by one."""
         clock = SolveOptions(time_limit=self.time_limit).clock  # type: ignore[attr-defined]
         kernel = {"kernel": "auto"} if getattr(self, "kernel", None) == "auto" else {}
         fields = find_formulation(self.formulation).Params.model_fields
@@ -98,10 +99,14 @@ class TunedClassifier(TreeClassifier):
             for name, value in self._model_parameters().items()
             if name in self.chosen or name not in _named(grid) or value != fields[name].default
         }
+        labels = y.tolist()
+        class_weight = self.class_weight  # type: ignore[attr-defined]
+        if isinstance(class_weight, dict):  # a class may have rows of weight zero only
+            class_weight = {label: class_weight[label] for label in set(labels) & set(class_weight)}
         self.tuning_ = tune(
             self.formulation,
             X,
-            y.tolist(),
+            labels,
             grid,
             relative=self.relative,  # type: ignore[attr-defined]
             rule=self.rule,  # type: ignore[attr-defined]
@@ -111,6 +116,7 @@ class TunedClassifier(TreeClassifier):
             jobs=self.n_jobs,  # type: ignore[attr-defined]
             seed=self._seed(),
             weights=weights,
+            class_weight=class_weight,
             time_limit=FOLDS_SHARE * clock.limit,
             progress=self.verbose == "progress",  # type: ignore[attr-defined]
             refit=False,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import InvalidParameter
+from ..formulations.kernels import kernel_name
 from ._style import axes_for, colour_of, frame, legend, logarithmic, marker_of, style_of
 
 if TYPE_CHECKING:
@@ -53,6 +54,8 @@ def plot_tuning(tuning: Any, *, dark: bool | None = None) -> list[Axes]:
         raise InvalidParameter(
             "A tuning is what octsvm.tune(...) returns, and some setting has to be judged in it."
         )
+    if "kernel" in table:
+        table["kernel"] = table["kernel"].map(kernel_name, na_action="ignore")  # a function of the caller's
     parameters = [name for name in table if name not in JUDGED]
     across = next((name for name in ("c1", "alpha") if name in parameters), parameters[0])
     style = style_of(None, dark)

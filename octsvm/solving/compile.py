@@ -191,8 +191,8 @@ def _refuse_largest(rows: Iterable[Any]) -> NoReturn:
         if worst > largest:
             largest, what = worst, text
     raise InvalidParameter(
-        f"{what}, which solvers take for infinite, or do not take beside the other numbers of this model. Give it other units, "
-        "or leave it out."
+        f"{what}, which solvers take for infinite, or do not take beside the other numbers of this model. Give it other units "
+        "(weights of rows and costs are such numbers, too), or leave it out."
     )
 
 

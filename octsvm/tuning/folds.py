@@ -185,6 +185,7 @@ def fit_folds(
     key = hash(
         (table.X, table.y, table.weights, repr(table.class_weight), _plain(grid), [f.train for f in folds])
     )
+    _append(store, "")  # what cannot be written to is refused before it is read
     known = (line for line in _read(store) if line.get("key") == key)
     done = {line["fold"]: line for line in known if _is_whole(line, len(grid.settings))}
     left = [fold for fold in folds if fold.number not in done]
@@ -230,10 +231,12 @@ def _told(lines: Iterator[dict[str, Any] | None], label: str, total: int) -> Ite
 
 def _plain(grid: Grid) -> list[Any]:
     """What tells grids apart; a kernel of the caller's goes by its name."""
-    fixed = {k: getattr(v, "__qualname__", v) for k, v in grid.fixed.items()}
+    fixed, *settings = (
+        {k: getattr(v, "__qualname__", v) for k, v in part.items()} for part in (grid.fixed, *grid.settings)
+    )
     return [
         grid.formulation,
-        repr(grid.settings),
+        repr(settings),
         repr(sorted(fixed.items())),
         grid.relative,
         grid.scale,
@@ -287,5 +290,6 @@ def _append(store: Path | None, text: str) -> None:
     try:
         with store.open("a", encoding="utf-8") as file:
             file.write(text)
-    except OSError as error:
-        raise OutputNotWritable(f"store={str(store)!r} cannot be written: {error.strerror}.") from None
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or error  # or no path at all, such as one with a zero byte
+        raise OutputNotWritable(f"store={str(store)!r} cannot be written: {why}.") from None

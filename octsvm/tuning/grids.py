@@ -18,7 +18,9 @@ from typing import Any
 
 from ..errors import InvalidParameter
 from ..formulations.base import Data, Formulation
+from ..formulations.checks import is_number
 from ..formulations.kernels import scale_gamma
+from ..parameter_grid import combinations
 
 COSTS = ("c1", "c2", "c3", "alpha")
 Setting = dict[str, Any]
@@ -37,21 +39,14 @@ def settings_of(form: Formulation, grid: Any, kernels: bool = False) -> list[Set
     InvalidParameter
         No grid and none known, or it is none that scikit-learn's ParameterGrid reads.
     """
-    from sklearn.model_selection import ParameterGrid
-
     if grid is None:
         if form.tried is None:
             raise InvalidParameter(
                 f"There is no grid for {form.name!r} yet; give one, e.g. grid={{'depth': [1, 2]}}, with its parameters."
             )
         grid = form.tried.grid + (form.tried.kernels if kernels else ())
-    try:
-        found = [dict(setting) for setting in ParameterGrid(grid)]
-    except (TypeError, ValueError) as error:
-        raise InvalidParameter(
-            f"grid={grid!r} should map parameters to lists of values, or be a list of such mappings: {error}"
-        ) from None
-    if not found or found == [{}]:
+    found = combinations("grid", grid)
+    if found == [{}]:
         raise InvalidParameter("grid is empty. Give at least one parameter with its values.")
     return found
 
@@ -86,8 +81,8 @@ def absolute(
     found = []
     for setting in settings:
         setting = dict(setting)
-        if isinstance(setting.get("gamma"), (int, float)):
-            setting["gamma"] *= scale_gamma(data)
+        if is_number(setting.get("gamma")):
+            setting["gamma"] = float(setting["gamma"]) * scale_gamma(data)
         others = {**fixed, **{k: v for k, v in setting.items() if k not in COSTS}}
         key = repr(sorted(others.items()))
         if key not in units:

@@ -14,6 +14,7 @@ from .. import api
 from ..data import class_weights, prepare
 from ..errors import InvalidParameter
 from ..formulations.base import Formulation
+from ..formulations.checks import require_jobs
 from ..formulations.registry import formulation as find_formulation
 from ..options import FIT, SolveOptions, declarations, takes_options
 from ..parameter_grid import whole
@@ -126,7 +127,7 @@ def tune(
     asked = SolveOptions(**given)
     clock, seed = asked.clock, asked.seed
     form = find_formulation(formulation)
-    _check(rule, prior_rows, folds, repeats, jobs)
+    _check(rule, prior_rows, folds, repeats, jobs, store)
     relative = grid is None if relative is None else bool(relative)
     data = prepare(form, X, y, scale=scale, weights=weights)
     kernels = params.get("kernel") == "auto" and grid is None
@@ -207,7 +208,7 @@ def _settings(form: Formulation, grid: Any, fixed: Mapping[str, Any], kernels: b
     return found
 
 
-def _check(rule: Any, prior_rows: Any, folds: Any, repeats: Any, jobs: Any) -> None:
+def _check(rule: Any, prior_rows: Any, folds: Any, repeats: Any, jobs: Any, store: Any) -> None:
     """Refuse what is out of range.
 
     Raises
@@ -221,7 +222,6 @@ def _check(rule: Any, prior_rows: Any, folds: Any, repeats: Any, jobs: Any) -> N
     known = 0.0 if prior_rows is None else prior_rows
     if isinstance(known, bool) or not isinstance(known, (int, float, np.number)) or not 0 <= known < np.inf:
         raise InvalidParameter(f"prior_rows={prior_rows!r} should be a number, 0 or more.")
-    if jobs is not None and (not isinstance(jobs, (int, np.integer)) or isinstance(jobs, bool) or jobs == 0):
-        raise InvalidParameter(
-            f"jobs={jobs!r} should be a number of processes, -1 for all processors, or None."
-        )
+    require_jobs("jobs", jobs)
+    if store is not None and not isinstance(store, (str, os.PathLike)):
+        raise InvalidParameter(f"store={store!r} should be the path of a file.")

@@ -100,8 +100,7 @@ class Tuning:
             if np.isnan(self.accuracy_error)
             else f"\u00b1 {self.accuracy_error:.4f} (standard error; "
         )
-        lines = [
-            f"{self.formulation}: {shown}",
-            f"accuracy over the folds {self.accuracy:.4f} {error}rule {self.rule})",
-        ]
-        return "\n".join([*lines, *self.notes])
+        judged = f"accuracy over the folds {self.accuracy:.4f} {error}rule {self.rule})"
+        if np.isnan(self.accuracy):
+            judged = "no fold was judged: the usual setting"
+        return "\n".join([f"{self.formulation}: {shown}", judged, *self.notes])

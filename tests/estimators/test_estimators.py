@@ -178,7 +178,12 @@ def test_a_fit_is_that_of_octsvm_fit(cls: Any) -> None:
         ({"min_samples_leaf": 50}, "Give at most 12"),
         ({"time_limit": 0}, "time_limit=0"),
         ({"random_state": -1}, "random_state=-1"),
+        ({"random_state": 1.5}, "random_state=1.5 should"),
+        ({"random_state": np.random.default_rng(0)}, "random_state=Generator.* should"),
         ({"class_weight": "heavy"}, "class_weight='heavy'"),
+        ({"class_weight": {"zzz": 2}}, "a weight for 'zzz', which is no label in y. There are "),
+        ({"class_weight": {"zzz": "2"}}, "gives 'zzz' the weight '2'"),
+        ({"class_weight": {"zzz": -1}}, "gives 'zzz' the weight -1"),
         ({"strategy": "fast"}, "strategy='fast'"),
     ],
 )
@@ -669,6 +674,16 @@ def test_many_classes_know_weights_and_names() -> None:
     assert (heavy.decision_function(X) == by_hand.decision_function(X)).all()
     assert [one.time_limit for one in once.estimators_] == [10.0] * 3
     assert not [name for name in vars(once) if name in ("tree_", "result_")]
+
+
+def test_many_classes_share_the_time_limit_and_begin_with_their_former_trees() -> None:
+    X, y = [[0.0], [1.0], [2.0]], ["a", "b", "c"]
+    limits: dict[str, Any] = {"time_limit": np.int64(6), "work_limit": {"nodes": 1, "rounds": 1}}
+    machine = small(RESVMClassifier, multi_class="ovr", warm_start=True, **limits).fit(X, y)
+    assert [one.time_limit for one in machine.estimators_] == [2.0] * 3
+    with pytest.warns(UserWarning, match="the former tree is no start for this fit.*no kernel") as said:
+        machine.set_params(kernel="rbf").fit(X, y)
+    assert sum("no start" in str(one.message) for one in said) == 3
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_breast_cancer, load_iris
-from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -93,7 +93,7 @@ def test_a_decision_tree_is_a_start(formulation: str, solver: str) -> None:
 @pytest.mark.parametrize("formulation", ["re_svm", "octsvm"])
 @pytest.mark.parametrize(
     "machine",
-    [LinearSVC(random_state=0), SVC(kernel="linear"), LogisticRegression()],
+    [LinearSVC(random_state=0), SVC(kernel="linear"), LogisticRegression(), RidgeClassifier()],
     ids=lambda m: type(m).__name__,
 )
 def test_a_linear_classifier_is_a_start(formulation: str, machine: Any) -> None:
@@ -132,6 +132,7 @@ def test_a_sparse_fit_is_one_too() -> None:
         (DecisionTreeClassifier, "not this ABCMeta"),
         (KNeighborsClassifier().fit(X, Y), "not this KNeighborsClassifier"),
         (SVC().fit(X, Y), "SVC"),
+        (DecisionTreeClassifier().fit([[np.nan], [1.0], [np.nan]], [0, 1, 0]), "table with gaps"),
         (LinearSVC().fit(X, Y), "separates 3 classes with 3 hyperplane"),
         (DecisionTreeClassifier().fit(X, np.column_stack([IRIS.target, IRIS.target])), "2 outputs"),
         (make_pipeline(StandardScaler(), LinearSVC()).fit(X, Y), r"Pipeline.*pipeline\[-1\]"),

@@ -13,6 +13,7 @@ from model_values import largest_violation
 from sklearn.tree import DecisionTreeClassifier
 
 import octsvm
+from octsvm.formulations import leaf_trees
 from octsvm.formulations.base import Scaling
 from octsvm.formulations.trees import AxisTree, MarginTree, ObliqueTree
 
@@ -146,6 +147,10 @@ def test_oct_refuses_what_it_does_not_admit() -> None:
         octsvm.embed(model, tree(1.5, depth=2))
     assert all(v.value is None for v in model.component_data_objects(pyo.Var))  # a refusal changes nothing
     octsvm.embed(model, tree(1.5))
+    hyperplane = octsvm.fit("re_svm", X, y).tree
+    for start in (hyperplane, leaf_trees.as_oblique(tree(1.5))):
+        with pytest.raises(octsvm.TreeNotAdmitted, match="OCT takes trees with axis-parallel splits, not "):
+            octsvm.fit("oct", X, y, depth=1, start=start)
     minority = dataclasses.replace(tree(1.5), label=np.array([1, 1]))
     octsvm.embed(model, minority)
     with pytest.raises(octsvm.TreeNotAdmitted, match="majority classes only"):

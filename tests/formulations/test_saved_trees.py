@@ -79,6 +79,10 @@ def test_a_loaded_classifier_has_what_was_saved() -> None:
     margin = octsvm.OCTSVMClassifier.from_json(SAVED / "estimator_v1_margin.json")
     assert margin.relabelled_["row"].tolist() == [r.row for r in margin.tree_.relabelled]
     assert "Fitted" in margin._repr_html_()
+    none = octsvm.RESVMClassifier(c2=100.0).fit([[0.0], [1.0]], [0, 1])
+    read_back = octsvm.RESVMClassifier.from_json(none.to_json())
+    assert none.relabelled_.empty
+    assert read_back.relabelled_.dtypes.equals(none.relabelled_.dtypes)
 
 
 def changed(**entries: Any) -> str:

@@ -77,16 +77,37 @@ def test_what_is_none_is_chosen_and_what_is_given_stays(cls: Any) -> None:
     assert (cls.from_json(model.to_json()).predict(X) == model.predict(X)).all()
 
 
-def test_a_second_fit_chooses_anew_and_weights_are_rows() -> None:
+def test_a_second_fit_chooses_anew() -> None:
     X, y = data()
     model = OCTSVMClassifierCV(grid=TWO | {"max_depth": [0], "c3": [0.01]}, relative=True, **SHORTEST)
     first = model.fit(X, y).tuning_
     assert model.fit(X[:20], y[:20]).tuning_.choice != first.choice  # costs are those of 20 rows
-    twice = model.fit(np.vstack([X, X]), np.r_[y, y]).tuning_
-    weighted = model.fit(X, y, np.full(40, 2.0)).tuning_
-    assert twice.frame().equals(weighted.frame())
-    assert twice.choice == weighted.choice
+    model.fit(X, y, np.full(40, 2.0))
     assert (model.result_.terms["errors"] > 0) == (model.result_.counts["errors"] > 0)
+
+
+@pytest.mark.parametrize(
+    ("weights", "class_weight"),
+    [(None, None), ([1, 2, 3] * 10, "balanced"), ([0, 1, 2] * 10, {"up": 2.0, "down": 1.0})],
+)
+def test_repeated_rows_are_judged_as_by_tune(weights: Any, class_weight: Any) -> None:
+    X = np.array([[0.0, 0.0], [1.0, 1.0], [2.0, 0.0]] * 10)
+    y = np.where(np.arange(30) % 7 == 0, "down", np.where(X[:, 0] > 0, "up", "down"))
+    folds: dict[str, Any] = {"relative": True, "folds": 3, "repeats": 1}
+    grid = {"alpha": [0.01, 0.2]}
+    more = {"class_weight": class_weight, "refit": False, "depth": 1}
+    tuned = octsvm.tune("oct", X, y, grid, weights=weights, **more, **folds)
+    model = OCTClassifierCV(max_depth=1, grid=grid, class_weight=class_weight, **folds).fit(X, y, weights)
+    assert model.best_score_ == tuned.accuracy > 0.6
+    assert model.best_params_["alpha"] == pytest.approx(tuned.choice["alpha"])
+
+
+def test_weights_of_classes_without_weighted_rows_and_several_trees() -> None:
+    X, y = np.repeat([[0.0], [1.0], [2.0]], 4, axis=0), np.repeat(["a", "b", "c"], 4)
+    folds: dict[str, Any] = {"class_weight": {"a": 1, "b": 2, "c": 1}, **SHORTEST}
+    assert OCTClassifierCV(max_depth=1, **folds).fit(X, y, y != "c").best_score_ == 1
+    many = RESVMClassifierCV(grid=TWO, relative=True, multi_class="ovr", **folds).fit(X, y, [1, 2] * 6)
+    assert [one.tuning_.folds_judged for one in many.estimators_] == [2, 2, 2]
 
 
 def test_choosing_and_fitting_share_the_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,6 +165,8 @@ def test_nested_cross_validation_is_one_line() -> None:
 def test_wrong_input_names_the_classifiers_parameters() -> None:
     with pytest.raises(octsvm.InvalidParameter, match="rule"):
         OCTSVMClassifierCV(rule="luck").fit(*data())
+    with pytest.raises(octsvm.InvalidParameter, match=r"^n_jobs=0"):
+        OCTSVMClassifierCV(n_jobs=0).fit(*data())
     with pytest.raises(octsvm.InvalidParameter, match="max_depth"):
         OCTSVMClassifierCV(grid={"max_depth": [1]}, max_depth=2).fit(*data())
 

@@ -164,6 +164,31 @@ def test_where_no_kernel_can_be_chosen_it_says_so(name: str, given: dict[str, An
         octsvm.tune(name, *linear(30), kernel="auto", **given)
 
 
+@pytest.mark.parametrize("kind", [np.array, list, lambda v: np.array(v, dtype=np.float32)])
+def test_a_relative_gamma_is_one_in_every_type_of_number(kind: Any) -> None:
+    grid = {"gamma": kind([1, 2]), "kernel": ["rbf"]}
+    tuned = octsvm.tune("re_svm", *ring(12), grid, relative=True, folds=2, repeats=1, refit=False)
+    X = prepare(formulation("re_svm"), *ring(12)).X
+    assert tuned.frame()["plain_gamma"].tolist() == pytest.approx([0.5 / X.var(), 1 / X.var()])
+
+
+def test_functions_as_kernels_in_a_grid_go_by_their_names(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+
+    def grid() -> dict[str, Any]:
+        def products(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+            return A @ B.T
+
+        return {"kernel": ["linear", products], "c1": [1.0]}
+
+    store, kept = tmp_path / "folds.jsonl", []
+    for _ in range(2):
+        tuned = octsvm.tune("re_svm", *ring(12), grid(), folds=2, repeats=1, refit=False, store=store)
+        kept.append(store.read_text())
+    assert kept[0] == kept[1]
+    assert [axes.get_title().split(".")[-1] for axes in tuned.plot()] == ["linear", "products"]
+
+
 @pytest.mark.slow
 def test_on_many_rows_no_kernel_is_tried() -> None:
     X, y = linear(1_100, 2)
@@ -401,6 +426,7 @@ def test_more_classes_and_frames() -> None:
         ({"repeats": 0}, "1 or more"),
         ({"prior_rows": -1}, "0 or more"),
         ({"jobs": 0}, "-1 for all"),
+        ({"store": 3}, "path of a file"),
         ({"grid": 3}, "lists of values"),
         ({"grid": {}}, "empty"),
         ({"grid": {"c7": [1]}}, "c7"),
@@ -436,8 +462,9 @@ def test_a_file_of_something_else_is_no_store(tmp_path: Path) -> None:
     with pytest.raises(octsvm.InvalidStore, match="another file"):
         octsvm.tune("octsvm", *linear(20), store=other, **QUICK)
     assert other.read_text() == "dear diary\n"
-    with pytest.raises(octsvm.OutputNotWritable):
-        octsvm.tune("octsvm", *linear(20), store=tmp_path / "no" / "folder", **QUICK)
+    for strange in (tmp_path / "no" / "folder", tmp_path, "a\0b"):
+        with pytest.raises(octsvm.OutputNotWritable, match="cannot be written: "):
+            octsvm.tune("octsvm", *linear(20), store=strange, **QUICK)
 
 
 # -- the time limit --------------------------------------------------------------------------------------------------
@@ -485,6 +512,7 @@ def test_where_no_fold_ends_the_usual_setting_is_fitted(name: str) -> None:
     tuned = octsvm.tune(name, *linear(60), time_limit=1e-3)
     assert "none of" in tuned.notes[0]
     assert np.isnan(tuned.accuracy)
+    assert "nan" not in str(tuned)
     assert tuned.result is not None
     frame = tuned.frame()
     assert frame["accuracy"].isna().all()
