@@ -351,7 +351,7 @@ class OCTSVM(Formulation):
             {"depth": [0], "c1": [1.5, 3.0, 6.0, 12.0, 32.0], "c2": margin_trees.RATIOS, "c3": [0.0]},
             {"depth": [1, 2], "c1": [3.0, 8.0, 32.0], "c2": margin_trees.RATIOS, "c3": [0.01, 0.05]},
         ),
-        usual={"depth": 0, "c1": 3.0, "c2": 100.0, "c3": 0.0},
+        usual={"depth": 0, "c1": 3.0, "c2": 2.0, "c3": 0.0},
         kernels=({**margin_trees.RADIAL, "depth": [0], "c1": [3.0, 12.0, 48.0], "c3": [0.0]},),
     )
     libraries = margin_trees.LIBRARIES
