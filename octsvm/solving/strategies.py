@@ -223,10 +223,11 @@ class Fit:
         options = self.options
         wanted = options.strategy == "balanced" and options.time_limit >= SHORTEST_FOR_START
         share = MOMENT_SHARE * options.time_limit
-        moments = [m for m in MOMENTS if max(m) <= share] or [(min(MOMENTS[0][0], share), share)]
-        if not wanted or options.work_limit is not None or not self._has_top_level():
-            moments = []
-        for start_seconds, level_seconds in (*moments, (math.inf, math.inf)):
+        looks = [(math.inf, math.inf)]
+        if wanted and options.work_limit is None and self._has_top_level():
+            short = min(MOMENTS[0][0], share), share
+            looks = [*([m for m in MOMENTS if max(m) <= share] or [short]), *looks]
+        for start_seconds, level_seconds in looks:
             if wanted and not self.interrupted:
                 self._better_start(start_seconds)
             if not self.interrupted and not self.telling.asked:

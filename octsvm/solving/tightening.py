@@ -26,16 +26,17 @@ SECONDS = 10.0
 
 @dataclass(eq=False)
 class Changes:
-    """What a model had before it was tightened: its ``info``, and bounds, values of fixed variables and rows that were changed."""
+    """What a model had before it was tightened: its ``info``, and bounds, values of fixed variables and rows that were changed.
+
+    ``values`` are those of the scores: others say that the model was solved since.
+    """
 
     model: pyo.ConcreteModel
     info: ModelInfo
     bounds: list[tuple[Any, Any, Any]] = field(default_factory=list)
     fixed: list[tuple[Any, float | None]] = field(default_factory=list)
     rows: list[tuple[Any, Any]] = field(default_factory=list)
-    values: list[float | None] = field(
-        default_factory=list
-    )  # of the scores: others say that it was solved since
+    values: list[float | None] = field(default_factory=list)
 
 
 @dataclass(eq=False)

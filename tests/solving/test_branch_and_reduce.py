@@ -78,9 +78,9 @@ def test_an_optimal_start_is_proved_and_kept(seed: int) -> None:
 
 def test_by_work_the_clock_does_not_count() -> None:
     rng = np.random.default_rng(5)
-    X = rng.random((24, 3))
-    costs = ScoreCosts.of(X, rng.choice([-1.0, 1.0], 24), np.ones(24), 10.0, 20.0)
-    M = np.full(24, 20.0)
+    X = rng.random((16, 3))
+    costs = ScoreCosts.of(X, rng.choice([-1.0, 1.0], 16), np.ones(16), 10.0, 20.0)
+    M = np.full(16, 20.0)
 
     def bounds(tick: float, by_work: bool) -> list[float]:
         """At the first node, where each look at the clock takes so many of a million seconds."""
