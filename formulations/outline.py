@@ -30,13 +30,13 @@ class Leaf:
 class Split:
     """A row goes left where its weighted sum of features is below ``below``, otherwise right.
 
-    Of a tree with a kernel, the weighted sum of the kernel's values at its support samples.
+    Of a tree with a kernel other than "linear", the weighted sum of the kernel's values at its support samples.
 
     Attributes
     ----------
     node : int
         Heap number.
-    weights : ndarray of shape (p,), or (r,) with a kernel
+    weights : ndarray of shape (p,), or (r,) with such a kernel
     below : float
     left, right : Split or Leaf
     """

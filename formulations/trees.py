@@ -119,6 +119,11 @@ class Tree:
         """Weights and thresholds, or intercepts, of the nodes that can split."""
         raise NotImplementedError
 
+    @property
+    def weighs_features(self) -> bool:
+        """Whether its splits are of (weighted sums of) features: all but those of a kernel other than "linear"."""
+        return True
+
     def by_effect(self, t: int) -> IntArray:
         """Features with a weight at node ``t``, by what each does over its range in training, the most first.
 
@@ -545,6 +550,11 @@ class KernelTree(MarginTree):
         return self.scaling.kernel
 
     @property
+    def weighs_features(self) -> bool:
+        """Whether the kernel is "linear": a score of it is a weighted sum of features."""
+        return self.kernel.name == "linear"
+
+    @property
     def support(self) -> FloatArray:
         """Support samples (r, p) in scaled units."""
         return self.scaling.support
@@ -571,7 +581,7 @@ class KernelTree(MarginTree):
         return super().weights(units)
 
     def _feature_weights(self) -> FloatArray:
-        if self.kernel.name == "linear":
+        if self.weighs_features:
             return np.asarray(self.alpha @ self.support)
         raise InvalidData(
             f"The splits of this tree have no weights of features, as its kernel ({self.kernel.describe()}) is none of them: "
@@ -585,9 +595,11 @@ class KernelTree(MarginTree):
 
     def _rules(self, units: str) -> tuple[FloatArray, FloatArray]:
         _require_units(units)
-        return self.alpha, -self.omega0
+        return super()._rules(units) if self.weighs_features else (self.alpha, -self.omega0)
 
     def _asked(self, split: Split, names: Sequence[str], most: int | None, weight: str) -> str:
+        if self.weighs_features:
+            return super()._asked(split, names, most, weight)
         return self.score_text(split.node)
 
 

@@ -123,7 +123,9 @@ if TYPE_CHECKING:
 def _share_no_lock() -> None:
     """Give up the lock that Pyomo shares with processes started from here, where this is such a process itself.
 
-    Its name in the system outlives a worker that is killed, as where a limit ends parallel folds, and Python warns of that.
+    Its name in the system outlives a worker that is killed, as where a limit ends parallel folds, and Python warns of that. It is
+    done here because Pyomo makes the lock when it is imported, which a worker does while it unpickles its first task, and because
+    pools that others start (scikit-learn's searches, Dask) take no initializer of ours.
     """
     processes = sys.modules.get("multiprocessing.process")
     if processes is not None and processes.parent_process() is not None:

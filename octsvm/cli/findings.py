@@ -113,13 +113,13 @@ def other_label(tree: Tree, given: Any, predicted: Any) -> Any:
 def weights_of(tree: Tree) -> list[tuple[int, list[tuple[str, float, float]]]]:
     """Node by node the features of its split in order of their effect: name, weight in scaled and in original units.
 
-    Empty for trees whose splits are of one feature, or of a kernel.
+    Empty for trees whose splits are of one feature, or of a kernel other than "linear".
     """
     import numpy as np
 
-    from ..formulations.trees import AxisTree, KernelTree
+    from ..formulations.trees import AxisTree
 
-    if isinstance(tree, (AxisTree, KernelTree)):
+    if isinstance(tree, AxisTree) or not tree.weighs_features:
         return []
     scaled, original = tree.weights("scaled")[0], tree.weights("original")[0]
 

@@ -6,12 +6,14 @@ import importlib.util
 import sys
 import threading
 from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib.abc import Loader
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
 
+@dataclass(frozen=True)
 class LateImport:
     """Puts off the execution of one module until an attribute or a module in it is asked for.
 
@@ -19,12 +21,11 @@ class LateImport:
     small fit's time. The standard library's lazy loader executes a module at its second import, where nothing is used yet.
     """
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    name: str
 
     def install(self) -> None:
-        """Have the module imported so, unless it is there already."""
-        if self.name not in sys.modules:
+        """Have the module imported so, unless it is there already, or is to be imported so: put off twice, it is never executed."""
+        if self.name not in sys.modules and self not in sys.meta_path:
             sys.meta_path.insert(0, self)
 
     def find_spec(

@@ -304,12 +304,12 @@ def _two(tree: Tree) -> tuple[str, str] | None:
     """Two features for the picture: those of the largest weights, numbers before categories."""
     import numpy as np
 
-    from ..formulations.trees import AxisTree, KernelTree
+    from ..formulations.trees import AxisTree
 
     names = tree.feature_names
     if len(names) < 2:
         return None
-    if isinstance(tree, KernelTree):
+    if not tree.weighs_features:
         effect = np.zeros(len(names))
     elif isinstance(tree, AxisTree):
         effect = np.bincount(tree.feature[tree.feature >= 0], minlength=len(names)).astype(float)

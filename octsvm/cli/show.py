@@ -75,7 +75,8 @@ def _space(tree: Tree, units: str) -> str:
     """What the splits are made in."""
     from ..formulations.trees import KernelTree
 
-    return f"kernel {tree.kernel.describe()}" if isinstance(tree, KernelTree) else f"{units} units"
+    parts = [f"kernel {tree.kernel.describe()}"] if isinstance(tree, KernelTree) else []
+    return ", ".join([*parts, f"{units} units"] if tree.weighs_features else parts)
 
 
 def _picture(tree: Tree, part: Split | Leaf, most: int, way: str = "") -> Picture:

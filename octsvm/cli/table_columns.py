@@ -7,7 +7,8 @@ import csv
 import io
 import re
 from collections.abc import Callable, Sequence
-from datetime import date, time, timedelta
+from decimal import Decimal
+from numbers import Number
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import InvalidData
@@ -92,6 +93,9 @@ def of_frame(
     _require_distinct(name, header, None if content.first_row is None else content.first_row - 1)
     header = names_of(header)
     frame.columns = pd.Index(header)
+    for held in header:
+        if any(isinstance(v, (bytes, Decimal)) for v in frame[held]):
+            frame[held] = [_as_in_text(v) for v in frame[held]]
     if missing:
         frame = frame.mask(pd.DataFrame({c: marked(frame[c].tolist(), missing) for c in header}))
 
@@ -105,8 +109,8 @@ def of_frame(
             return np.array(
                 [None if m else c for c, m in zip(written, missing, strict=True)], dtype=object
             ), written
-        if kinds and all(issubclass(kind, (date, time, timedelta)) for kind in kinds):
-            # Text, as in CSV: saved trees hold no dates.
+        if kinds and not any(issubclass(kind, (str, Number)) for kind in kinds):
+            # Text, as in CSV: saved trees hold no dates, intervals, ...
             written = [c.removesuffix(" 00:00:00") for c in written]
             return np.array([c or None for c in written], dtype=object), written
         return label_array(values), written
@@ -116,6 +120,15 @@ def of_frame(
         features[name_of] = _as_numbers(frame[name_of], csv_form)
     first = content.first_row
     return Read(features, None if first is None else range(first, first + len(frame)), labels)
+
+
+def _as_in_text(value: Any) -> Any:
+    """Bytes as text, and decimals as numbers, whole ones where they have no decimal places; anything else as it is."""
+    if isinstance(value, bytes):
+        return value.decode(errors="backslashreplace")
+    if isinstance(value, Decimal):
+        return int(value) if value.as_tuple().exponent == 0 else float(value)
+    return value
 
 
 def _as_numbers(column: pd.Series, form: CsvForm) -> pd.Series:

@@ -19,7 +19,7 @@ def feature_importances(tree: Tree, node_weights: FloatArray) -> FloatArray:
     AttributeError
         The tree has a kernel other than "linear".
     """
-    if isinstance(tree, KernelTree) and tree.kernel.name != "linear":
+    if isinstance(tree, KernelTree) and not tree.weighs_features:
         raise AttributeError(
             f"feature_importances_: the splits of this tree have no weights of features, only of samples (kernel "
             f"{tree.kernel.describe()}). sklearn.inspection.permutation_importance asks any classifier."

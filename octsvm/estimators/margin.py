@@ -14,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted
 from ..errors import InvalidData, InvalidParameter
 from ..exports._decision_paths import decision_paths, leaf_scores
 from ..formulations.base import FloatArray, IntArray
-from ..formulations.trees import KernelTree
 from ._base import OURS, Begin, TreeClassifier
 from ._many_classes import decisions, fit_all
 from ._tables import read_rows
@@ -175,9 +174,8 @@ class MarginClassifier(TreeClassifier):
         if hasattr(self, "estimators_"):
             return [pair for one in self.estimators_ for pair in one._hyperplanes(asked)]
         tree = self.tree_
-        bent = isinstance(tree, KernelTree) and tree.kernel.name != "linear"
-        if tree.depth > 0 or bent:
-            why = "has a kernel" if bent else "may split below its root (max_depth > 0)"
+        if tree.depth > 0 or not tree.weighs_features:
+            why = "may split below its root (max_depth > 0)" if tree.weighs_features else "has a kernel"
             raise AttributeError(
                 f"{asked} is of a single hyperplane in the features, and this classifier {why}."
             )

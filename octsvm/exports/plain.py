@@ -55,7 +55,7 @@ def export_dict(fitted: Any, *, units: Literal["original", "scaled"] | None = No
         used = np.flatnonzero(part.weights)
         return out | {
             **(
-                {"alpha": part.weights.tolist()}
+                {"alpha": tree.alpha[part.node - 1].tolist()}
                 if isinstance(tree, KernelTree)
                 else {"weights": {names[j]: float(part.weights[j]) for j in used}}
             ),

@@ -219,7 +219,7 @@ class _Writer:
         if words is not None:
             asked, *sides = question(*words)
             return [elided(asked, self.width)], [elided(side, self.width) for side in sides]
-        if isinstance(self.tree, KernelTree):
+        if isinstance(self.tree, KernelTree) and not self.tree.weighs_features:
             left = printable(self.tree.kernel.describe())
             return [elided(f"score({left})", self.width), f"at {len(used)} support samples"], sides
         if isinstance(self.tree, AxisTree):

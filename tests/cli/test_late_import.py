@@ -57,6 +57,23 @@ print("scipy.stats._stats_py" in sys.modules, hasattr(scipy.stats, "no_such_name
     assert ended(code) == ["False False [1.0]"]
 
 
+def test_one_that_is_asked_for_twice_is_executed(tmp_path: Path) -> None:
+    package = tmp_path / "late"
+    package.mkdir()
+    (package / "__init__.py").write_text("from . import part\n")
+    (package / "part.py").write_text("value = 3\n")
+    code = f"""
+import sys
+sys.path.insert(0, {str(tmp_path)!r})
+from octsvm.cli.late_import import LateImport
+for _ in range(2):
+    LateImport("late").install()
+from late import part
+print(part.value)
+"""
+    assert ended(code) == ["3"]
+
+
 def test_ctrl_c_within_a_late_import_leaves_it_to_be_executed_again(tmp_path: Path) -> None:
     package = tmp_path / "slow"
     package.mkdir()

@@ -12,6 +12,7 @@ import sqlite3
 import time
 import zipfile
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -213,6 +214,36 @@ def test_dates_are_labels_as_they_are_in_text(tmp_path: Path) -> None:
     found = run("fit", tmp_path / "t", *FIT, "--out", tmp_path / "t.json")
     assert found.exit_code == 0, found.output
     assert Tree.from_json(tmp_path / "t.json").classes == ("2026-01-01", "2026-01-02")
+
+
+@pytest.mark.parametrize(
+    ("held", "classes"),
+    [
+        ([b"a", b"a\xff"], ("a", "a\\xff")),
+        ([Decimal(2**60), Decimal(2**60 + 1)], (2**60, 2**60 + 1)),
+        ([Decimal("0.50"), Decimal("1.00")], (0.5, 1.0)),
+        ([pd.Period("2026-01"), pd.Period("2026-02")], ("2026-01", "2026-02")),
+    ],
+    ids=["bytes", "whole decimals", "decimals", "periods"],
+)
+def test_labels_that_saved_trees_do_not_hold_are_read_as_in_text(
+    held: Any, classes: Any, tmp_path: Path
+) -> None:
+    frame = FRAME.assign(width=[1, 2, 3, 4, 5, 6], code=[held[0]] * 3 + [held[1]] * 3)
+    (tmp_path / "t").write_bytes(written(pd.DataFrame.to_parquet, frame))
+    found = run("fit", tmp_path / "t", *FIT, "--out", tmp_path / "t.json")
+    assert found.exit_code == 0, found.output
+    assert Tree.from_json(tmp_path / "t.json").classes == classes
+    predicted = run("predict", tmp_path / "t.json", tmp_path / "t", "--label", "code")
+    assert "accuracy 1.0000" in predicted.output
+
+
+def test_bytes_are_text_among_features_too(tmp_path: Path) -> None:
+    frame = FRAME.assign(width=[b"1.5", b"2", None] * 2, height=[b"red", b"blue", None] * 2)
+    (tmp_path / "t").write_bytes(written(pd.DataFrame.to_parquet, frame))
+    X = cli_tables.read_table(tmp_path / "t").X
+    assert X["width"].dropna().tolist() == [1.5, 2.0] * 2
+    assert X["height"].dropna().tolist() == ["red", "blue"] * 2
 
 
 def test_a_column_of_lists_is_refused_by_its_name(tmp_path: Path) -> None:

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import CliRunner
+from command_line import run
 
 import octsvm
-from octsvm.cli.main import main
 from octsvm.formulations import kernels
+from octsvm.formulations.outline import outline
 from octsvm.formulations.trees import KernelTree
 
 KERNELS: list[dict[str, Any]] = [
@@ -114,8 +114,25 @@ def test_plain_data_says_what_the_score_is(fitted: KernelTree, units: Any) -> No
 @pytest.mark.quick_cases("rbf")
 def test_text_and_graphviz_name_the_kernel(fitted: KernelTree) -> None:
     for text in (octsvm.export_text(fitted), octsvm.export_graphviz(fitted), str(fitted)):
-        assert f"score({fitted.kernel.name}" in text.replace("\\n", " ")
+        assert (f"score({fitted.kernel.name}" in text.replace("\\n", " ")) == (fitted.kernel.name != "linear")
     assert octsvm.export_text(fitted) == fitted.to_text()
+
+
+def test_splits_of_the_linear_kernel_are_shown_in_the_features(tmp_path: Path) -> None:
+    tree, rows = tree_with(0), fresh(table()[0])
+    root = outline(tree, "original")
+    assert ((rows @ root.weights < root.below) == (tree.scores(rows)[:, 0] < 0)).all()
+    texts = [
+        octsvm.export_text(tree, digits=None),
+        octsvm.export_graphviz(tree, digits=None).replace("\\n", " "),
+    ]
+    for weight, name in zip(root.weights, tree.feature_names, strict=True):
+        assert all(f"{abs(weight)}*{name}" in text for text in texts)
+    tree.to_json(tmp_path / "tree.json")
+    shown = run("show", tmp_path / "tree.json", "--units", "scaled", "--weights", 1).output
+    assert "kernel linear, scaled units" in shown
+    largest = max(tree.weights("scaled")[0][0], key=abs)
+    assert f"[1] {largest:.4g}*" in shown
 
 
 def test_regions_are_where_the_tree_predicts(fitted: KernelTree) -> None:
@@ -157,7 +174,6 @@ def test_the_command_line_fits_shows_and_predicts(tmp_path: Path, monkeypatch: p
     monkeypatch.chdir(tmp_path)
     X, y = table()
     pd.DataFrame(X, columns=["a", "b"]).assign(label=y).to_csv("rows.csv", index=False)
-    run = CliRunner().invoke
     given = [
         "-f",
         "re_svm",
@@ -176,18 +192,18 @@ def test_the_command_line_fits_shows_and_predicts(tmp_path: Path, monkeypatch: p
         "--time-limit",
         "5",
     ]
-    done = run(main, ["fit", "rows.csv", "--label", "label", *given, "--out", "tree.json", "--json"])
+    done = run("fit", "rows.csv", "--label", "label", *given, "--out", "tree.json", "--json")
     assert done.exit_code == 0, done.output
     tree = octsvm.Tree.from_json("tree.json")
     assert isinstance(tree, KernelTree)
     assert (tree.kernel.describe(), len(tree.support)) == ("poly, gamma=0.5, degree=2, coef0=1", 6)
-    shown = run(main, ["show", "tree.json"])
+    shown = run("show", "tree.json")
     assert "kernel poly" in shown.output
-    rules = json.loads(run(main, ["show", "tree.json", "--json"]).output)
+    rules = json.loads(run("show", "tree.json", "--json").output)
     assert rules["nodes"][0]["alpha"] == tree.alpha[0].tolist()
-    predicted = run(main, ["predict", "tree.json", "rows.csv"])
+    predicted = run("predict", "tree.json", "rows.csv")
     assert predicted.exit_code == 0, predicted.output
-    bad = run(main, ["fit", "rows.csv", "--label", "label", "--kernel", "rbf", "--gamma", "wide"])
+    bad = run("fit", "rows.csv", "--label", "label", "--kernel", "rbf", "--gamma", "wide")
     assert bad.exit_code == 2
     assert "'scale' or 'auto'" in bad.output
 
