@@ -120,8 +120,13 @@ class CsvTable:
             if self.y is not None:
                 read_labels(self.y, len(self.X))
         except InvalidData as error:
-            text = str(error).replace(
-                "Drop the row or give it a label.", "Give it one, or --skip-unlabelled."
+            text = (
+                str(error)
+                .replace("Drop the row or give it a label.", "Give it one, or --skip-unlabelled.")
+                .replace(
+                    "Cut it into classes first, e.g. y > y.median().",
+                    f"Write classes in place of the numbers in {self.label!r}, such as low and high, or name another column (--label).",
+                )
             )
             raise InvalidData(self.located(text)) from None
 

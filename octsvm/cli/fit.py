@@ -131,7 +131,7 @@ def _split(data: CsvTable, share: float, seed: int) -> tuple[Any, Any]:
     except ValueError as error:
         raise click.UsageError(
             f"{data.name}: a share of {share:g} of the {len(rows)} rows cannot be held out with every class on both "
-            f"sides ({str(error).split('.')[0]}). Use --test-size 0 to train on all rows, or another share."
+            f"sides ({str(error).split('. ')[0]}). Use --test-size 0 to train on all rows, or another share."
         ) from None
     return np.sort(train), np.sort(test)
 

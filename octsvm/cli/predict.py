@@ -145,9 +145,13 @@ def _require_columns(fitted: Tree, data: CsvTable, form: CsvForm) -> None:
     missing = [c for c in wanted if c not in header]
     if not missing or set(names) <= set(header) or isinstance(names, (MadeUpNames, UndecidedNames)):
         return
+    if data.label in missing:
+        raise InvalidData(
+            f"{data.name}: the tree was trained on the column {data.label!r}, and --label takes it for the labels. Leave that out."
+        )
     raise InvalidData(
         f"{data.name}, line 1: there is no column {missing[0]!r}, which the tree was trained on"
-        + (f", nor {len(missing) - 1} others of its columns." if len(missing) > 1 else ".")
+        + (f", nor {len(missing) - 1} more of its columns." if len(missing) > 1 else ".")
         + (other_separator(header, form.separator) or table_remarks.nearest(missing[0], header))
         + f" Its columns are: {listed(header)}."
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -176,6 +177,10 @@ def rows_of(path: str, table: str | None, options: Mapping[str, Any]) -> Rows:
         if record.against_rest is not None:
             data = tables.against_rest(data, record.against_rest)
         kept = data.X[[]]
+    elif table is None and not os.path.exists(name):
+        raise InvalidData(
+            f"{name}: the table that the tree was fitted to is not there, seen from this directory. Say where it is, behind {path}."
+        )
     else:
         data = read_for(tree, record, name, form, label, record.against_rest, record.skip_unlabelled)
         kept = kept_columns(data, name, form, options["keep"]).loc[data.X.index]
@@ -234,7 +239,7 @@ def _against(rows: Rows, options: Mapping[str, Any]) -> pd.DataFrame:
         known_values += [v for v in values if v not in known_values]
     trees = math.prod(map(len, grid.values()))
     if not options["quiet"]:
-        shared.say(f"{trees} trees, up to {options['time_limit']:g} s each")
+        shared.say(f"{trees} tree{'' if trees == 1 else 's'}, up to {options['time_limit']:g} s each")
     still = signs_of_life(f"fitting {trees} trees", options["quiet"])
     with still, shared.spoken_warnings(), shared.clean_stdout():
         warnings.simplefilter("ignore", ConvergenceWarning)  # proofs are not what is asked for

@@ -175,9 +175,10 @@ def _scan(name: str, text: str, separator: str) -> tuple[list[str], list[int]]:
                 )
             lines.append(line)
     except csv.Error as error:
+        other = next((s for s in SEPARATORS if s != separator and f'"{s}' in written[last]), None)
         raise InvalidData(
             f"{name}, line {last + 1}: the line cannot be read as CSV ({error}). Is a quotation mark left open, here or "
-            "further up?"
+            f"further up?{'' if other is None else f' Or is it {other!r} that separates the columns? Then say so (--separator).'}"
         ) from None
     _require_distinct(name, header, 1)
     return names_of(header), lines

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..errors import OutputNotWritable
+from ..errors import InvalidData, OutputNotWritable
 from ..options import FIT
 from . import options as shared
 from .fit import UNHELD, Partition, finish
@@ -95,6 +95,8 @@ def tune(table: str, **options: Any) -> int:
                 **shared.params_of(options),
                 **shared.given_options(FIT, options),
             )
+    except InvalidData as error:
+        raise InvalidData(shared.advice(data, str(error), data.y)) from None
     except KeyboardInterrupt:
         shared.say(_kept(store))
         raise

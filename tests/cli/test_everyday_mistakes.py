@@ -181,6 +181,16 @@ def test_the_column_that_is_missing_is_the_one_that_is_named(tree: Path) -> None
     assert "(--separator)" in run("predict", tree, "comma.csv").stderr
 
 
+@pytest.mark.parametrize("line", ["suspects tree.json", "report tree.json --out report.html"])
+def test_where_the_table_of_the_fit_went_is_asked(line: str, tree: Path, table: Path) -> None:
+    table.rename("moved.csv")
+    found = run(*line.split())
+    assert found.exit_code == cli.WRONG_INPUT
+    assert "the table that the tree was fitted to is not there" in found.stderr
+    command, saved, *rest = line.split()
+    assert run(command, saved, "moved.csv", *rest).exit_code == 0
+
+
 @pytest.mark.parametrize("column", ["kind", "line"])
 def test_names_that_differ_in_spaces_or_case_only_are_warned_of(column: str, table: Path) -> None:
     lines, labels = rows(), [*LABELS]

@@ -129,7 +129,8 @@ CASES = [
     csv("one column", "a\n1\n2\n", "line 1", "single column, 'a'"),
     csv("words", "a,b,c\n1,red,x\n3,blue,y\n", "line 2", "'b'", "'red'", "--encode b"),
     csv("infinite cell", "a,b,c\n1,2,x\n3,inf,y\n", "line 3", "'b'", "infinite"),
-    csv("measured label", "a,c\n" + "".join(f"1,{i}.5\n" for i in range(12)), "measurement", "Cut it"),
+    csv("measured label", "a,c\n" + "".join(f"1,{i}.5\n" for i in range(12)), "measurement", "classes in place of the numbers in 'c'"),
+    csv("quoted, other separator", '"a,1";"b";c\n1;2;x\n', "line 1", "';'", "--separator"),
     # the command line
     command("no such file", "fit tabel.csv", "tabel.csv", "Did you mean 'table.csv'?"),
     *(
@@ -192,6 +193,8 @@ CASES = [
     command("command misspelt", "fti table.csv", "fti", "Try 'main --help'"),
     command("no count", "fit table.csv -f oct --n-min few", "'few'", "count of rows (5)"),
     command("share too small", "fit table.csv --test-size 0.01", "share of 0.01", "--test-size 0"),
+    command("share too large", "fit table.csv --test-size 0.95", "share of 0.95", "test_size=0.95"),
+    command("tune three classes", "tune iris", "iris: ", "separates two classes", "--against-rest versicolor"),
     command("unknown solver", "fit table.csv --solver highest", "'highest'", "Did you mean 'highs'?"),
     command("target's folder", "fit table.csv --out no/tree.json", "no/tree.json", "no directory", "another place"),
     command("target is a folder", "fit table.csv --out .", "it is a directory", "Choose another place"),
@@ -203,6 +206,7 @@ CASES = [
     command("damaged tree", "show bad.json", "bad.json", "damaged", "classes", bad_json=TREE.to_json().replace("[", "{\"a\": [", 1).replace("]", "]}", 1)),
     command("newer tree", "predict new.json table.csv", "version 99", "Upgrade", new_json='{"schema": "octsvm.tree", "version": 99}'),
     command("predict without a column", "predict tree.json less.csv", "less.csv, line 1", "no column 'height'", "trained on", less_csv="width\n1\n"),
+    command("predict a feature", "predict tree.json table.csv --label height", "'height'", "takes it for the labels"),
     command("predict other labels", "predict tree.json other.csv --label kind", "'blue'", "'high', 'low'", other_csv="width,height,kind\n1,2,blue\n"),
     command("write another type", "write table.csv -f oct --out model.xls", "'.xls'", ".lp, .nl, .mps"),
     command("write nowhere", "write table.csv -f oct --out no/model.lp", "no/model.lp", "another place"),
