@@ -531,14 +531,25 @@ def start_option(line: str) -> Callable[[Function], Function]:
     return click.option("--start", metavar="TREE.json", help=line, callback=_read_start)
 
 
+# Endings of files that are no text: programs go by them.
+NO_TEXT = (".docx", ".feather", ".gz", ".ods", ".orc", ".parquet", ".pdf", ".xls", ".xlsx", ".zip")
+
+
 def out_option(metavar: str, line: str, **more: Any) -> Callable[[Function], Function]:
-    """A file to be written, refused at once where that cannot be, or where the command reads it."""
+    """A file to be written, refused at once where that cannot be, where the command reads it, or where it would be no ``metavar``."""
+    name, _, form = metavar.partition(".")
 
     def add(function: Function) -> Function:
         @functools.wraps(function)
         def checked(**options: Any) -> Any:
             read = [options.get(name) for name in INPUTS]
-            for target in filter(None, (options["out"], options.get("log"))):
+            out = options["out"]
+            if out is not None and "|" not in form and out.lower().endswith(NO_TEXT):
+                raise OutputNotWritable(
+                    f"--out {out}: what is written is {form.upper()}, and programs expect something else in a file of that "
+                    f"name. End it in .{form}, as in {name.lower()}.{form}."
+                )
+            for target in filter(None, (out, options.get("log"))):
                 require_no_input(target, *read, click.get_current_context().meta.get(START))
             return function(**options)
 

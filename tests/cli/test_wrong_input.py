@@ -197,6 +197,7 @@ CASES = [
     command("tune three classes", "tune iris", "iris: ", "separates two classes", "--against-rest versicolor"),
     command("unknown solver", "fit table.csv --solver highest", "'highest'", "Did you mean 'highs'?"),
     command("target's folder", "fit table.csv --out no/tree.json", "no/tree.json", "no directory", "another place"),
+    command("predictions for Excel", "predict tree.json table.csv --out p.XLSX", "--out p.XLSX", "what is written is CSV", "predictions.csv"),
     command("target is a folder", "fit table.csv --out .", "it is a directory", "Choose another place"),
     command("device full", "fit table.csv -f oct --depth 1 -q --out /dev/full", "/dev/full", "No space left", "another place"),
     command("show no tree", "show table.csv", "not JSON", "table.csv"),
