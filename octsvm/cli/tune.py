@@ -125,7 +125,7 @@ def _tell(data: CsvTable, found: Tuning, options: Mapping[str, Any]) -> int:
         judged = FoldAccuracy(accuracy=found.accuracy, standard_error=error, rule=found.rule)
     settings = found.frame()
     if not options["as_json"]:
-        click.echo(f"{found}\n\n{_table(settings)}\n")
+        click.echo(f"{found}\n" if judged is None else f"{found}\n\n{_table(settings)}\n")
     tuning = {
         "choice": found.choice,
         "rule": found.rule,

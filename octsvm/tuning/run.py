@@ -174,7 +174,7 @@ def tune(
         folds_wanted=len(parts),
         folds_judged=len(lines),
     )
-    kept_all = hasattr(tuned.tree, "relabelled") and not tuned.tree.relabelled
+    kept_all = bool(lines) and hasattr(tuned.tree, "relabelled") and not tuned.tree.relabelled
     said = (NO_FOLDS * (not parts), tuned.folds_missed, NONE_GIVEN_UP * kept_all, MANY_ROWS * many)
     return replace(tuned, notes=tuple(filter(None, said)))
 
