@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -78,7 +78,8 @@ def predict(tree: str, table: str, **options: Any) -> int:
         columns = {"prediction": predictions}
         if shares is not None:
             columns |= {f"probability of {c}": shares[:, k].round(6) for k, c in enumerate(fitted.classes)}
-        text = _as_csv(data.name, frame, columns, form)
+        require_distinct(data.name, frame, columns)
+        text = form.text_of(frame.assign(**columns))
         if out is not None:
             replace_text(out, text)
             if not as_json:
@@ -264,10 +265,15 @@ def kept_columns(data: CsvTable, table: str, form: CsvForm, names: Sequence[str]
     )
 
 
-def _as_csv(name: str, kept: pd.DataFrame, columns: Mapping[str, Any], form: CsvForm) -> str:
-    twice = next((c for c in columns if c in kept.columns), None)
+def require_distinct(name: str, kept: pd.DataFrame, written: Iterable[str]) -> None:
+    """Refuse columns to keep that are named like one that is ``written`` beside them.
+
+    Raises
+    ------
+    InvalidData
+    """
+    twice = next((c for c in written if c in kept.columns), None)
     if twice is not None:
         raise InvalidData(
             f"{name}: there is a column {twice!r} already, and --keep would write two of them. Name others."
         )
-    return form.text_of(kept.assign(**columns))

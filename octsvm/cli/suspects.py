@@ -277,6 +277,8 @@ def suspects_frame(rows: Rows, against: pd.DataFrame | None = None) -> pd.DataFr
     """
     import pandas as pd
 
+    from .predict import require_distinct
+
     held = set(rows.record.test_rows)
     places = [s.row for s in rows.suspects]
     columns = {
@@ -292,6 +294,7 @@ def suspects_frame(rows: Rows, against: pd.DataFrame | None = None) -> pd.DataFr
     if against is not None:
         columns |= {name: against.loc[places, name].tolist() for name in ("against", "trees")}
     where = "row" if rows.data.lines is None else "line"
+    require_distinct(rows.data.name, rows.kept, (where, *columns))
     kept = rows.kept.iloc[places].reset_index(drop=True)
     return pd.concat(
         [pd.DataFrame({where: [rows.line(i) for i in places]}), kept, pd.DataFrame(columns)], axis=1

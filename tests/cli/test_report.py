@@ -79,6 +79,11 @@ def test_the_suspects_are_the_labels_that_were_planted(tmp_path: Path) -> None:
     assert listed.read_text() == run("suspects", tree, "--keep", "code").stdout
     assert json.loads(run("suspects", tree, "--json").stdout)["suspects"] == found
     assert shown["line"].tolist() == [s["row"] + 2 for s in found]
+    named = tmp_path / "named.csv"
+    named.write_text(Path(table).read_text().replace("code", "line", 1))
+    twice = run("suspects", tree, str(named), "--keep", "line")
+    assert twice.exit_code == cli.WRONG_INPUT
+    assert "a column 'line' already" in twice.output
     assert shown["code"].tolist() == [s["row"] + 100 for s in found]
     assert shown["believed"].tolist() == [s["believed"] for s in found]
     assert shown["support"].tolist() == pytest.approx([s["support"] for s in found], abs=1e-6)
