@@ -48,6 +48,8 @@ def score_bound(W: float, distance: FloatArray) -> FloatArray:
     If two rows have scores of different sign, |s_i| <= |s_i - s_h| = |ω'(x_i - x_h)| <= W ‖x_i - x_h‖ for an h
     on the other side. If all rows have scores of one sign and all exceed 1, moving ω_0 until the smallest is 1
     changes no side and raises no error; then |s_i| <= 1 + |s_i - s_h| for the row h with |s_h| = 1.
+
+    Rows of a user's own may forbid that move: :mod:`octsvm.solving.lacking`.
     """
     return 1.0 + W * distance
 
@@ -81,7 +83,7 @@ def chosen_score_bound(proved: FloatArray, big_m: float | None) -> FloatArray:
         warnings.warn(
             f"big_m={big_m:g} is far above the proved bound {largest:g}: the model is weaker for it, and a solver's "
             f"integrality tolerance of 1e-6 lets routing and relabelling slip by {big_m * 1e-6:g}. "
-            "Leave big_m=None for the proved values.",
+            "Leave big_m=None for the proved values, unless rows of your own need larger ones.",
             stacklevel=2,
         )
     return np.full_like(proved, float(big_m))

@@ -304,8 +304,8 @@ def add_subtree_bounds(
 
     *Valid at every tree of the model.* Where the root splits on feature j at cut v, u_1j1 to u_1jv are 1 and all other
     u_1 are 0: the sums telescope to A_jv and C_jv, and the left sides are what the two subtrees cost. Where it does not split,
-    no node does (d_t <= d_p(t)): all u are 0, the right sides are 0 and C_0, and all rows are in one leaf on the right. Nothing else of the
-    model is used, so the rows hold with any rows of your own, too. Numbers above the cost of a known tree are lowered
+    no node does (d_t <= d_p(t)): all u are 0, the right sides are 0 and C_0, and all rows are in one leaf on the right. So they
+    hold with any rows of your own, too, but not without those of the model: N_min is in the numbers. Numbers above the cost of a known tree are lowered
     to it: a smaller bound is one as well, and more is of no use. ``total`` is for the objective: engines know its
     bound before they solve anything.
 

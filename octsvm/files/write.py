@@ -22,6 +22,7 @@ from ..formulations.trees import Tree
 from ..problem_class import ProblemClass, classify, require_plain
 from ..solving.admission import embed_wholly
 from ..solving.certificate import own_parts
+from ..solving.plan import largest_big_m, slack_advice
 from . import column_map
 from .labels import Names
 
@@ -277,13 +278,23 @@ def write(
     Warns
     -----
     UserWarning
-        ``solver`` does not read the format, or does not solve models of this class as they stand.
+        ``solver`` does not read the format, does not solve models of this class as they stand, or its integrality tolerance is
+        too large for the big-M of this one.
     """
     target = Path(path)
     kind = format_of(target)
     require_plain(model)
     for hindrance in [] if solver is None else _hindrances(classify(model), kind, solver):
         warnings.warn(f"{target.name!r} is not for {solver}: {hindrance}.", stacklevel=2)
+    info = getattr(model, "info", None)
+    known = info if isinstance(info, ModelInfo) else None
+    tolerance = 0.0 if solver is None else solvers.get(solver).tolerances.integrality
+    if known is not None and (advice := slack_advice(known, tolerance)):
+        bent = largest_big_m(known) * tolerance
+        warnings.warn(
+            f"In {target.name!r} big-M times an integrality tolerance of {tolerance:g} is {bent:.2g} of the margin; {advice}.",
+            stacklevel=2,
+        )
     if start is not None:
         embed_start(model, start)
     real = destination(target)
@@ -310,8 +321,6 @@ def write(
             finished.append(beside)
             parts.append(column_map.beside(part))
             if sidecar:
-                info = getattr(model, "info", None)
-                known = info if isinstance(info, ModelInfo) else None
                 own = own_parts(model) if known else []
                 text = column_map.text_of(known, own, part, target.name, compact, columns)
                 parts[-1].write_text(text, encoding="utf-8", newline="")

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import pyomo.environ as pyo
@@ -37,6 +38,7 @@ from .conflicts import SECONDS as CONFLICT_SECONDS
 from .conflicts import find_conflict, infeasible_at_any_cost
 from .cutting_planes import CuttingPlaneLoop, Known
 from .engine import Engine, embedded, require_options
+from .lacking import lacking_trees
 from .outcome import (
     BARRED,
     BENT,
@@ -51,7 +53,7 @@ from .outcome import (
 )
 from .own_search import OwnSearch
 from .own_terms import NOTHING, holds_in_all_rows, is_deep, least_terms, runs_away, without_optimum
-from .plan import Plan, candidates, largest_big_m
+from .plan import Plan, candidates, largest_big_m, slack_advice
 from .polish import polish_tree
 from .steps_ahead import (
     CHECKING,
@@ -71,7 +73,6 @@ from .telling import CalledOff, Telling, rising
 
 SMALL_TABLE = 24  # rows, up to which proofs are likely and rounds short
 REDUCED_COST = 1e-7  # dual tolerance, in an engine's units of cost, as solvers.yaml sets it
-SLACK_WARNING = 0.01  # of M times the integrality tolerance, in units of the margin
 POLISH_SECONDS = 1.0  # that a tree made of an answer which does not hold gets at least
 
 
@@ -182,6 +183,11 @@ class _Call:
         self.refused = ""  # why the model does not admit the tree to begin with
         self.terms = NOTHING if self.form is None else least_terms(model)
         self.telling = Telling(options, bound=self.terms.floor())
+
+    @cached_property
+    def lacking(self) -> str:
+        """Why the model may not have all trees that rows of the user's own admit."""
+        return lacking_trees(self.model) if self.own_parts else ""
 
     @contextmanager
     def values_restored_on_error(self) -> Iterator[None]:
@@ -508,7 +514,8 @@ class _Call:
         """What is proved where the engine calls the model infeasible: a model that holds the trees up to UB proves no more."""
         if self.refused:
             outcome.notes.append(self.refused)
-        if math.isfinite(info.upper_bound) and not infeasible_at_any_cost(self.model):
+        exact = not math.isfinite(info.upper_bound)
+        if self.lacking if exact else not infeasible_at_any_cost(self.model):
             outcome.stop, outcome.bound = "numeric", math.inf
             self._limit_bound(outcome, attempt, form, info)
 
@@ -588,7 +595,8 @@ class _Call:
     def _limit_bound(self, outcome: Outcome, attempt: _Attempt, form: Formulation, info: ModelInfo) -> None:
         note = rebuild_note(form, info, self.terms)
         unseen = REDUCED_COST / attempt.program.cost_scale(attempt.rounds.size)
-        outcome.limit_bound(not self.own_parts, note, self.terms, _bent(attempt.plan, info), unseen)
+        bent = _bent(attempt.plan, info)
+        outcome.limit_bound(not self.own_parts, note, self.terms, bent, unseen, self.lacking)
         if outcome.stop in ("unbounded", "inf_or_unbd"):
             outcome.notes.append(
                 f"the objective {checks.active_objective(self.model).name!r} has no least value: give bounds to the "
@@ -670,14 +678,15 @@ def _what_was_rewritten(attempt: _Attempt, info: ModelInfo | None, options: Solv
         asked = plan.spec.tolerances.integrality
         bent = largest * asked >= BENT
         tolerance = asked if bent else rounds.integrality
-        if bent or largest * tolerance > SLACK_WARNING:
+        advice = slack_advice(info, tolerance)
+        if bent or advice:
             notes.append(
                 f"big-M {largest:.3g} times the integrality tolerance {tolerance:g} is {largest * tolerance:.2g} in units of "
                 "the margin: the engine's bound may be lower than the true one"
                 + (
                     ", or too high as well, and nothing is proved; a good start= or a smaller upper_bound= lowers M"
                     if bent
-                    else "; a good start= lowers M"
+                    else f"; {advice}"
                 )
             )
     return notes

@@ -187,12 +187,14 @@ class Outcome:
         terms: Least = NOTHING,
         slack: float = 0.0,
         unseen: float = 0.0,
+        lacking: str = "",
     ) -> None:
         """Take from the bound what this model, as it is built and priced, does not support; a note says why.
 
         ``own`` says whether the model is as it was built, ``rebuild`` what to do where big-M excludes trees, ``terms``
-        what the user's terms come to at least, ``slack`` how far integrality can be bent, in units of the margin, and
-        ``unseen`` which differences of objectives are within the engine's tolerances.
+        what the user's terms come to at least, ``slack`` how far integrality can be bent, in units of the margin,
+        ``unseen`` which differences of objectives are within the engine's tolerances, and ``lacking`` why the model may not
+        have all trees up to UB (:func:`octsvm.solving.lacking.lacking_trees`).
         """
         assert self.info is not None
         objective = math.inf if self.best is None else self.best.objective
@@ -214,11 +216,13 @@ class Outcome:
             # The model holds the trees up to UB only, and the best may lie above.
             self.bound = min(self.bound, ceiling)
             self.notes.append(rebuild)
-        if self.info.big_m.get("scores", 0.0) < self.info.big_m.get("scores_proved", 0.0):
-            self.bound = min(self.bound, 0.0)
-            self.notes.append(
+        if not lacking and self.info.big_m.get("scores", 0.0) < self.info.big_m.get("scores_proved", 0.0):
+            lacking = (
                 "big_m is below the proved value: the engine's bound is no bound on all trees, and is dropped"
             )
+        if lacking:
+            self.bound = min(self.bound, terms.floor())
+            self.notes.append(lacking)
         if (
             self.best is not None
             and not self.mismatch

@@ -27,6 +27,7 @@ CONES = {
 }
 
 
+SLACK_WARNING = 0.01  # of M times the integrality tolerance, in units of the margin
 TRIED, REWRITES = "was tried before", "takes it rewritten, and another one as it stands"
 
 
@@ -59,6 +60,8 @@ class Plan:
         "all", "integers" or "none": which values of a start it takes.
     bridge : str or None
         Name of the bridge that makes it linear where the engine does not take it as it stands.
+    slack_advice : str
+        What to do where ``slack`` is too much; empty where it is not.
     """
 
     solver: str
@@ -75,6 +78,7 @@ class Plan:
     options: dict[str, Any]
     start: str
     bridge: str | None = None
+    slack_advice: str = ""
 
     @property
     def interface(self) -> str:
@@ -94,7 +98,7 @@ class Plan:
         if self.slack:
             lines.append(
                 f"slack      M x integrality tolerance = {self.slack:.2g} of the margin"
-                + ("; a good start= lowers M" if self.slack > 0.01 else "")
+                + (f"; {self.slack_advice}" if self.slack_advice else "")
             )
         if self.options:
             lines.append("options    " + ", ".join(f"{k}={v}" for k, v in self.options.items()))
@@ -404,7 +408,21 @@ def _make(
         },
         start=spec.start.passes,
         bridge=way.bridge,
+        slack_advice="" if info is None else slack_advice(info, spec.tolerances.integrality),
     )
+
+
+def slack_advice(info: ModelInfo, tolerance: float) -> str:
+    """What to do where integrality can be bent by more than μ, or a hundredth of the margin; empty where it cannot."""
+    largest = largest_big_m(info)
+    # As printed OCTSVM has no μ, whatever mu_svm says.
+    mu = getattr(info.params, "boundary", getattr(info.params, "mu_svm", None))
+    if largest and mu is not None and largest * tolerance > mu:
+        return (
+            f"that is more than mu_svm={mu:g}, so rows near a hyperplane may be taken for either side: a good start= or smaller costs "
+            f"lower M; otherwise give a larger mu_svm=, or the solver an integrality tolerance below {mu / largest:.1g}"
+        )
+    return "a good start= lowers M" if largest * tolerance > SLACK_WARNING else ""
 
 
 def largest_big_m(info: ModelInfo) -> float:

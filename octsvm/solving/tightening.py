@@ -261,6 +261,8 @@ def _write(done: Tightening) -> None:
         var.setlb(least if var.lb is None else max(least, var.lb))
         var.setub(most if var.ub is None else min(most, var.ub))
     largest = float(np.abs(done.scores).max())
+    # By how much the bounds were above the proved ones, there is still room for scores that rows of the user's own ask for.
+    room = info.big_m["scores"] - info.big_m["scores_proved"]
     known, now = info.structure, structure(model)
     model.info = replace(
         info,
@@ -272,5 +274,5 @@ def _write(done: Tightening) -> None:
             {name: now.inside[name] for name in known.inside},
             known.fixed.union(var.name for var, _ in had.fixed),
         ),
-        big_m={**info.big_m, "scores": largest, "scores_proved": largest, "hinge": 1 + largest},
+        big_m={**info.big_m, "scores": largest, "scores_proved": largest - room, "hinge": 1 + largest},
     )

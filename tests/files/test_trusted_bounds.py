@@ -89,18 +89,24 @@ def test_what_building_proved_needs_nobodys_word(answers: Any) -> None:
         assert "on trust" not in str(result)
 
 
+def file_of_values(model: pyo.ConcreteModel, path: Path) -> float:
+    """Write the model's values as a solution file; what they cost."""
+    cost = float(pyo.value(model.objective))
+    octsvm.write(model, path.with_suffix(".mps"))
+    columns = json.loads(path.with_suffix(".mps.json").read_text())["columns"]
+    value = {v.name: v.value for v in model.component_data_objects(pyo.Var)}
+    lines = [f"{c} {value[v]!r}\n" for c, v in columns if v is not None]
+    path.write_text(f"# Objective value = {cost!r}\n" + "".join(lines))
+    return cost
+
+
 def test_a_tree_that_was_met_in_building_refutes_a_bound_and_is_returned(tmp_path: Path) -> None:
     model = octsvm.build("oct", X, (X[:, 0] > np.median(X[:, 0])).astype(int), depth=1, alpha=0.1)
     best = octsvm.solve(model).tree
     poor = replace(best, threshold=np.sort(X[:, best.feature[0]])[:2].mean(keepdims=True))  # one row alone
     octsvm.embed(model, poor)
-    cost = pyo.value(model.cost)
+    cost = file_of_values(model, tmp_path / "poor.sol")
     assert cost > model.info.least + 0.5
-    octsvm.write(model, tmp_path / "poor.mps")
-    columns = json.loads((tmp_path / "poor.mps.json").read_text())["columns"]
-    value = {v.name: v.value for v in model.component_data_objects(pyo.Var)}
-    lines = [f"{c} {value[v]!r}\n" for c, v in columns if v is not None]
-    (tmp_path / "poor.sol").write_text(f"# Objective value = {cost!r}\n" + "".join(lines))
     result = octsvm.read_solution(model, tmp_path / "poor.sol")
     assert result.objective == pytest.approx(model.info.least)
     assert any("met in building" in note for note in result.notes)
@@ -136,6 +142,19 @@ def test_a_bound_counts_for_the_trees_that_the_model_holds(answers: Any) -> None
     result = octsvm.read_solution(low, path, bound=best, on_mismatch="ignore")
     assert result.bound <= 0.9 * best * (1 + 1e-9)
     assert result.status != "optimal"
+
+
+def test_nor_for_trees_that_rows_of_ones_own_put_beyond_big_m(tmp_path: Path) -> None:
+    """An intercept of 8, which the model has no room for, would cost 1 with a label given up."""
+    line = [[0.0], [1 / 3], [2 / 3], [1.0]]
+    model = octsvm.build("re_svm", line, [1, -1, 1, 1], norm="l1", upper_bound=4.0)
+    model.mine = pyo.Constraint(expr=model.split.omega0[1] >= 8 * (1 - model.relabelling.xi[0, 1]))
+    octsvm.solve(model)
+    cost = file_of_values(model, tmp_path / "far.sol")
+    result = octsvm.read_solution(model, tmp_path / "far.sol", bound=cost)
+    assert cost > 1
+    assert (result.status, result.bound, result.bound_source) == ("feasible", 0.0, "")
+    assert "big_m=" in result.notes[-1]
 
 
 @pytest.mark.parametrize(

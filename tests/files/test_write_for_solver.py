@@ -55,6 +55,12 @@ def test_what_fits_is_written_without_a_word(kind: str, name: str, tmp_path: Pat
         assert any("takes tangents" in text for text in found) is tangents
 
 
+def test_a_big_m_that_the_tolerance_blurs_is_named(tmp_path: Path) -> None:
+    model = octsvm.build("octsvm", X, Y, depth=1, c1=1e6, c2=500.0)
+    with pytest.warns(UserWarning, match=r"In 'model.mps' big-M .* larger mu_svm="):
+        octsvm.write(model, tmp_path / "model.mps", solver="gurobi")
+
+
 def test_the_words(tmp_path: Path) -> None:
     (text,) = said("MISOCP", "mps", "glpk", tmp_path)
     assert text.startswith("'model.mps' is not for glpk: it solves LP, MILP, and this is a MISOCP")

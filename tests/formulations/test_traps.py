@@ -378,6 +378,19 @@ def test_huge_costs_hold_or_are_named(formulation: str, costs: float) -> None:
         assert result.bound <= moderate.objective * (1 + 2e-5)
 
 
+@pytest.mark.parametrize(("mu", "blurred"), [(1e-3, True), (0.1, False), (None, False)])
+def test_big_m_times_the_tolerance_above_mu_is_named(mu: float | None, blurred: bool) -> None:
+    """Below a hundredth of the margin, and more than what keeps rows on the left off their hyperplane."""
+    printed = {"variant": "paper"} if mu is None else {"mu_svm": mu}
+    model = octsvm.build("octsvm", EDGE_X, EDGE_Y, depth=1, c1=1e6, c2=200.0, c3=0.1, **printed)
+    plan = octsvm.plan(model, solver="highs")
+    assert 1e-3 < plan.slack < 0.01
+    assert (f"mu_svm={mu}" in str(plan)) is blurred
+    assert ("larger mu_svm=" in plan.slack_advice) is blurred
+    result = octsvm.solve(model, solver="highs", time_limit=5, on_mismatch="ignore", work_limit={"nodes": 1})
+    assert any("larger mu_svm=" in note for note in result.notes) is blurred
+
+
 @pytest.mark.parametrize("variant", [None, "paper"])
 @pytest.mark.parametrize(
     "zero", [c for k in (1, 2, 3) for c in itertools.combinations(("c1", "c2", "c3"), k)]

@@ -91,6 +91,23 @@ def test_bounds_that_cross_are_infeasible_and_named(formulation: str) -> None:
     assert result.conflict == (f"{name} (changed since the model was built)",)
 
 
+@pytest.mark.parametrize("asked", [False, True])
+def test_bounds_on_subtrees_prove_nothing_without_the_rows_that_they_rest_on(asked: bool) -> None:
+    """One row is of the other class. With two rows in a leaf or more it is an error, without that a split costs 0.1."""
+    model = octsvm.build("oct", [[0.0], [1.0], [2.0], [3.0]], [0, 1, 1, 1], depth=1, alpha=0.1, n_min=2)
+    if asked:
+        model.mine = pyo.Constraint(expr=model.leaf_label.L[2] + model.leaf_label.L[3] <= 0)
+    model.assignment.leaf_size.deactivate()
+    result = octsvm.solve(model)
+    assert (result.status, result.stop) == ("no_tree" if asked else "feasible", "numeric")
+    assert result.bound <= 0.1
+    assert any("assignment.leaf_size" in note and "n_min" in note for note in result.notes)
+    model.assignment.leaf_size.activate()
+    model.subtree_bounds.left.deactivate()  # implied
+    model.splits = pyo.Constraint(expr=model.split.d[1] >= 1)
+    assert octsvm.solve(model).status == ("infeasible" if asked else "optimal")
+
+
 @every_formulation
 def test_a_cost_that_was_rewritten_is_named_where_the_tree_costs_more(formulation: str) -> None:
     """That it may be is in docs/compose.md: for blocks that take the place of others."""

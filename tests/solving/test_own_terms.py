@@ -16,10 +16,12 @@ from pyomo import gdp, mpec
 import octsvm
 from octsvm import solvers
 from octsvm.errors import InvalidParameter, UnsupportedProblem
+from octsvm.formulations import blocks
 from octsvm.formulations.registry import formulation as find_formulation
 from octsvm.problem_class import classify, require_plain
 from octsvm.solving import certificate as checks
 from octsvm.solving.compile import compile_program
+from octsvm.solving.lacking import lacking_trees
 from octsvm.solving.own_terms import least_terms
 
 ENGINES = [name for name in ("highs", "scip", "gurobi") if solvers.installed(name) is not None]
@@ -206,6 +208,136 @@ def test_an_untouched_objective_is_never_bounded_below_zero(engine: str) -> None
     model = re_svm()
     model.row = pyo.Constraint(expr=model.split.omega[1, 0] <= 1)
     assert octsvm.solve(model, solver=engine, time_limit=1e-3).bound >= 0
+
+
+# -- rows that forbid the proof of big-M ----------------------------------------------------------------------------------
+
+
+def far_out(**more: Any) -> pyo.ConcreteModel:
+    """Giving the label of row 0 up, or an intercept of 5: the constant tree with that costs 1, and the others 3.94."""
+    model = octsvm.build("re_svm", LINE, [1, -1, 1, 1], c1=1.0, c2=1.0, upper_bound=4.0, **more)
+    model.mine = pyo.Constraint(expr=model.split.omega0[1] >= 5 * (1 - model.relabelling.xi[0, 1]))
+    return model
+
+
+@ON_ENGINES
+@pytest.mark.parametrize("tight", [False, True])
+def test_a_row_on_an_intercept_has_what_big_m_cuts_off_unproved(engine: str, tight: bool) -> None:
+    """The note's number is one that has room for the best tree."""
+    narrow = octsvm.solve(far_out(), solver=engine)
+    assert (narrow.status, narrow.stop, narrow.bound) == ("feasible", "numeric", 0.0)
+    assert narrow.objective > 3
+    (note,) = (note for note in narrow.notes if "big_m=" in note)
+    assert "mine of yours" in note
+    number = float(note.split("big_m=")[1].split(",")[0])
+    wide = far_out(big_m=number)
+    if tight:
+        octsvm.tighten(wide)
+    result = octsvm.solve(wide, solver=engine)
+    assert result.status == "optimal"
+    assert result.objective == pytest.approx(1.0, rel=1e-4)
+    assert "mine of yours" in lacking_trees(far_out(big_m=number - 0.1))
+
+
+@pytest.mark.parametrize("formulation", ["re_svm", "octsvm"])
+def test_no_tree_within_big_m_is_no_bound_on_those_beyond(formulation: str) -> None:
+    more = {"depth": 0} if formulation == "octsvm" else {}
+    results = []
+    for big_m in (None, 31.0):
+        model = octsvm.build(formulation, TABLE, LABELS, c1=1.0, c2=0.1, upper_bound=2.0, big_m=big_m, **more)
+        model.mine = pyo.Constraint(expr=model.split.omega0[1] >= 20)
+        results.append(octsvm.solve(model))
+    narrow, wide = results
+    assert (narrow.status, narrow.stop) == ("no_tree", "numeric")
+    assert narrow.bound <= wide.objective < 0.5
+    assert wide.status == "optimal"
+
+
+def through_origin(model: pyo.ConcreteModel) -> Any:
+    center = [float(c) for c in model.split.center]
+    return model.split.omega0[1] == sum(c * model.split.omega[1, j] for j, c in enumerate(center))
+
+
+@pytest.mark.parametrize("formulation", ["re_svm", "octsvm"])
+@pytest.mark.parametrize("through", ["the mean", "the origin"])
+def test_a_hyperplane_through_a_point_is_proved(formulation: str, through: str) -> None:
+    """Through the mean of the rows no scores have one sign; through the origin they may be scaled instead of moved."""
+    more = {"depth": 0, "c3": 0.1} if formulation == "octsvm" else {}
+    objectives = []
+    for big_m in (None, 50.0):
+        model = octsvm.build(formulation, TABLE, LABELS, c1=1.0, c2=1.5, upper_bound=8.0, big_m=big_m, **more)
+        if through == "the mean":
+            model.split.omega0[1].fix(0)
+        else:
+            model.mine = pyo.Constraint(expr=through_origin(model))
+        result = octsvm.solve(model)
+        assert result.status == "optimal"
+        objectives.append(result.objective)
+    assert objectives[0] == pytest.approx(objectives[1], rel=1e-4)
+
+
+LACK: dict[str, tuple[bool, Callable[[Any], Any]]] = {
+    "a small intercept": (False, lambda m: m.split.omega0[1] >= -1),
+    "an intercept at most": (False, lambda m: m.split.omega0[1] <= 3),
+    "an intercept at least": (
+        False,
+        lambda m: m.split.omega0[1] >= 1.1,
+    ),  # nearer to all rows than some row is
+    "a larger one": (True, lambda m: m.split.omega0[1] >= 30),
+    "one that only splits have": (False, lambda m: m.split.omega0[1] <= 9 * m.pruning.d[1]),
+    "one of an own variable": (True, lambda m: m.split.omega0[1] == m.k),
+    "a difference of scores": (False, lambda m: m.split.s[0, 1] - m.split.s[1, 1] >= 2),
+    "scores of mixed signs": (True, lambda m: 2 * m.split.s[0, 1] - m.split.s[1, 1] >= 40),
+    "a score at least": (True, lambda m: m.split.s[0, 1] >= 2),
+    "a sum of scores": (True, lambda m: m.split.s[0, 1] + m.split.s[1, 1] >= 40),
+    "a product": (True, lambda m: m.split.omega0[1] * m.split.omega0[1] >= 4),
+    "a line not through 0": (True, lambda m: m.split.omega0[1] == 1 + 9 * m.split.omega[1, 0]),
+    "a line through 0": (False, lambda m: m.split.omega0[1] == 9 * m.split.omega[1, 0]),
+    "a line and a weight": (
+        True,
+        lambda m: m.split.omega0[1] == 9 * m.split.omega[1, 0] + m.split.omega[2, 0],
+    ),
+    "a weight": (False, lambda m: m.split.omega[1, 0] >= 0.5),
+    "errors at most": (False, lambda m: sum(m.hinge.e[i, 1] for i in range(6)) <= 2),
+    "an error that big-M has room for": (False, lambda m: m.hinge.e[0, 1] >= 2),
+    "an error beyond": (True, lambda m: m.hinge.e[0, 1] >= 40),
+    "an error too dear": (False, lambda m: m.hinge.e[5, 1] >= 40),
+}
+
+
+@pytest.mark.parametrize("kind", LACK)
+def test_which_rows_forbid_the_proof_of_big_m(kind: str) -> None:
+    lacks, rule = LACK[kind]
+    weights = [0.01, 1, 1, 1, 1, 1]
+    model = octsvm.build("octsvm", TABLE, LABELS, depth=1, c1=1.0, c2=1.0, c3=0.1, weights=weights)
+    model.k = pyo.Var()
+    model.mine = pyo.Constraint(expr=rule(model))
+    assert bool(lacking_trees(model)) is lacks
+    assert not lacks or "mine" in lacking_trees(model)
+
+
+def test_bounds_fixings_and_predictions_that_forbid_it_or_not() -> None:
+    def lacking(change: Callable[[Any], Any], name: str = "octsvm", **more: Any) -> str:
+        model = octsvm.build(name, TABLE, LABELS, **more)
+        change(model)
+        return lacking_trees(model)
+
+    assert "split.omega0 of yours" in lacking(lambda m: m.split.omega0[1].fix(-30), depth=1)
+    assert "split.s of yours" in lacking(lambda m: m.split.s[0, 1].setlb(1.5), depth=1)
+    assert "hinge.e" not in lacking(lambda m: m.hinge.e[0, 1].fix(0), depth=1)
+    assert not lacking(lambda m: m.split.s.setlb(None), depth=1)
+    assert not lacking(lambda m: blocks.add_side_prediction(m, m.topology, m.split), "re_svm")
+    assert not lacking(
+        lambda m: blocks.add_side_prediction(m, m.topology, m.split, m.assignment, m.pruning), depth=1
+    )
+    product = lacking(
+        lambda m: m.add_component("mine", pyo.Constraint(expr=m.hinge.beta0[0, 1] >= 0.5)),
+        variant="paper",
+        depth=1,
+    )
+    assert "big_m=" not in product
+    assert "omega alone" in product
+    assert "omega alone" in lacking(lambda m: m.split.omega0[1].fix(-30), "moctsvm", depth=1)
 
 
 # -- the certificate prices by the objective that was solved ------------------------------------------------------------
