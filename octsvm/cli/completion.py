@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 from click.shell_completion import get_completion_class
 
 from . import options as shared
-from .options import OK
 
 SHELLS = ("bash", "zsh", "fish")
 
@@ -17,7 +14,7 @@ SHELLS = ("bash", "zsh", "fish")
 @click.argument("shell", type=click.Choice(SHELLS))
 @shared.json_option
 @click.pass_context
-def completion(ctx: click.Context, shell: str, as_json: bool) -> int:
+def completion(ctx: click.Context, shell: str, as_json: bool) -> None:
     """Print a script that makes the shell complete commands, options, formulations, solvers and tables.
 
     \b
@@ -31,8 +28,6 @@ def completion(ctx: click.Context, shell: str, as_json: bool) -> int:
     # The name that people type: the script must not carry the path that this process was started by.
     script = found(ctx.find_root().command, {}, "octsvm", "_OCTSVM_COMPLETE").source()
     if as_json:
-        content = {"schema": "octsvm.completion", "version": 1, "shell": shell, "script": script}
-        click.echo(json.dumps(content, indent=1))
+        shared.echo_json({"shell": shell, "script": script}, "completion")
     else:
         click.echo(script)
-    return OK

@@ -106,41 +106,45 @@ class Partition:
 
 
 def _partition(data: CsvTable, share: float, options: Mapping[str, Any]) -> Partition:
+    """The rows, both parts in the table's order, with so many training labels flipped as was asked for."""
+    import numpy as np
+
     from ..noise import flip_labels
 
-    train, test = _split(data, share, options["seed"])
+    train = np.arange(len(data.y))
+    test = train[:0]
+    if share:
+        from sklearn.model_selection import train_test_split
+
+        seed = options["seed"] % 2**32
+        try:
+            parts = train_test_split(train, test_size=share, random_state=seed, stratify=data.y.astype(str))
+        except ValueError as error:
+            raise click.UsageError(
+                f"{data.name}: a share of {share:g} of the {len(train)} rows cannot be held out with every class on both "
+                f"sides ({str(error).split('. ')[0]}). Use --test-size 0 to train on all rows, or another share."
+            ) from None
+        train, test = map(np.sort, parts)
     y = clean = data.y[train]
     if options["flip"]:
         y = flip_labels(clean, options["flip"], options["seed"]).astype(object)
     return Partition(train, test, y, clean)
 
 
-def _split(data: CsvTable, share: float, seed: int) -> tuple[Any, Any]:
-    """Positions of the training and of the test rows, both in the table's order."""
-    import numpy as np
-
-    rows = np.arange(len(data.y))
-    if share == 0:
-        return rows, rows[:0]
-    from sklearn.model_selection import train_test_split
-
-    try:
-        train, test = train_test_split(
-            rows, test_size=share, random_state=seed % 2**32, stratify=data.y.astype(str)
-        )
-    except ValueError as error:
-        raise click.UsageError(
-            f"{data.name}: a share of {share:g} of the {len(rows)} rows cannot be held out with every class on both "
-            f"sides ({str(error).split('. ')[0]}). Use --test-size 0 to train on all rows, or another share."
-        ) from None
-    return np.sort(train), np.sort(test)
-
-
 def _fit(
     data: CsvTable, rows: Partition, options: Mapping[str, Any], asked: list[type[KeyboardInterrupt]]
 ) -> int:
+    import octsvm
+
     shown = SolveProgress(quiet=options["quiet"])
-    arguments = _arguments(options) | {"weights": row_weights(rows.y, options["class_weight"])}
+    arguments = {
+        "formulation": options["formulation"],
+        **shared.params_of(options),
+        **shared.given_options(FIT, options),
+        "scale": not options["no_scale"],
+        "on_mismatch": "ignore",
+        "weights": row_weights(rows.y, options["class_weight"]),
+    }
     shown.line(
         f"{options['formulation']} on {data.name}: {len(rows.train)} rows to train on, {len(rows.test)} to test on, "
         f"{data.X.shape[1]} features" + (f", {len(rows.flipped)} labels flipped" if options["flip"] else "")
@@ -152,8 +156,13 @@ def _fit(
 
     if asked:
         raise asked[-1]
-    with shared.spoken_warnings(), shared.clean_stdout(), shown:
-        result = _solved(data, rows, arguments | {"callback": watch})
+    with shared.spoken_warnings(), shared.clean_stdout(), shown, shared.named_table(data, rows.y):
+        try:
+            result = octsvm.fit(X=data.X.iloc[rows.train], y=rows.y, **arguments | {"callback": watch})
+        except octsvm.CertificateMismatch as error:
+            if error.result is None:
+                raise
+            result = error.result
     return finish(result, data, rows, options, f"{UNHELD} (--test-size {HELD_OUT} holds some out)")
 
 
@@ -170,9 +179,8 @@ def finish(
 
     ``unheld`` is said where no rows are held out; ``folds`` is kept in the file.
     """
-    if (
-        result.tree is not None and data.preparation is not None
-    ):  # which takes the table's columns as they are in the file
+    if result.tree is not None and data.preparation is not None:
+        # The tree then takes the table's columns as they are in the file.
         result = replace(result, tree=result.tree.prepared_by(data.preparation))
     if result.tree is not None and options["out"] is not None:
         from . import fitted_file
@@ -186,30 +194,6 @@ def finish(
     else:
         click.echo(_text_of(result, report, unheld))
     return _verdict(result)
-
-
-def _arguments(options: Mapping[str, Any]) -> dict[str, Any]:
-    """What :func:`octsvm.fit` is called with besides the table; what was not given stays its default."""
-    out = {
-        "formulation": options["formulation"],
-        **shared.params_of(options),
-        **shared.given_options(FIT, options),
-    }
-    return out | {"scale": not options["no_scale"], "on_mismatch": "ignore"}
-
-
-def _solved(data: CsvTable, rows: Partition, arguments: dict[str, Any]) -> Result:
-    import octsvm
-
-    try:
-        return octsvm.fit(X=data.X.iloc[rows.train], y=rows.y, **arguments)
-    except octsvm.InvalidData as error:
-        raise octsvm.InvalidData(shared.advice(data, str(error), rows.y)) from None
-    except octsvm.CertificateMismatch as error:
-        if error.result is None:
-            raise
-        found: Result = error.result
-        return found
 
 
 def _verdict(result: Result) -> int:

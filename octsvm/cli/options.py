@@ -25,6 +25,7 @@ from .. import options as declared
 from ..errors import EngineFailed, InvalidData, OctsvmError, OutputNotWritable
 from ..formulations.replace_file import require_writable
 from . import csv_form, table_preparation
+from .built_in_tables import BUILT_IN
 from .late_import import LateImport
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ class Commands(click.Group):
             code = run(*args, standalone_mode=False, **extra)
             sys.stdout.flush()
         except click.ClickException as error:
-            with _shown(sys.stderr):
+            with _shown():
                 error.show()
             code = error.exit_code
         except (click.Abort, KeyboardInterrupt) as error:
@@ -144,12 +145,12 @@ def _drop(stream: Any) -> None:
 
 
 @contextlib.contextmanager
-def _shown(stream: Any) -> Iterator[None]:
-    """Show what nothing depends on: where a stream is full, broken or closed, it is dropped."""
+def _shown() -> Iterator[None]:
+    """Show what nothing depends on: where stderr is full, broken or closed, it is dropped."""
     try:
         yield
     except (OSError, ValueError):
-        _drop(stream)
+        _drop(sys.stderr)
 
 
 def _nobody_reads() -> int:
@@ -200,11 +201,8 @@ def say(text: str, nl: bool = True) -> None:
     if kind is not None and coloured(sys.stderr):
         colour = "red" if kind[1] == "Error" else "yellow"
         text = click.style(kind[0], fg=colour, bold=True) + text[kind.end() :]
-        shown: bool | None = True
-    else:
-        shown = None
-    with _shown(sys.stderr):
-        click.echo(text, err=True, color=shown, nl=nl)
+    with _shown():
+        click.echo(text, err=True, nl=nl)
 
 
 def echo_json(content: Mapping[str, Any], schema: str = "") -> None:
@@ -304,16 +302,17 @@ def noted_interrupts() -> Iterator[list[type[KeyboardInterrupt]]]:
 class Suggested(click.ParamType):
     """A text that the shell completes; whether it is right is for the toolkit to say, which knows the nearest name."""
 
-    def __init__(self, name: str, choices: Callable[[], Sequence[str]], files: bool = False) -> None:
-        self.name = name
-        self.choices = choices
-        self.files = files
+    def __init__(
+        self, name: str, names: Sequence[str] | Callable[[], Sequence[str]], files: bool = False
+    ) -> None:
+        self.name, self.names, self.files = name, names, files
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
         """Names that begin so; where files are possible too, those of this folder or the shell's own completion."""
-        names = [n for n in self.choices() if n.startswith(incomplete)]
+        known = self.names() if callable(self.names) else self.names
+        names = [n for n in known if n.startswith(incomplete)]
         if self.files and not incomplete:
             names += sorted(p.name for p in Path().glob("*.csv"))
         elif self.files and not names:
@@ -333,19 +332,63 @@ class FormulationName(Suggested):
         return register_from(value).name
 
 
-class CountOrShare(click.ParamType):
-    """A whole number, or a share."""
+class NumberOrName(Suggested):
+    """A number, or one of some names."""
 
-    name = "count|share"
+    names: Sequence[str]
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | float:
-        """The number as an int or a float."""
-        if isinstance(value, (int, float)):
-            return value
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float | str:
+        """The number as a float, or the name."""
+        with contextlib.suppress(ValueError):
+            return float(value)
+        return str(value)
+
+
+class Parsed(click.ParamType):
+    """What ``read`` makes of a text; a ValueError of it says what is wrong with that."""
+
+    def __init__(self, name: str, read: Callable[[str], Any]) -> None:
+        self.name, self.read = name, read
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """What was read."""
         try:
-            return int(value) if re.fullmatch(r"[+-]?\d+", value.strip()) else float(value)
-        except ValueError:
-            self.fail(f"{value!r} is neither a count of rows (5) nor a share of them (0.05).", param, ctx)
+            return self.read(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+def _count_or_share(text: str) -> int | float:
+    try:
+        return int(text) if re.fullmatch(r"[+-]?\d+", text.strip()) else float(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is neither a count of rows (5) nor a share of them (0.05).") from None
+
+
+def _work_limit(text: str) -> dict[str, int]:
+    """``500`` nodes, or ``nodes=500,rounds=3``."""
+    out: dict[str, int] = {}
+    for part in text.split(","):
+        name, _, number = part.strip().rpartition("=")
+        if name not in ("", "nodes", "rounds") or not re.fullmatch(r"\d+", number.strip()):
+            raise ValueError(f"{text!r} should be a number of nodes (500), or nodes=500,rounds=3.")
+        out[name or "nodes"] = int(number)
+    return out
+
+
+def name_value(whose: str) -> Parsed:
+    """``name=value``, the value an int, a float, a bool or a text; ``whose`` says whose name it is."""
+
+    def read(given: str) -> tuple[str, Any]:
+        name, sign, text = (part.strip() for part in given.partition("="))
+        if not sign or not name:
+            raise ValueError(f"{given!r} should be {whose}, =, and a value.")
+        for kind in (int, float):
+            with contextlib.suppress(ValueError):
+                return name, kind(text)
+        return name, {"true": True, "false": False}.get(text.lower(), text)
+
+    return Parsed("name=value", read)
 
 
 def formulation_names() -> Sequence[str]:
@@ -353,13 +396,6 @@ def formulation_names() -> Sequence[str]:
     from ..formulations.registry import names
 
     return names()
-
-
-def built_in() -> Sequence[str]:
-    """Names of the built-in tables."""
-    from .csv_tables import BUILT_IN
-
-    return BUILT_IN
 
 
 def solver_names() -> Sequence[str]:
@@ -370,11 +406,6 @@ def solver_names() -> Sequence[str]:
         return (solvers.AUTO, *solvers.table())
     except Exception:  # a completion has nowhere to complain
         return ()
-
-
-def fixed(*names: str) -> Callable[[], Sequence[str]]:
-    """A function that returns ``names``."""
-    return lambda: names
 
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -391,7 +422,7 @@ def all_of(options: Sequence[Callable[[Any], Any]]) -> Callable[[Function], Func
     return add
 
 
-TABLE = Suggested("table", built_in, files=True)
+TABLE = Suggested("table", BUILT_IN, files=True)
 
 table_options = all_of(
     [
@@ -405,55 +436,14 @@ table_options = all_of(
 )  # fmt: skip
 
 
-class NumberOrName(click.ParamType):
-    """A number, or a name."""
-
-    def __init__(self, *names: str) -> None:
-        self.name = "number"
-        self.names, self.metavar = names, "|".join(("NUMBER", *names))
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float | str:
-        """The number as a float; whether a name is right is for the toolkit to say."""
-        with contextlib.suppress(ValueError):
-            return float(value)
-        return str(value)
-
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
-        """The names."""
-        return [CompletionItem(n) for n in self.names if n.startswith(incomplete)]
-
-
-class NameValue(click.ParamType):
-    """``name=value``, where ``whose`` says whose name it is."""
-
-    name = "name=value"
-
-    def __init__(self, whose: str) -> None:
-        self.whose = whose
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, Any]:
-        """The name, and the value as an int, a float, a bool or a text."""
-        if isinstance(value, tuple):
-            return value
-        name, sign, text = str(value).partition("=")
-        name, text = name.strip(), text.strip()
-        if not sign or not name:
-            self.fail(f"{value!r} should be {self.whose}, =, and a value.", param, ctx)
-        for kind in (int, float):
-            with contextlib.suppress(ValueError):
-                return name, kind(text)
-        return name, {"true": True, "false": False}.get(text.lower(), text)
-
-
 # Parameters of the formulations: what their values are, a tuple of names to choose from or a type, and a line of help.
 PARAMETERS: dict[str, tuple[Any, str]] = {
     "depth": (int, "Levels of splits (oct, oct_h, moctsvm); levels above the last one (octsvm)."),
     "alpha": (float, "Cost of a split, in errors (oct, oct_h)."),
-    "n_min": (CountOrShare(), "Rows in every leaf in use: a count or a share (oct, oct_h)."),
+    "n_min": (
+        Parsed("count|share", _count_or_share),
+        "Rows in every leaf in use: a count or a share (oct, oct_h).",
+    ),
     "complexity": (("splits", "features"), "What alpha charges (oct, oct_h)."),
     "error_scale": (("count", "baseline"), "Unit of the errors (oct, oct_h)."),
     "mu": (float, "Separation of an oblique split (oct_h)."),
@@ -474,17 +464,19 @@ PARAMETERS: dict[str, tuple[Any, str]] = {
         ("linear", "poly", "rbf", "auto"),
         "Splits in the feature space of a kernel (re_svm, octsvm); with auto, octsvm tune tries rbf beside none.",
     ),
-    "gamma": (NumberOrName("scale", "auto"), "Of the kernels poly and rbf."),
+    "gamma": (NumberOrName("number", ("scale", "auto")), "Of the kernels poly and rbf."),
     "degree": (int, "Of the kernel poly."),
     "coef0": (float, "Of the kernel poly."),
 }
 
 
 def _parameter(name: str, kind: Any, line: str) -> Callable[[Any], Any]:
-    metavar = getattr(kind, "metavar", None)
-    if isinstance(kind, tuple):
+    metavar = None
+    if isinstance(kind, NumberOrName):
+        metavar = "|".join(("NUMBER", *kind.names))
+    elif isinstance(kind, tuple):
         metavar = "|".join(kind) if len(kind) < 4 else "NAME"
-        kind = Suggested(name.rpartition("_")[2], fixed(*kind))
+        kind = Suggested(name.rpartition("_")[2], kind)
     return click.option("--" + name.replace("_", "-"), type=kind, metavar=metavar, help=line)
 
 
@@ -497,7 +489,7 @@ formulation_options = all_of(
         ),
         *(_parameter(name, *about) for name, about in PARAMETERS.items()),
         click.option(
-            "--param", "own", multiple=True, type=NameValue("the name of a parameter"), metavar="NAME=VALUE",
+            "--param", "own", multiple=True, type=name_value("the name of a parameter"), metavar="NAME=VALUE",
             help="Any parameter of the formulation, by its own name; may be repeated. Of use where --formulation is FILE.py:CLASS, "
             "a formulation of your own.",
         ),
@@ -558,24 +550,6 @@ def out_option(metavar: str, line: str, **more: Any) -> Callable[[Function], Fun
     return add
 
 
-class WorkLimit(click.ParamType):
-    """``500`` nodes, or ``nodes=500,rounds=3``."""
-
-    name = "nodes"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> dict[str, int]:
-        """The limits by name."""
-        if isinstance(value, dict):
-            return value
-        out: dict[str, int] = {}
-        for part in value.split(","):
-            name, _, number = part.strip().rpartition("=")
-            if name not in ("", "nodes", "rounds") or not re.fullmatch(r"\d+", number.strip()):
-                self.fail(f"{value!r} should be a number of nodes (500), or nodes=500,rounds=3.", param, ctx)
-            out[name or "nodes"] = int(number)
-        return out
-
-
 def solve_options(
     who: str, *but: str, defaults: bool = False, **lines: str
 ) -> Callable[[Function], Function]:
@@ -605,17 +579,16 @@ def solve_options(
         if name in CALLBACKS:
             more["callback"] = CALLBACKS[name]
         if name == "options":
-            added.append(click.option(flag, "native", multiple=True, help=line, **more))
-        else:
-            added.append(click.option(flag, name, help=line, **more))
+            more["multiple"] = True
+        added.append(click.option(flag, "native" if name == "options" else name, help=line, **more))
     return all_of(added)
 
 
 def _click_type(name: str, annotation: Any) -> Any:
     special = {
         "solver": SOLVER,
-        "work_limit": WorkLimit(),
-        "options": NameValue("the solver's own name of an option"),
+        "work_limit": Parsed("nodes", _work_limit),
+        "options": name_value("the solver's own name of an option"),
     }
     return special.get(name) or {"float": float, "int": int}.get(str(annotation).split(" |")[0], str)
 
@@ -679,19 +652,16 @@ def build(data: CsvTable, options: Mapping[str, Any]) -> Any:
     """The model of a table; what the toolkit says about the data is said with the table's name."""
     import octsvm
 
-    with spoken_warnings():
-        try:
-            return octsvm.build(
-                options["formulation"],
-                data.X,
-                data.y,
-                scale=not options["no_scale"],
-                start=options["start"],
-                weights=table_preparation.row_weights(data.y, options["class_weight"]),
-                **params_of(options),
-            )
-        except octsvm.InvalidData as error:
-            raise octsvm.InvalidData(advice(data, str(error), data.y)) from None
+    with spoken_warnings(), named_table(data, data.y):
+        return octsvm.build(
+            options["formulation"],
+            data.X,
+            data.y,
+            scale=not options["no_scale"],
+            start=options["start"],
+            weights=table_preparation.row_weights(data.y, options["class_weight"]),
+            **params_of(options),
+        )
 
 
 def load(name: str, options: Mapping[str, Any], *, prepare: bool = True) -> CsvTable:
@@ -728,14 +698,18 @@ def load(name: str, options: Mapping[str, Any], *, prepare: bool = True) -> CsvT
     return table_preparation.prepared(data, options) if prepare else data
 
 
-def advice(data: CsvTable, message: str, y: Any) -> str:
-    """What the toolkit says about the data, and what that means on the command line."""
-    classes = sorted({str(v) for v in y})
-    if "separates two classes" in message and len(classes) > 2:
-        named = classes[len(classes) // 2]
-        quoted = f"'{named}'" if re.search(r"[^\w.-]", named) else named
-        message += f" Here: --formulation oct, or --against-rest {quoted}."
-    return f"{data.name}: {message}"
+@contextlib.contextmanager
+def named_table(data: CsvTable, y: Any) -> Iterator[None]:
+    """What the toolkit says about the data is said with their name, and with what it means on the command line."""
+    try:
+        yield
+    except InvalidData as error:
+        message, classes = str(error), sorted({str(v) for v in y})
+        if "separates two classes" in message and len(classes) > 2:
+            named = classes[len(classes) // 2]
+            quoted = f"'{named}'" if re.search(r"[^\w.-]", named) else named
+            message += f" Here: --formulation oct, or --against-rest {quoted}."
+        raise InvalidData(f"{data.name}: {message}") from None
 
 
 def read_tree(path: str) -> Tree:

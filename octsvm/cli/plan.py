@@ -8,7 +8,6 @@ import click
 
 from ..options import PLAN
 from . import options as shared
-from .options import OK
 
 
 @click.command(epilog=shared.SOLVER_EXIT_CODES)
@@ -21,7 +20,7 @@ from .options import OK
 @shared.model_options
 @shared.lowering_start
 @shared.json_option
-def plan(table: str, **options: Any) -> int:
+def plan(table: str, **options: Any) -> None:
     """Say how the model of TABLE would be solved, and why: which solver, what is rewritten, which limits bind.
 
     The model of all rows of TABLE is built, and nothing is solved. With --solver auto it is the first of the table's
@@ -41,4 +40,3 @@ def plan(table: str, **options: Any) -> int:
         shared.echo_json(found.to_dict())
     else:
         click.echo(str(found))
-    return OK

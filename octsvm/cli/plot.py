@@ -13,7 +13,6 @@ from ..errors import InvalidParameter, MissingPackage
 from ..formulations.replace_file import replace_bytes
 from . import options as shared
 from .findings import weights_of
-from .options import OK
 from .progress import signs_of_life
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ FORMATS = ("svg", "png", "pdf")
 @click.option("--dark", is_flag=True, help="Colours for a dark background.")
 @shared.json_option
 @shared.quiet_option
-def plot(tree: str, out: str, units: Any, most: int, dark: bool, as_json: bool, quiet: bool) -> int:
+def plot(tree: str, out: str, units: Any, most: int, dark: bool, as_json: bool, quiet: bool) -> None:
     """Draw a tree that "octsvm fit --out" saved: splits, classes, and the training rows that come by each node.
 
     It is drawn by matplotlib: pip install 'octsvm[plot]'.
@@ -60,7 +59,6 @@ def plot(tree: str, out: str, units: Any, most: int, dark: bool, as_json: bool, 
         full = max((len(features) for _, features in weights_of(fitted)), default=0)
         hint = f"; splits have up to {full} weights, --weights {full} shows all" if full > most else ""
         click.echo(f"written    {out}{hint}")
-    return OK
 
 
 def drawn(tree: Tree, record: FitRecord | None, ending: str, *, dark: bool, **how: Any) -> bytes:

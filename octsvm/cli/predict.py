@@ -13,7 +13,7 @@ from ..formulations.replace_file import replace_text
 from . import options as shared
 from . import table_remarks
 from .csv_form import CsvForm, form_given
-from .options import OK, say
+from .options import say
 from .progress import signs_of_life
 from .table_preparation import ALL, named
 
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 @shared.out_option("PREDICTIONS.csv", "Write the predictions there instead of to stdout.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
 @shared.quiet_option
-def predict(tree: str, table: str, **options: Any) -> int:
+def predict(tree: str, table: str, **options: Any) -> None:
     """Predict the class of every row of DATA.csv with a tree that "octsvm fit --out" saved.
 
     Columns are picked by their names, in any order; others are ignored. The predictions are a CSV column called
@@ -98,7 +98,6 @@ def predict(tree: str, table: str, **options: Any) -> int:
     elif accuracy is not None:
         # Beside the predictions, stdout has no room for anything else.
         click.echo(f"accuracy {accuracy:.4f} on {judged} rows", err=out is None)
-    return OK
 
 
 def read_for(

@@ -97,11 +97,6 @@ def _raced(model: Any, asked_for: Mapping[str, Any], options: Mapping[str, Any])
     if options["solvers"] is not None:
         names = [name.strip() for name in options["solvers"].split(",") if name.strip()]
     live = _Live(options["quiet"])
-
-    def watch(progress: Progress) -> bool:
-        live.update(progress)
-        return False
-
     with shared.spoken_warnings(), shared.clean_stdout():
         try:
             return octsvm.race(
@@ -109,7 +104,7 @@ def _raced(model: Any, asked_for: Mapping[str, Any], options: Mapping[str, Any])
                 solvers=names,
                 on_begin=live.begin,
                 on_end=live.end,
-                callback=watch,
+                callback=live.update,
                 **asked_for,
             )
         finally:

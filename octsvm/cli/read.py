@@ -19,7 +19,7 @@ KINDS = ("asl", "cbc", "cplex", "glpk", "gurobi", "highs", "scip", "xpress")
 @shared.start_option("The --start that the model was written with.")
 @click.option(
     "--kind",
-    type=shared.Suggested("kind", shared.fixed(*KINDS)),
+    type=shared.Suggested("kind", KINDS),
     metavar="NAME",
     help=f"Who wrote SOLUTION: {', '.join(KINDS)}; found out by default.",
 )

@@ -14,7 +14,6 @@ from ..formulations.replace_file import replace_text
 from ..reports.document import Picture, Table, number, render
 from . import options as shared
 from .findings import weights_of, words_of
-from .options import OK
 from .progress import signs_of_life
 from .suspects import COST, listed_suspects, rows_of, rows_options, suspects_frame
 
@@ -32,7 +31,7 @@ ROWS_AT_ONCE = 40  # longer tables are folded
 @rows_options
 @shared.json_option
 @shared.quiet_option
-def report(tree: str, table: str | None, **options: Any) -> int:
+def report(tree: str, table: str | None, **options: Any) -> None:
     """Write what there is to say of a tree that "octsvm fit --out" saved: the tree, whom it suspects, what is proved.
 
     DATA.csv is the table that it was fitted to; it is read from where it was then if it is left out. Suspects are the rows
@@ -61,7 +60,6 @@ def report(tree: str, table: str | None, **options: Any) -> int:
         shared.echo_json({"file": options["out"], "suspects": listed}, "report")
     else:
         click.echo(f"written    {options['out']}\nsuspects   {len(listed)}")
-    return OK
 
 
 # -- what the page says -------------------------------------------------------------------------------------------

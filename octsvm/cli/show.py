@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import options as shared
-from .options import OK
 
 if TYPE_CHECKING:
     from rich.tree import Tree as Picture
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 )
 @click.option("--text", "as_text", is_flag=True, help="Indented plain text, one line a branch.")
 @shared.json_option
-def show(tree: str, units: Any, most: int, as_text: bool, as_json: bool) -> int:
+def show(tree: str, units: Any, most: int, as_text: bool, as_json: bool) -> None:
     """Show a tree that "octsvm fit --out" saved: a picture, indented text, or JSON.
 
     Branches say what holds there of the sum or the feature of their node. Long ones are wrapped to the width of the
@@ -40,25 +39,28 @@ def show(tree: str, units: Any, most: int, as_text: bool, as_json: bool) -> int:
         raise click.UsageError("--text and --json exclude each other: leave one of them out.")
     fitted = shared.read_tree(tree)
     if as_json:
-        shared.echo_json(_content(fitted, units))
-        return OK
+        shared.echo_json(_content(fitted, units), "shown_tree")
+        return
     click.echo(_header(fitted, units) + "\n")
     if as_text:
         click.echo(fitted.to_text(units, most))
-        return OK
+        return
     from ..formulations.outline import outline
 
     shared.console().print(_picture(fitted, outline(fitted, units), most))
-    return OK
 
 
 def _header(tree: Tree, units: str) -> str:
+    from ..formulations.trees import KernelTree
+
     kind = {"axis": "axis-parallel", "kernel_margin": "margin"}.get(tree.kind, tree.kind)
     levels = tree.depth + tree.kind.endswith("margin")
     count = int(tree.splits.sum())
+    parts = [f"kernel {tree.kernel.describe()}"] if isinstance(tree, KernelTree) else []
+    space = ", ".join([*parts, f"{units} units"] if tree.weighs_features else parts)
     lines = [
         f"{kind} tree, {levels} level{'' if levels == 1 else 's'} of splits, {count} split{'' if count == 1 else 's'}, "
-        f"{len(tree.feature_names)} features, {_space(tree, units)}",
+        f"{len(tree.feature_names)} features, {space}",
         "classes: " + ", ".join(repr(c) for c in tree.classes),
     ]
     relabelled = getattr(tree, "relabelled", ())
@@ -69,14 +71,6 @@ def _header(tree: Tree, units: str) -> str:
             f"relabelled rows ({len(rows)}, counted among the training rows from 0, not in the table; octsvm suspects has the lines): {shown}"
         )
     return "\n".join(lines)
-
-
-def _space(tree: Tree, units: str) -> str:
-    """What the splits are made in."""
-    from ..formulations.trees import KernelTree
-
-    parts = [f"kernel {tree.kernel.describe()}"] if isinstance(tree, KernelTree) else []
-    return ", ".join([*parts, f"{units} units"] if tree.weighs_features else parts)
 
 
 def _picture(tree: Tree, part: Split | Leaf, most: int, way: str = "") -> Picture:
@@ -114,8 +108,6 @@ def _content(tree: Tree, units: Any) -> dict[str, Any]:
 
     visit(rules.pop("root"))
     return {
-        "schema": "octsvm.shown_tree",
-        "version": 1,
         "kind": tree.kind,
         "depth": tree.depth,
         **rules,

@@ -6,9 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..errors import InvalidData
 from . import options as shared
-from .options import OK
 
 if TYPE_CHECKING:
     from ..diagnostics.model_size import Size
@@ -21,7 +19,7 @@ if TYPE_CHECKING:
 @click.option("--k", type=int, metavar="CLASSES", help="Classes, in place of a table.  [default: 2]")
 @shared.model_options
 @shared.json_option
-def size(table: str | None, **options: Any) -> int:
+def size(table: str | None, **options: Any) -> None:
     """Tell how large a model gets, without building it, and whether to expect a proof.
 
     Give a TABLE, or --n and --p (and --k). Variables that are fixed are not counted. From --n and --p every value of
@@ -51,24 +49,14 @@ def size(table: str | None, **options: Any) -> int:
                 f"--{next(iter(shape))} and the table {table} exclude each other: the table has its own counts. "
                 "Leave one of them out."
             )
-        found = _of_table(table, options)
+        data = shared.load(table, options)
+        with shared.named_table(data, data.y):
+            found = sizes.of_table(form, data.X, data.y, scale=not options["no_scale"], **params)
     expect = sizes.expectation(found, params)
     if options["as_json"]:
         shared.echo_json(found.to_dict() | {"params": params} | expect, "size")
-        return OK
-    _print(found, params, expect["advice"])
-    return OK
-
-
-def _of_table(table: str, options: dict[str, Any]) -> Size:
-    from ..diagnostics import model_size as sizes
-
-    data = shared.load(table, options)
-    params = shared.params_of(options)
-    try:
-        return sizes.of_table(options["formulation"], data.X, data.y, scale=not options["no_scale"], **params)
-    except InvalidData as error:
-        raise InvalidData(shared.advice(data, str(error), data.y)) from None
+    else:
+        _print(found, params, expect["advice"])
 
 
 def _print(found: Size, params: dict[str, Any], advice: str) -> None:

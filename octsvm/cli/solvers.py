@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import click
 
 from . import options as shared
-from .options import OK
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -46,7 +45,7 @@ class _Located(click.Command):
     help="For all trials together.  [default: 8]",
 )
 @shared.json_option
-def solvers(names: tuple[str, ...], no_trial: bool, time_limit: float | None, as_json: bool) -> int:
+def solvers(names: tuple[str, ...], no_trial: bool, time_limit: float | None, as_json: bool) -> None:
     """List the solver table: what is installed, in which version and under which licence, and whether it works.
 
     On each solver that is here a model of two variables is solved, on all of them at the same time, and a solver with
@@ -84,7 +83,7 @@ def solvers(names: tuple[str, ...], no_trial: bool, time_limit: float | None, as
         found = installed.look(not no_trial, names or None, time_limit or installed.SECONDS)
     if as_json:
         shared.echo_json({"solvers": [one.to_dict() for one in found]}, "solvers")
-        return OK
+        return
     from rich.table import Table
     from rich.text import Text
 
@@ -94,7 +93,6 @@ def solvers(names: tuple[str, ...], no_trial: bool, time_limit: float | None, as
             Text(one.state, style=MARKS[one.state]), Text(one.name), Text(one.version), _description(one)
         )
     shared.console().print(table)
-    return OK
 
 
 def _description(one: Installed) -> Text:

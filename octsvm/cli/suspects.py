@@ -17,7 +17,6 @@ from . import findings
 from . import options as shared
 from .csv_form import form_given
 from .findings import Suspect, other_label, supports
-from .options import OK
 from .progress import signs_of_life
 
 if TYPE_CHECKING:
@@ -28,20 +27,11 @@ if TYPE_CHECKING:
     from .fitted_file import FitRecord
 
 
-class Values(click.ParamType):
+def _values(given: str) -> tuple[str, list[Any]]:
     """``c1=1,3,10``: the name of a parameter and values of it."""
-
-    name = "name=values"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, list[Any]]:
-        """The name and the values, each an int, a float or a text."""
-        if isinstance(value, tuple):
-            return value
-        one = shared.NameValue("the name of a parameter")
-        name, _, texts = str(value).partition("=")
-        return name.strip(), [one.convert(f"{name}={text}", param, ctx)[1] for text in texts.split(",")]
+    one = shared.name_value("the name of a parameter")
+    name, _, texts = given.partition("=")
+    return name.strip(), [one.read(f"{name}={text}")[1] for text in texts.split(",")]
 
 
 COST = "cost of giving up"
@@ -65,7 +55,7 @@ rows_options = shared.all_of(
 @click.option(
     "--over",
     multiple=True,
-    type=Values(),
+    type=shared.Parsed("name=values", _values),
     metavar="NAME=A,B,...",
     help="Fit a tree for each of these values of a parameter, in all combinations, and list the training rows that any of them "
     "predicts otherwise, those that most are against first.",
@@ -83,7 +73,7 @@ rows_options = shared.all_of(
 )
 @shared.json_option
 @shared.quiet_option
-def suspects(tree: str, table: str | None, **options: Any) -> int:
+def suspects(tree: str, table: str | None, **options: Any) -> None:
     """List the rows whose labels a tree that "octsvm fit --out" saved gave up or predicts otherwise, as CSV.
 
     The least supported come first, each with the line of its file, the label given, the label believed, and the one predicted: a
@@ -116,7 +106,6 @@ def suspects(tree: str, table: str | None, **options: Any) -> int:
         click.echo(text, nl=False)
     else:
         click.echo(f"written    {out}: {len(rows.suspects)} suspects among {len(rows.y)} rows")
-    return OK
 
 
 @dataclass(frozen=True, eq=False)

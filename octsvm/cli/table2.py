@@ -6,6 +6,7 @@ import contextlib
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -42,7 +43,7 @@ run_options = shared.all_of(
         click.option("--quick", is_flag=True, help="Two sets and small grids: --protocol quick."),
         click.option(
             "--protocol", "-p", metavar="NAME|FILE",
-            type=shared.Suggested("protocol", shared.fixed("table2", "quick"), files=True),
+            type=shared.Suggested("protocol", ("table2", "quick"), files=True),
             help="table2, quick, or a YAML file of your own.  [default: table2]",
         ),
         click.option("--store", metavar="FILE", help="Where finished cells are kept.  [default: OUT/cells.sqlite]"),
@@ -58,7 +59,7 @@ run_options = shared.all_of(
         click.option("--keep-trees", is_flag=True, help="Keep the fitted trees in the store."),
         click.option("--out", metavar="DIR", help="For the report.  [default: named after the protocol]"),
         shared.json_option,
-        click.option("--quiet", "-q", is_flag=True, help="No progress on stderr."),
+        shared.quiet_option,
     ]
 )  # fmt: skip
 
@@ -98,7 +99,7 @@ def table2(ctx: click.Context, **options: Any) -> int:
         return code
     files = _report(store, out)
     if options["as_json"]:
-        shared.echo_json(content | {"report": files})
+        shared.echo_json(content | {"report": files}, "run")
     else:
         click.echo("\n".join(files))
     return code
@@ -116,14 +117,14 @@ def run(**options: Any) -> int:
     """
     code, _, _, content = _run(options)
     if options["as_json"] and code != INTERRUPTED:
-        shared.echo_json(content)
+        shared.echo_json(content, "run")
     return code
 
 
 @table2.command(epilog=shared.EXIT_CODES)
 @click.argument("store", metavar="STORE")
 @shared.json_option
-def status(store: str, as_json: bool) -> int:
+def status(store: str, as_json: bool) -> None:
     """Count the cells of STORE that are done, left, failed.
 
     They are listed by method; of what failed, the messages.
@@ -146,7 +147,7 @@ def status(store: str, as_json: bool) -> int:
             "failures": failures.to_dict("records"),
         }
         shared.echo_json(content, "experiment")
-        return OK
+        return
     from rich.table import Table
     from rich.text import Text
 
@@ -161,13 +162,12 @@ def status(store: str, as_json: bool) -> int:
     shared.console().print(table)
     for one in failures.to_dict("records"):
         click.echo(f"{one['method']}: {one['cells']} failed, such as {one['example']}: {one['error']}")
-    return OK
 
 
 @table2.command(epilog=shared.EXIT_CODES)
 @click.argument("store", metavar="STORE")
 @click.argument("out", metavar="OUT.csv.gz")
-def export(store: str, out: str) -> int:
+def export(store: str, out: str) -> None:
     """Write all cells of STORE to one compact file.
 
     It is a gzipped CSV, that "octsvm table2 report" takes as well; its first line is a comment with the protocol and the versions in JSON.
@@ -183,13 +183,12 @@ def export(store: str, out: str) -> int:
     with Store.open(store) as opened:
         path = opened.export(out)
     say(f"{path.stat().st_size:,} bytes in {out}")
-    return OK
 
 
 @table2.command(epilog=shared.EXIT_CODES)
 @click.argument("cells", metavar="STORE|EXPORT")
 @click.option("--out", metavar="DIR", required=True, help="Folder for the report; made if it is not there.")
-def report(cells: str, out: str) -> int:
+def report(cells: str, out: str) -> None:
     """Write the report of a store or an export.
 
     What is not finished is marked.
@@ -199,7 +198,6 @@ def report(cells: str, out: str) -> int:
       octsvm table2 report table2/cells.sqlite --out report
     """
     click.echo("\n".join(_report(cells, out)))
-    return OK
 
 
 # -- the work -----------------------------------------------------------------------------------------------------
@@ -240,20 +238,7 @@ def _run(options: Mapping[str, Any]) -> tuple[int, Path, Path, dict[str, Any]]:
         )
     if found.useless:
         say(f"Error: every fit of {', '.join(found.useless)} failed.")
-    content = {
-        "schema": "octsvm.run",
-        "version": 1,
-        "protocol": protocol.name,
-        "store": str(store),
-        "total": found.total,
-        "done": found.done,
-        "failed": found.failed,
-        "fitted": found.fitted,
-        "seconds": found.seconds,
-        "given_up": list(found.given_up),
-        "skipped": list(found.skipped),
-        "useless": list(found.useless),
-    }
+    content = {"protocol": protocol.name, "store": str(store), **asdict(found)}
     return UNEXPECTED if found.given_up or found.useless else OK, store, out, content
 
 

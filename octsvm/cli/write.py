@@ -8,7 +8,6 @@ from typing import Any
 import click
 
 from . import options as shared
-from .options import OK
 
 
 @click.command(epilog=shared.EXIT_CODES)
@@ -26,7 +25,7 @@ from .options import OK
     "--solver", metavar="NAME", help="Which solver the file is for: a warning says where it does not take it."
 )
 @shared.json_option
-def write(table: str, **options: Any) -> int:
+def write(table: str, **options: Any) -> None:
     """Build the model of TABLE and write it to a file for a solver elsewhere; nothing is solved.
 
     All rows of TABLE are used. Names in the file are those of the model, as in split_a(1_0) for split.a[1,0]: node 1, feature 0.
@@ -77,12 +76,11 @@ def write(table: str, **options: Any) -> int:
             "names": "generic" if options["compact"] else "readable",
         }
         shared.echo_json(content, "written")
-        return OK
+        return
     click.echo(f"written    {', '.join(files)}")
     click.echo(f"model      {options['formulation']}: {problem}")
     click.echo(f"classes    {_numbered(classes)}")
     click.echo(f"features   {_numbered(features)}")
-    return OK
 
 
 def _numbered(names: Sequence[Any], most: int = 20) -> str:
