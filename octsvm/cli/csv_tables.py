@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -103,32 +104,14 @@ class CsvTable:
             for name in encode
             if (refusal := table_remarks.on_names([str(v) for v in self.X[name].dropna()], name))
         ]
-        self._refuse(
-            [
-                *found,
-                *self._seen(
-                    table_remarks.on_cells, [c for c in columns if c not in encode and c not in dates]
-                ),
-                *self._seen(
-                    table_remarks.on_missing, [c for c in columns if c not in impute and "" not in impute]
-                ),
-            ]
-        )
-        try:
+        numbers = [c for c in columns if c not in encode and c not in dates]
+        filled = [c for c in columns if c not in impute and "" not in impute]
+        self._refuse([*found, *self._seen(numbers, filled)])
+        with self.located():
             if not asked:
                 read_matrix(self.X)
             if self.y is not None:
                 read_labels(self.y, len(self.X))
-        except InvalidData as error:
-            text = (
-                str(error)
-                .replace("Drop the row or give it a label.", "Give it one, or --skip-unlabelled.")
-                .replace(
-                    "Cut it into classes first, e.g. y > y.median().",
-                    f"Write classes in place of the numbers in {self.label!r}, such as low and high, or name another column (--label).",
-                )
-            )
-            raise InvalidData(self.located(text)) from None
 
     def check_needed(self, numbers: Sequence[str], filled: Sequence[str]) -> None:
         """Refuse text in columns of ``numbers``, and missing values in those to be ``filled``, which a tree needs.
@@ -138,17 +121,15 @@ class CsvTable:
         InvalidData
             Naming the cells, and what to do.
         """
-        self._refuse(
-            [
-                *self._seen(table_remarks.on_cells, numbers, True),
-                *self._seen(table_remarks.on_missing, filled, True),
-            ]
-        )
+        self._refuse(self._seen(numbers, filled, needed=True))
 
     def _seen(
-        self, look: Callable[..., table_remarks.Refusal | None], columns: Sequence[str], needed: bool = False
+        self, numbers: Sequence[str], filled: Sequence[str], needed: bool = False
     ) -> list[table_remarks.Refusal]:
-        found = [look(self.X[c], c, needed=needed) for c in columns if c in self.X.columns]
+        looks = [(table_remarks.on_cells, c) for c in numbers] + [
+            (table_remarks.on_missing, c) for c in filled
+        ]
+        found = [look(self.X[c], c, needed=needed) for look, c in looks if c in self.X.columns]
         return [refusal for refusal in found if refusal]
 
     def _refuse(self, found: Sequence[table_remarks.Refusal]) -> None:
@@ -164,13 +145,27 @@ class CsvTable:
         lines = [f"{self.name}: {len(found)} things in the columns stand in the way{taken}:", *every]
         raise InvalidData("\n".join([*lines, *([f"All at once: {together}"] if together else [])]))
 
-    def located(self, message: str) -> str:
-        """``message`` with the table's name in front, and behind it the line of the first row it names."""
-        found = re.search(r"\brow (\d+)", message)
-        if self.lines is None or found is None or int(found[1]) >= len(self.lines):
-            return f"{self.name}: {message}"
-        line = self.lines[int(found[1])]
-        return f"{self.name}, line {line}: {message.replace(f' in {found[0]}', '').replace(found[0], f'line {line}')}"
+    @contextlib.contextmanager
+    def located(self) -> Iterator[None]:
+        """What is wrong with the data is said with the table's name, and the line of the first row that is named."""
+        try:
+            yield
+        except InvalidData as error:
+            message = str(error)
+            for in_python, here in (
+                ("Drop the row or give it a label.", "Give it one, or --skip-unlabelled."),
+                (
+                    "Cut it into classes first, e.g. y > y.median().",
+                    f"Write classes in place of the numbers in {self.label!r}, such as low and high, or name another column (--label).",
+                ),
+            ):
+                message = message.replace(in_python, here)
+            found = re.search(r"\brow (\d+)", message)
+            if self.lines is None or found is None or int(found[1]) >= len(self.lines):
+                raise InvalidData(f"{self.name}: {message}") from None
+            line = self.lines[int(found[1])]
+            message = message.replace(f" in {found[0]}", "").replace(found[0], f"line {line}")
+            raise InvalidData(f"{self.name}, line {line}: {message}") from None
 
 
 def load(name: str, *, seed: int = 0, **how: Any) -> CsvTable:

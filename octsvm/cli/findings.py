@@ -18,8 +18,8 @@ MARGIN = {
 LEAF = {"errors": "rows of another class than their leaf's", "complexity": "splits, or features in them"}
 
 
-class Suspect(NamedTuple):
-    """A row whose given label the tree disagrees with.
+class Judged(NamedTuple):
+    """A row, and what the tree makes of its given label.
 
     Attributes
     ----------
@@ -42,14 +42,19 @@ class Suspect(NamedTuple):
     cost: float | None
     support: float
 
+    @property
+    def suspect(self) -> bool:
+        """Whether the tree disagrees with the label, or gave it up."""
+        return self.cost is not None or self.predicted != self.given
+
 
 def words_of(terms: Iterable[str], term: str) -> str:
     """What a term among the ``terms`` of an objective stands for; its name where that is not known."""
     return (MARGIN if "margin" in terms else LEAF).get(term, term)
 
 
-def suspects(tree: Tree, X: Any, y: Any, node_weights: Any, trained: Mapping[int, int]) -> list[Suspect]:
-    """The rows that the tree disagrees with, or gave up, the least supported first.
+def judged(tree: Tree, X: Any, y: Any, node_weights: Any, trained: Mapping[int, int]) -> list[Judged]:
+    """What the tree makes of every row.
 
     Parameters
     ----------
@@ -64,30 +69,20 @@ def suspects(tree: Tree, X: Any, y: Any, node_weights: Any, trained: Mapping[int
         Positions of training rows, as the tree counts them, to positions in ``X``.
     """
     M = tree.features_of(X)
-    predicted, given = tree.predict(M).tolist(), list(y)
-    support = supports(tree, M, given, node_weights)
     cost: dict[int, float] = {}
     for record in getattr(tree, "relabelled", ()):
         place = trained.get(record.row)
         if place is not None:
             cost[place] = cost.get(place, 0.0) + record.cost
-    found = [
-        Suspect(
-            i,
-            given[i],
-            other_label(tree, given[i], predicted[i]),
-            predicted[i],
-            cost.get(i),
-            float(support[i]),
-        )
-        for i in range(len(given))
-        if i in cost or predicted[i] != given[i]
+    labels = zip(y, tree.predict(M).tolist(), supports(tree, M, list(y), node_weights).tolist(), strict=True)
+    return [
+        Judged(i, given, _believed(tree, given, predicted), predicted, cost.get(i), support)
+        for i, (given, predicted, support) in enumerate(labels)
     ]
-    return sorted(found, key=lambda s: s.support)
 
 
 def supports(tree: Tree, X: Any, y: Any, node_weights: Any = ()) -> Any:
-    """How much speaks for the label ``y`` of each row of ``X`` (m,), as in :class:`Suspect`."""
+    """How much speaks for the label ``y`` of each row of ``X`` (m,), as in :class:`Judged`."""
     import numpy as np
 
     from ..exports._decision_paths import decision_paths, leaf_scores, levels
@@ -105,7 +100,7 @@ def supports(tree: Tree, X: Any, y: Any, node_weights: Any = ()) -> Any:
     return np.where(index >= 0, shares[leaf - 1, index], 0.0)
 
 
-def other_label(tree: Tree, given: Any, predicted: Any) -> Any:
+def _believed(tree: Tree, given: Any, predicted: Any) -> Any:
     """The label believed: a row that was given up at one node may be predicted as given in the end."""
     return predicted if predicted != given else next((c for c in tree.classes if c != given), predicted)
 

@@ -165,11 +165,8 @@ def _predicted(
         raise InvalidData(
             f"{path}: the file holds the tree alone, and --proba needs what its training rows were. Fit it again with --out."
         )
-    try:
-        with shared.spoken_warnings():
-            X = fitted.features_of(data.X)
-    except InvalidData as error:
-        raise InvalidData(data.located(str(error))) from None
+    with shared.spoken_warnings(), data.located():
+        X = fitted.features_of(data.X)
     _warn_of_far_values(fitted, data, X, form)
     if not proba or record is None:
         return fitted.predict(X).tolist(), None

@@ -127,8 +127,7 @@ def _suspects_text(rows: Rows) -> str:
     if not rows.suspects:
         return "The tree agrees with every label, and gave none up."
     given_up = [s for s in rows.suspects if s.cost is not None]
-    predicted = rows.tree.predict(rows.X).tolist()
-    otherwise = sum(predicted[s.row] != s.given for s in rows.suspects)
+    otherwise = sum(s.predicted != s.given for s in rows.suspects)
     text = f"{otherwise} of {len(rows.y)} rows are predicted otherwise than given"
     if otherwise < len(rows.suspects):
         text += f", and {len(rows.suspects) - otherwise} more had their label given up at a split, and are predicted as given"
@@ -159,10 +158,9 @@ def _suspects(rows: Rows) -> Table:
 
 
 def _accuracy(rows: Rows) -> Table:
-    predicted = rows.tree.predict(rows.X).tolist()
     values = []
     for part, places in _parts(rows).items():
-        right = sum(predicted[i] == rows.y[i] for i in places)
+        right = sum(rows.judged[i].predicted == rows.y[i] for i in places)
         common = max(sum(rows.y[i] == c for i in places) for c in rows.tree.classes)
         values.append(
             [
@@ -183,15 +181,10 @@ def _accuracy(rows: Rows) -> Table:
 
 
 def _confusion(rows: Rows, part: str) -> Table:
-    predicted, places = rows.tree.predict(rows.X).tolist(), _parts(rows)[part]
-    labels = list(rows.tree.classes) + sorted(
-        {str(rows.y[i]) for i in places if rows.y[i] not in rows.tree.classes}
-    )
-    values = [
-        [str(g), *(sum(rows.y[i] == g and predicted[i] == p for i in places) for p in rows.tree.classes)]
-        for g in labels
-    ]
-    return Table(["given", *(("predicted", str(c)) for c in rows.tree.classes)], values, f"Rows, {part}")
+    pairs, classes = [(rows.y[i], rows.judged[i].predicted) for i in _parts(rows)[part]], rows.tree.classes
+    labels = list(classes) + sorted({str(given) for given, _ in pairs if given not in classes})
+    values = [[str(given), *(pairs.count((given, predicted)) for predicted in classes)] for given in labels]
+    return Table(["given", *(("predicted", str(c)) for c in classes)], values, f"Rows, {part}")
 
 
 def _certificate_text(rows: Rows) -> list[str]:

@@ -13,10 +13,9 @@ import click
 
 from ..errors import InvalidData, InvalidParameter
 from ..formulations.replace_file import replace_text
-from . import findings
 from . import options as shared
 from .csv_form import form_given
-from .findings import Suspect, other_label, supports
+from .findings import Judged, judged
 from .progress import signs_of_life
 
 if TYPE_CHECKING:
@@ -96,7 +95,11 @@ def suspects(tree: str, table: str | None, **options: Any) -> None:
         rows = rows_of(tree, table, options)
     against = _against(rows, options) if options["over"] else None
     if against is not None:
-        rows = replace(rows, suspects=_of_many(rows, against["against"]))
+        # Those that most trees are against first, then those that the saved tree supports least.
+        counts = against["against"]
+        found = [rows.judged[i] for i in rows.trained if counts[i] > 0]
+        found.sort(key=lambda s: (-counts[s.row], s.support))
+        rows = replace(rows, suspects=found)
     text = form_given(options, rows.record).text_of(suspects_frame(rows, against).round(6))
     if out is not None:
         replace_text(out, text)
@@ -119,7 +122,8 @@ class Rows:
     y: list[Any]
     kept: pd.DataFrame
     trained: list[int]
-    suspects: list[Suspect]
+    judged: list[Judged]
+    suspects: list[Judged]
 
     @property
     def result(self) -> Mapping[str, Any]:
@@ -173,10 +177,8 @@ def rows_of(path: str, table: str | None, options: Mapping[str, Any]) -> Rows:
     else:
         data = read_for(tree, record, name, form, label, record.against_rest, record.skip_unlabelled)
         kept = kept_columns(data, name, form, options["keep"]).loc[data.X.index]
-    try:
+    with data.located():
         X = tree.features_of(data.X)
-    except InvalidData as error:
-        raise InvalidData(data.located(str(error))) from None
     y = data.labels_like(tree.classes)
     out = set(record.test_rows)
     trained = [i for i in range(len(y)) if i not in out]
@@ -190,8 +192,9 @@ def rows_of(path: str, table: str | None, options: Mapping[str, Any]) -> Rows:
             "suspects are rows of it."
         )
     weights = classifier_of(tree, record).node_weights_
-    found = findings.suspects(tree, X, y, weights, dict(enumerate(trained)))
-    return Rows(tree, record, data, X, y, kept, trained, found)
+    every = judged(tree, X, y, weights, dict(enumerate(trained)))
+    found = sorted((one for one in every if one.suspect), key=lambda s: s.support)
+    return Rows(tree, record, data, X, y, kept, trained, every, found)
 
 
 def _against(rows: Rows, options: Mapping[str, Any]) -> pd.DataFrame:
@@ -237,26 +240,6 @@ def _against(rows: Rows, options: Mapping[str, Any]) -> pd.DataFrame:
         )
     found.index = rows.trained
     return found
-
-
-def _of_many(rows: Rows, against: pd.Series) -> list[Suspect]:
-    """The training rows that a tree is against, most of them first, then the least supported by the saved tree."""
-    support = supports(rows.tree, rows.X, rows.y, rows.record.node_weights)
-    predicted = rows.tree.predict(rows.X).tolist()
-    costs = {s.row: s.cost for s in rows.suspects}
-    places = [i for i in rows.trained if against[i] > 0]
-    places.sort(key=lambda i: (-against[i], support[i]))
-    return [
-        Suspect(
-            i,
-            rows.y[i],
-            other_label(rows.tree, rows.y[i], predicted[i]),
-            predicted[i],
-            costs.get(i),
-            float(support[i]),
-        )
-        for i in places
-    ]
 
 
 def suspects_frame(rows: Rows, against: pd.DataFrame | None = None) -> pd.DataFrame:

@@ -128,13 +128,10 @@ def prepared(data: CsvTable, options: Mapping[str, Any], rows: Any = None) -> Cs
     asked = wanted(data, options)
     if not asked:
         return data
-    try:
-        learned = Preparation.learn(
-            data.X if rows is None else data.X.iloc[rows], **asked, missing=tuple(options["missing"])
-        )
+    shown = data.X if rows is None else data.X.iloc[rows]
+    with data.located():
+        learned = Preparation.learn(shown, **asked, missing=tuple(options["missing"]))
         matrix = learned.matrix(data.X)
-    except InvalidData as error:
-        raise InvalidData(data.located(str(error))) from None
     X = pd.DataFrame(matrix, columns=list(learned.feature_names), index=data.X.index)
     return replace(data, X=X, preparation=learned)
 

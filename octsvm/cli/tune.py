@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..errors import InvalidData, OutputNotWritable
+from ..errors import OutputNotWritable
 from ..options import FIT
 from . import options as shared
 from .fit import UNHELD, Partition, finish
@@ -79,7 +79,7 @@ def tune(table: str, **options: Any) -> int:
     # On a terminal there is a bar from the beginning.
     still = signs_of_life("fitting folds, then all rows", options["quiet"] or sys.stderr.isatty())
     try:
-        with still, shared.spoken_warnings(), shared.clean_stdout():
+        with still, shared.spoken_warnings(), shared.clean_stdout(), shared.named_table(data, data.y):
             found = octsvm.tune(
                 options["formulation"],
                 data.X,
@@ -95,8 +95,6 @@ def tune(table: str, **options: Any) -> int:
                 **shared.params_of(options),
                 **shared.given_options(FIT, options),
             )
-    except InvalidData as error:
-        raise InvalidData(shared.advice(data, str(error), data.y)) from None
     except KeyboardInterrupt:
         shared.say(_kept(store))
         raise
