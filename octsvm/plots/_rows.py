@@ -1,4 +1,4 @@
-"""Training rows as the pictures need them: read, checked, and counted at every node of the drawn tree."""
+"""Training rows as the pictures need them: read, checked, and counted where their labels were given up."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import numpy as np
 
 from ..data import read_labels, require_same_rows
 from ..errors import InvalidData
-from ..exports._decision_paths import weights_at_nodes
 from ..formulations.base import FloatArray, IntArray
 from ..formulations.heap import is_below
 from ..formulations.outline import Leaf, Split
@@ -39,11 +38,6 @@ def read_rows(tree: Tree, classes: list[Any], X: Any, y: Any) -> tuple[FloatArra
             "Pass the labels in the form they had when the tree was fitted."
         )
     return matrix, np.array([classes.index(label) for label in given], dtype=np.int64)[index]
-
-
-def counts_at_nodes(tree: Tree, X: FloatArray, y: IntArray, k: int) -> FloatArray:
-    """Rows of each of ``k`` classes (nodes, k) at each node of the tree as it is drawn; line t - 1 belongs to node t."""
-    return weights_at_nodes(tree, X, y, np.ones(len(y)), k)
 
 
 def relabelled_at(tree: Tree, part: Split | Leaf) -> int:

@@ -19,7 +19,6 @@ PALETTE = (
     "#999933",
 )  # the last ones want white text, or tell less well apart
 MARKERS = "osD^vPXph"  # a class is told by shape as well as by colour
-LEAST_CONTRAST = 4.5  # of text and what is behind it, as WCAG 2 asks for
 PLAIN: dict[str, Any] = {"parse_math": False, "usetex": False}  # "$" and "_" in names are only characters
 
 

@@ -5,6 +5,7 @@ Those of a tree with a kernel are level sets of its scores on a grid.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,6 +39,7 @@ NAME = 30  # characters of a name
 FINE = 161  # points of a grid across and up, where a kernel's scores are drawn
 SIZE = 34.0  # of a row's mark, in square points
 LINE = "split"
+DASHES = (0, (4, 3))  # of the lines at a margin's sides
 MARGINS = "margin: score -1 and 1"
 WRONG = "predicted as another class"
 GIVEN_UP = "label given up"
@@ -155,9 +157,9 @@ def _draw_rows(axes: Axes, plane: FloatArray, index: IntArray, n_classes: int, s
 
 def _mark_rows(axes: Axes, plane: FloatArray, style: Style, side: float, *, marker: str, gid: str) -> None:
     """Draw crosses or rings around the rows at ``plane (m, 2)``, whose own marks stay in sight."""
-    fill: dict[str, Any] = {"facecolors": style.ink if marker == "x" else "none"}
+    fill: dict[str, Any] = {"facecolors": style.ink}
     if marker == "o":
-        fill["edgecolors"] = style.ink
+        fill = {"facecolors": "none", "edgecolors": style.ink}
     axes.scatter(
         plane[:, 0], plane[:, 1], s=side**2, marker=marker, linewidths=1.6, zorder=2.8, gid=gid, **fill
     )
@@ -204,17 +206,7 @@ class _Plane:
         if len(cell) < 3:
             return
         if isinstance(part, Leaf):
-            patches = matplotlib("patches")
-            self.ax.add_patch(
-                patches.Polygon(
-                    cell,
-                    closed=True,
-                    facecolor=self._tint(part),
-                    edgecolor="none",
-                    zorder=1,
-                    gid=f"region{part.node}",
-                )
-            )
+            self._area(cell, self._tint(part), f"region{part.node}", 1)
             return
         w = part.weights[self.shown]
         if not w.any():
@@ -226,7 +218,10 @@ class _Plane:
         others = np.ones(len(part.weights), dtype=bool)
         others[self.shown] = False
         below = part.below - float(part.weights[others] @ self.held[others])
-        self._line(cell, w, below, part.node, level)
+        ends = chord(cell, w, below)
+        if len(ends):
+            self.some_split = True
+            self._add(ends, linewidth=line_width(level), gid=f"split{part.node}", zorder=2.2)
         if isinstance(self.tree, MarginTree):
             self._margin(cell, w, below, part.node)
         self.draw(part.left, clipped(cell, w, below), level + 1)
@@ -237,43 +232,36 @@ class _Plane:
             colour_of(self.classes.index(self.tree.classes[leaf.label])), TINT
         )
 
-    def _line(self, cell: FloatArray, w: FloatArray, value: float, node: int, level: int) -> None:
-        ends = chord(cell, w, value)
-        if len(ends):
-            self.some_split = True
-            self._add(ends, color=self.style.ink, linewidth=line_width(level), gid=f"split{node}", zorder=2.2)
-
     def _margin(self, cell: FloatArray, w: FloatArray, below: float, node: int) -> None:
         band = clipped(clipped(cell, w, below + 1), -w, 1 - below)
         if len(band) >= 3:
-            patches, grey = matplotlib("patches"), self._grey()
-            self.ax.add_patch(
-                patches.Polygon(
-                    band, closed=True, facecolor=grey, edgecolor="none", zorder=1.5, gid=f"margin{node}"
-                )
-            )
+            self._area(band, self._grey(), f"margin{node}", 1.5)
         for side in (-1, 1):
             ends = chord(cell, w, below + side)
             if len(ends):
                 self.some_margin = True
-                self._add(ends, color=self.style.ink, linewidth=0.9, linestyle=(0, (4, 3)), zorder=2.1)
+                self._add(ends, linewidth=0.9, linestyle=DASHES, zorder=2.1)
+
+    def _area(self, corners: FloatArray, colour: Any, gid: str, zorder: float) -> None:
+        area = matplotlib("patches").Polygon
+        self.ax.add_patch(
+            area(corners, closed=True, facecolor=colour, edgecolor="none", zorder=zorder, gid=gid)
+        )
 
     def _grey(self) -> Any:
         return matplotlib("colors").to_rgba(self.style.ink, 0.09)
 
     def _add(self, ends: FloatArray, **look: Any) -> None:
-        self.ax.add_line(matplotlib("lines").Line2D(*ends.T, solid_capstyle="butt", **look))
+        line = matplotlib("lines").Line2D(*ends.T, color=self.style.ink, solid_capstyle="butt", **look)
+        self.ax.add_line(line)
 
     def handles(self) -> list[tuple[Any, str]]:
         """What the legend says of the lines."""
-        line = matplotlib("lines").Line2D
-        out: list[tuple[Any, str]] = []
-        if self.some_split:
-            out.append((line([], [], color=self.style.ink, linewidth=2.0), LINE))
-        if self.some_margin:
-            look: dict[str, Any] = {"color": self.style.ink, "linewidth": 0.9, "linestyle": (0, (4, 3))}
-            out.append((line([], [], **look), MARGINS))
-        return out
+        line = partial(matplotlib("lines").Line2D, [], [], color=self.style.ink)
+        lines = (self.some_split, LINE, 2.0, "-"), (self.some_margin, MARGINS, 0.9, DASHES)
+        return [
+            (line(linewidth=wide, linestyle=dashes), words) for some, words, wide, dashes in lines if some
+        ]
 
 
 class _Curves(_Plane):
@@ -302,7 +290,7 @@ class _Curves(_Plane):
             inside, score, [0.0], linewidths=line_width(level), gid=f"split{part.node}", zorder=2.2
         )
         self.some_margin |= self._level_line(
-            inside, score, [-1.0, 1.0], linewidths=0.9, linestyles=[(0, (4, 3))], zorder=2.1
+            inside, score, [-1.0, 1.0], linewidths=0.9, linestyles=[DASHES], zorder=2.1
         )
         self._draw_where(part.left, np.minimum(inside, -score), level + 1)
         self._draw_where(part.right, np.minimum(inside, score), level + 1)

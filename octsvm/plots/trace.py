@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..errors import InvalidParameter
 from ..result import Result
 from ._style import axes_for, colour_of, frame, legend, matplotlib, style_of
@@ -55,24 +57,18 @@ def plot_trace(result: Any, *, dark: bool | None = None, ax: Axes | None = None)
     points.append((max(found.seconds, points[-1][0]), found.objective, found.bound))
     style = style_of(ax, dark)
     axes = axes_for(ax, (6.0, 3.4), style)
-    seconds = [p[0] for p in points]
-    best, bound = (
-        [v if math.isfinite(v) else math.nan for v in column]
-        for column in list(zip(*points, strict=True))[1:]
-    )
+    seconds, best, bound = np.where(np.isfinite(points), points, np.nan).T
     axes.fill_between(seconds, bound, best, step="post", color=style.line, alpha=0.18, linewidth=0)
     line = matplotlib("lines").Line2D
-    looks: tuple[tuple[str, list[float], str, Any], ...] = (
-        ("incumbent", best, colour_of(0), "-"),
-        ("bound", bound, colour_of(1), "--"),
-    )
     handles = []
-    for name, values, colour, dashes in looks:
+    for name, values, colour, dashes, mark in (
+        ("incumbent", best, colour_of(0), "-", "o"),
+        ("bound", bound, colour_of(1), "--", "s"),
+    ):
         axes.step(seconds, values, where="post", color=colour, linestyle=dashes, linewidth=2.0, gid=name)
         # A single point shows nothing as a line.
-        last = max((k for k, v in enumerate(values) if not math.isnan(v)), default=None)
-        if last is not None:
-            axes.plot(seconds[last], values[last], "o" if dashes == "-" else "s", color=colour, markersize=5)
+        for last in np.flatnonzero(np.isfinite(values))[-1:]:
+            axes.plot(seconds[last], values[last], mark, color=colour, markersize=5)
         handles.append(line([], [], color=colour, linestyle=dashes, linewidth=2.0))
     axes.set_xlim(left=0.0)
     axes.set_xlabel("seconds")

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
 from ..errors import InvalidParameter
+from ..exports._decision_paths import weights_at_nodes
 from ..exports._outline import number_format, require_count, tree_of
 from ..formulations.checks import is_number, whole
 from ..formulations.outline import Leaf, Split, largest, outline, question
 from ..formulations.trees import AxisTree, KernelTree, Tree, printable
-from ._rows import classes_of, counts_at_nodes, read_rows, relabelled_at
+from ._rows import classes_of, read_rows, relabelled_at
 from ._style import (
     BEHIND,
     PLAIN,
@@ -124,10 +126,10 @@ def plot_tree(
     _check_options(digits, most, width, fontsize)
     top = outline(tree, units)
     classes = classes_of(fitted, tree)
-    counts, by_class = _counts(fitted, tree, classes, X, y)
+    counts = _counts(fitted, tree, classes, X, y)
     style = style_of(ax, dark)
     root = _Writer(tree, classes, counts, digits, most, width).box(top)
-    names = [elided(label, width) for label in classes] if by_class else []
+    names = [elided(label, width) for label in classes] if counts is not None else []
     from ._canvas import Measure
 
     measure = Measure()
@@ -160,15 +162,14 @@ def _check_options(digits: Any, most: Any, width: Any, fontsize: Any) -> None:
         raise InvalidParameter(f"fontsize={fontsize!r} should be a number of points above 0.")
 
 
-def _counts(fitted: Any, tree: Tree, classes: list[Any], X: Any, y: Any) -> tuple[Any, bool]:
-    """Counts (nodes, k) or None, and whether they are by class."""
+def _counts(fitted: Any, tree: Tree, classes: list[Any], X: Any, y: Any) -> Any:
+    """Rows, or their training weight, of each of k classes (nodes, k) at each node as it is drawn; None where nothing is known."""
     if (X is None) != (y is None):
         raise InvalidParameter("Counts need rows and their labels: pass both X and y, or neither.")
-    if X is not None:
-        matrix, index = read_rows(tree, classes, X, y)
-        return counts_at_nodes(tree, matrix, index, len(classes)), True
-    weight = getattr(fitted, "node_weights_", None)
-    return weight, weight is not None
+    if X is None:
+        return getattr(fitted, "node_weights_", None)
+    matrix, index = read_rows(tree, classes, X, y)
+    return weights_at_nodes(tree, matrix, index, np.ones(len(index)), len(classes))
 
 
 class _Writer:
@@ -228,9 +229,7 @@ class _Writer:
         lines = []
         for k, j in enumerate(shown):
             w = float(split.weights[j])
-            sign = "-" if w < 0 else ""
-            if k:
-                sign = "- " if w < 0 else "+ "
+            sign = ("-" if w < 0 else "") if k == 0 else ("- " if w < 0 else "+ ")
             lines.append(f"{sign}{abs(w):{self.form}} {self.names[j]}")
         if rest:
             lines.append(f"and {rest} with less effect")
@@ -305,14 +304,10 @@ def _place(box: _Box, size: float) -> list[tuple[float, float]]:
     return outer
 
 
-def _square(ax: Axes, at: tuple[float, float], size: float, fill: str, style: Style) -> None:
-    patches = matplotlib("patches")
-    ax.add_patch(patches.Rectangle(at, size, size, facecolor=fill, edgecolor=style.line, linewidth=0.6))
-
-
 def _draw_key(ax: Axes, key: list[tuple[float, float, int, str]], style: Style, size: float) -> None:
+    square = partial(matplotlib("patches").Rectangle, edgecolor=style.line, linewidth=0.6)
     for x, top, k, name in key:
-        _square(ax, (x, top), size, colour_of(k), style)
+        ax.add_patch(square((x, top), size, size, facecolor=colour_of(k)))
         look: dict[str, Any] = {"color": style.ink, "fontsize": size, "gid": f"class{k}", **PLAIN}
         ax.text(x + 1.4 * size, top + size / 2, name, ha="left", va="center", **look)
 
