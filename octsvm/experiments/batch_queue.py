@@ -166,11 +166,18 @@ class BatchQueue:
                 except Exception as error:  # it is not worth the run
                     log.warning("progress: %s", error)
 
+        def note(*_: Any) -> None:
+            self.interrupted = True
+            raise KeyboardInterrupt
+
         ticker = threading.Thread(target=tick, daemon=True)
         ticker.start()
         try:
-            with self._noting_interrupts():
+            with on_interrupt(note):
                 yield
+                # Solvers end on Ctrl-C with the best tree so far; such a tree must not be taken for a finished cell.
+                if self.interrupted:
+                    raise KeyboardInterrupt
         finally:
             over.set()
             ticker.join()
@@ -178,19 +185,6 @@ class BatchQueue:
             self.store.end(self.run)
             with contextlib.suppress(Exception):
                 progress(self.snapshot())
-
-    @contextlib.contextmanager
-    def _noting_interrupts(self) -> Iterator[None]:
-        """Solvers end on Ctrl-C with the best tree so far; such a tree must not be taken for a finished cell."""
-
-        def note(*_: Any) -> None:
-            self.interrupted = True
-            raise KeyboardInterrupt
-
-        with on_interrupt(note):
-            yield
-            if self.interrupted:
-                raise KeyboardInterrupt
 
     # -- how far ----------------------------------------------------------------------------------------------
 

@@ -31,11 +31,13 @@ def training_rows(protocol: Protocol, part: Part, n: int) -> NDArray[np.int64]:
     """
     if n < protocol.folds:
         raise InvalidData(f"{part.set} has {n} rows, too few for {protocol.folds} folds.")
+    if part.fold not in range(protocol.folds):
+        raise InvalidParameter(
+            f"fold {part.fold} of {part.set}: there are {protocol.folds}, the first one is 0."
+        )
     folds = KFold(protocol.folds, shuffle=True, random_state=_seed(protocol, part))
-    for number, (_, rows) in enumerate(folds.split(np.zeros(n))):
-        if number == part.fold:
-            return np.asarray(rows, dtype=np.int64)
-    raise InvalidParameter(f"fold {part.fold} of {part.set}: there are {protocol.folds}, the first one is 0.")
+    _, rows = list(folds.split(np.zeros(n)))[part.fold]
+    return np.asarray(rows, dtype=np.int64)
 
 
 def part_data(protocol: Protocol, part: Part, dataset: Any) -> PartData:

@@ -104,7 +104,14 @@ def run(
             opened.forget_failed([b.id for b in queue.selected])
             queue.reload()
         with queue.working(progress or Lines()):
-            _work(queue, jobs, scheduler)
+            if scheduler is not None:
+                from .cluster import work
+
+                work(queue, scheduler, jobs)
+            elif jobs > 1:
+                _processes(queue, jobs)
+            else:
+                _here(queue)
         return queue.summary(skipped)
 
 
@@ -147,17 +154,6 @@ def _loader(protocol: Protocol, data_dir: str | Path | None) -> Load:
 
 
 # -- workers --------------------------------------------------------------------------------------------
-
-
-def _work(queue: BatchQueue, jobs: int, scheduler: str | None) -> None:
-    if scheduler is not None:
-        from .cluster import work
-
-        work(queue, scheduler, jobs)
-    elif jobs > 1:
-        _processes(queue, jobs)
-    else:
-        _here(queue)
 
 
 def _here(queue: BatchQueue) -> None:

@@ -82,7 +82,6 @@ class Selection:
 class _Scores:
     """The cells of a method as arrays over (folds, grid points)."""
 
-    points: tuple[str, ...]
     shape: tuple[int, ...]
     at: NDArray[np.int64]
     full: NDArray[np.int64]
@@ -180,13 +179,13 @@ def _point(params: str) -> tuple[tuple[str, Any], ...]:
 def _scores(cells: pd.DataFrame, method: str, folds: pd.DataFrame, protocol: Protocol | None) -> _Scores:
     """Rows of ``cells`` for each fold and grid point; -1 where there is none."""
     mine = cells[cells["method"] == method]
-    spelled = {_point(text): text for text in mine["params"].unique()}
-    settings = [dict(p) for p in spelled] if protocol is None else protocol.methods[method].settings()
-    points = [_point(json.dumps(dict(p))) for p in settings]
+    told = {text: _point(text) for text in mine["params"].unique()}
     if protocol is None:
-        points.sort(key=lambda p: [v for _, v in p])
+        points = sorted(dict.fromkeys(told.values()), key=lambda p: [v for _, v in p])
+    else:
+        points = [_point(json.dumps(p)) for p in protocol.methods[method].settings()]
     number = {p: k for k, p in enumerate(points)}
-    column = mine["params"].map({text: number.get(p, -1) for p, text in spelled.items()}).to_numpy(int)
+    column = mine["params"].map({text: number.get(p, -1) for text, p in told.items()}).to_numpy(int)
     line = pd.MultiIndex.from_frame(folds).get_indexer(pd.MultiIndex.from_frame(mine[FOLD]))
     known = (column >= 0) & (line >= 0)
     inner = mine["inner"].to_numpy(bool)
@@ -196,8 +195,7 @@ def _scores(cells: pd.DataFrame, method: str, folds: pd.DataFrame, protocol: Pro
         these = known & (inner == kind)
         table[line[these], column[these]] = mine.index.to_numpy()[these]
         tables.append(table)
-    texts = tuple(spelled.get(p, json.dumps(dict(p))) for p in points)
-    return _Scores(texts, *_places_in_grid(points), *tables)
+    return _Scores(*_places_in_grid(points), *tables)
 
 
 def _places_in_grid(

@@ -334,16 +334,7 @@ class Store:
     def _check_format(self) -> None:
         if not self._read("SELECT 1 FROM sqlite_master WHERE name = 'meta'"):
             raise _no_store(self.path, "is an SQLite file, but no store of cells")
-        self._check_tables()
-        found = self._read("SELECT value FROM meta WHERE key = 'format'")
-        if not found or found[0][0] != str(FORMAT):
-            raise InvalidStore(
-                f"{str(self.path)!r} has format {found[0][0] if found else 'unknown'}, and this octsvm reads format "
-                f"{FORMAT}. Use the octsvm that wrote it, or export it there."
-            )
-
-    def _check_tables(self) -> None:
-        """Refuse views, triggers and generated columns before anything is read: they can run without an end."""
+        # Views, triggers and generated columns can run without an end: nothing is read before they are refused.
         found = self._read("SELECT type, sql FROM sqlite_master WHERE sql IS NOT NULL")
         wanted, there = (
             {" ".join(s.split()) for s in of} for of in (SCHEMA.split(";"), (s for _, s in found))
@@ -352,6 +343,12 @@ class Store:
         if active or wanted - there - {""}:
             why = f"it holds a {sorted(active)[0]}" if active else "its tables are others"
             raise _no_store(self.path, f"is no store of cells that this octsvm made: {why}")
+        found = self._read("SELECT value FROM meta WHERE key = 'format'")
+        if not found or found[0][0] != str(FORMAT):
+            raise InvalidStore(
+                f"{str(self.path)!r} has format {found[0][0] if found else 'unknown'}, and this octsvm reads format "
+                f"{FORMAT}. Use the octsvm that wrote it, or export it there."
+            )
 
     def _prepare(self, protocol: Protocol) -> None:
         with self._change() as db:

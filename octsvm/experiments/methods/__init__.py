@@ -64,11 +64,9 @@ def fit_grid(kind: str) -> FitGrid:
     ------
     InvalidParameter, MissingPackage
     """
-    found: FitGrid
     method, found = _method(kind)
-    if method is not None:
-        found = _module(method).fit_grid
-    return found
+    fit: FitGrid = found if method is None else _module(method).fit_grid
+    return fit
 
 
 def require(spec: MethodSpec, workers: bool = False) -> None:

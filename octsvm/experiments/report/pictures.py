@@ -13,7 +13,7 @@ from ...errors import MissingPackage
 from ...plots._style import BEHIND, DARK, LIGHT, PALETTE, Style, legend, matplotlib
 from ...reports.document import Picture
 from .figures import Run
-from .ranks import Ranks
+from .ranks import ALPHA, Ranks
 
 # Of the shared palette those that can be told from white and from dark; the last is the style's grey.
 COLOURS = (*(PALETTE[k] for k in (0, 1, 2, 5, 4, 7, 9)), None)
@@ -146,7 +146,7 @@ def rank_picture(name: str, ranks: Ranks, titles: Mapping[str, str]) -> Picture:
         made = critical_difference_diagram(
             ranks.mean,
             differ.copy(),  # with pandas 2 it writes into it
-            alpha=ranks.alpha,
+            alpha=ALPHA,
             ax=axes,
             label_fmt_left="{label}",
             label_fmt_right="{label}",

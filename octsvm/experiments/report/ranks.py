@@ -13,6 +13,8 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+ALPHA = 0.05  # level of Nemenyi's test
+
 
 @dataclass(frozen=True)
 class Ranks:
@@ -27,9 +29,7 @@ class Ranks:
     statistic, p : float
         Friedman's chi-square, corrected for ties, and its p-value; NaN for less than three methods.
     critical_difference : float
-        Nemenyi: mean ranks that are further apart differ at level ``alpha``.
-    alpha : float
-        The level.
+        Nemenyi: mean ranks that are further apart differ at level :data:`ALPHA`.
     pairs : pandas.DataFrame
         For each pair ``first``, ``second``: ``won``, ``tied``, ``lost`` blocks, the ``median`` difference of the
         accuracies, Wilcoxon's ``p`` (two-sided), and ``p_holm``, corrected after Holm for the number of pairs.
@@ -40,7 +40,6 @@ class Ranks:
     statistic: float
     p: float
     critical_difference: float
-    alpha: float
     pairs: pd.DataFrame
 
     @property
@@ -49,7 +48,7 @@ class Ranks:
         return len(self.table)
 
 
-def critical_difference(methods: int, blocks: int, alpha: float = 0.05) -> float:
+def critical_difference(methods: int, blocks: int) -> float:
     """Nemenyi's critical difference of mean ranks: q sqrt(k (k + 1) / (6 N)), after Demšar, Section 3.2.2.
 
     Parameters
@@ -58,22 +57,18 @@ def critical_difference(methods: int, blocks: int, alpha: float = 0.05) -> float
         k, at least 2.
     blocks : int
         N.
-    alpha : float
-        The level.
     """
-    q = stats.studentized_range.ppf(1 - alpha, methods, np.inf) / np.sqrt(2)
+    q = stats.studentized_range.ppf(1 - ALPHA, methods, np.inf) / np.sqrt(2)
     return float(q * np.sqrt(methods * (methods + 1) / (6 * blocks)))
 
 
-def rank(accuracy: pd.DataFrame, alpha: float = 0.05) -> Ranks | None:
+def rank(accuracy: pd.DataFrame) -> Ranks | None:
     """Compare the columns of ``accuracy`` over its rows; None without two columns and two rows.
 
     Parameters
     ----------
     accuracy : pandas.DataFrame
         One row for each block, one column for each method; rows that lack a value are left out.
-    alpha : float
-        Level of the critical difference.
     """
     from statsmodels.stats.multitest import multipletests
 
@@ -95,5 +90,5 @@ def rank(accuracy: pd.DataFrame, alpha: float = 0.05) -> Ranks | None:
     tested = listed["p"].dropna()
     corrected = multipletests(tested, method="holm")[1] if len(tested) else []
     listed["p_holm"] = pd.Series(corrected, index=tested.index, dtype=float)
-    difference = critical_difference(table.shape[1], len(table), alpha)
-    return Ranks(table, mean, statistic, p, difference, alpha, listed)
+    difference = critical_difference(table.shape[1], len(table))
+    return Ranks(table, mean, statistic, p, difference, listed)
