@@ -177,8 +177,8 @@ def record_of(content: Any) -> FitRecord | None:
         ) from None
 
 
-def estimator_of(record: FitRecord) -> tuple[Any, dict[str, str]]:
-    """An unfitted classifier with the parameters of a fit, and the names of those that are called otherwise there.
+def estimator_of(record: FitRecord) -> Any:
+    """An unfitted classifier with the parameters of a fit.
 
     Raises
     ------
@@ -186,18 +186,18 @@ def estimator_of(record: FitRecord) -> tuple[Any, dict[str, str]]:
         The formulation is none of the classifiers'.
     """
     from .. import estimators
-    from ..estimators._base import NAMES
+    from ..estimators._base import OUR_NAMES
 
-    formulation, names = record.result.get("formulation"), {theirs: ours for ours, theirs in NAMES.items()}
+    formulation = record.result.get("formulation")
     kinds = [getattr(estimators, name) for name in estimators.__all__ if not name.endswith("CV")]
     kind = next((k for k in kinds if getattr(k, "formulation", None) == formulation), None)
     if kind is None:
         raise InvalidParameter(
             f"The tree is of {formulation!r}, which is no formulation of a classifier of octsvm."
         )
-    given = {str(names.get(k, k)): v for k, v in dict(record.result.get("params") or {}).items()}
+    given = {OUR_NAMES.get(k, k): v for k, v in dict(record.result.get("params") or {}).items()}
     model = kind()
-    return model.set_params(**{k: v for k, v in given.items() if k in model.get_params()}), names
+    return model.set_params(**{k: v for k, v in given.items() if k in model.get_params()})
 
 
 def classifier_of(tree: Tree, record: FitRecord) -> Any:

@@ -207,11 +207,11 @@ def _against(rows: Rows, options: Mapping[str, Any]) -> pd.DataFrame:
     """
     from sklearn.exceptions import ConvergenceWarning
 
+    from ..estimators._base import OUR_NAMES
     from ..relabelling import suspect_rows
     from .fitted_file import estimator_of
 
-    model, names = estimator_of(rows.record)
-    model.set_params(
+    model = estimator_of(rows.record).set_params(
         time_limit=options["time_limit"], random_state=rows.record.seed, class_weight=rows.class_weight
     )
     known = list(rows.result.get("params") or {})
@@ -227,7 +227,7 @@ def _against(rows: Rows, options: Mapping[str, Any]) -> pd.DataFrame:
         )
     grid: dict[str, list[Any]] = {}
     for name, values in options["over"]:
-        known_values = grid.setdefault(names.get(name, name), [])
+        known_values = grid.setdefault(OUR_NAMES.get(name, name), [])
         known_values += [v for v in values if v not in known_values]
     trees = math.prod(map(len, grid.values()))
     if not options["quiet"]:

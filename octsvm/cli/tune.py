@@ -16,6 +16,7 @@ from ..options import FIT
 from . import options as shared
 from .fit import UNHELD, Partition, finish
 from .progress import signs_of_life
+from .table_preparation import row_weights
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,8 +67,6 @@ def tune(table: str, **options: Any) -> int:
       octsvm tune toy --depth 0 --c2 100 --folds 2 --repeats 1 --time-limit 20
     """
     import octsvm
-
-    from .table_preparation import row_weights
 
     out, store = options["out"], options["store"]
     if out is not None and store is not None and os.path.realpath(out) == os.path.realpath(store):

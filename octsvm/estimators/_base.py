@@ -40,9 +40,9 @@ if TYPE_CHECKING:
 
 # Parameters of the models under the names that scikit-learn's users know.
 NAMES = {"max_depth": "depth", "min_samples_leaf": "n_min"}
+OUR_NAMES = {theirs: ours for ours, theirs in NAMES.items()}
 # Names of scikit-learn's searches and SVMs, and of octsvm.fit.
-BROUGHT = {"cv": "folds", "param_grid": "grid", "C": "c1", "seed": "random_state"}
-BROUGHT |= {theirs: ours for ours, theirs in NAMES.items()}
+BROUGHT = {"cv": "folds", "param_grid": "grid", "C": "c1", "seed": "random_state", **OUR_NAMES}
 OPTIONAL = ("variant", "big_m", "mu_svm")  # None leaves the choice to the model
 # Why a solve may end without a proof, and the parameter that says so.
 LIMITS = {
@@ -223,7 +223,8 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
             self._choose(self._table(matrix[kept]), classes[position[kept]], given[kept])
             params = form.Params.make(self.formulation, **self._model_parameters())
             # The printed rows let equal rows on a hyperplane take different sides, and N_min counts rows.
-            merge = getattr(params, "variant", None) != "paper" and self._leaf_size(params, len(labels)) == 1
+            least = params.leaf_size(len(labels)) if hasattr(params, "leaf_size") else 1
+            merge = getattr(params, "variant", None) != "paper" and least == 1
             rows = condense(matrix, position, weights, merge)
             result = self._solve(self._table(rows.X), classes[rows.y], rows.weights, begin)
         except InvalidParameter as error:
@@ -341,10 +342,6 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
         shared = {*declarations(ESTIMATOR), *self.own_parameters}
         given = {NAMES.get(k, k): v for k, v in self.get_params(deep=False).items() if k not in shared}
         return {k: v for k, v in given.items() if v is not None or k not in OPTIONAL}
-
-    @staticmethod
-    def _leaf_size(params: Any, n: int) -> int:
-        return params.leaf_size(n) if hasattr(params, "leaf_size") else 1
 
     def _seed(self) -> int:
         state = self.random_state  # type: ignore[attr-defined]
@@ -528,7 +525,6 @@ def _with_shared(cls: type[TreeClassifier]) -> str:
 
 def _parameters_of_the_model(params: type[Params]) -> str:
     """What the formulation says of its parameters, by the names of the classifiers."""
-    ours = {theirs: name for name, theirs in NAMES.items()}
     said = {}
     for base in params.__mro__:
         for paragraph in re.split(r"\n(?=\S)", doc_section(base, "Attributes")):
@@ -537,16 +533,17 @@ def _parameters_of_the_model(params: type[Params]) -> str:
     for name in OPTIONAL:
         if name in said and params.model_fields[name].default is not None:
             said[name] = said[name].replace("\n", ", optional\n", 1)
-    return "\n".join(f"{ours.get(name, name)} : {said[name]}" for name in params.model_fields if name in said)
+    return "\n".join(
+        f"{OUR_NAMES.get(name, name)} : {said[name]}" for name in params.model_fields if name in said
+    )
 
 
 def _initialiser(cls: type[TreeClassifier]) -> Callable[..., None]:
     """An ``__init__`` that keeps its arguments, as scikit-learn wants it: the parameters of the formulation, and the options."""
-    ours = {theirs: name for name, theirs in NAMES.items()}
     keyword = inspect.Parameter.KEYWORD_ONLY
     known = [
         inspect.Parameter(
-            ours.get(name, name),
+            OUR_NAMES.get(name, name),
             keyword,
             default=None if name in OPTIONAL or name in cls.chosen else field.default,
             annotation=field.annotation,
@@ -588,5 +585,5 @@ def meant(given: Iterable[str], known: Collection[str]) -> str:
 
 def _in_our_names(message: str) -> str:
     """The message with the parameters' names of the classifiers."""
-    names = {theirs: ours for ours, theirs in NAMES.items()} | {"seed": "random_state", "jobs": "n_jobs"}
+    names = OUR_NAMES | {"seed": "random_state", "jobs": "n_jobs"}
     return re.sub(rf"\b({'|'.join(names)})\b", lambda m: names[m[1]], message)

@@ -14,7 +14,7 @@ from ..formulations.registry import formulation as find_formulation
 from ..options import LEAST_SECONDS, SolveOptions
 from ..tuning import Tuning, tune
 from ..tuning.run import FOLDS_SHARE
-from ._base import NAMES, Begin, TreeClassifier, meant
+from ._base import NAMES, OUR_NAMES, Begin, TreeClassifier, meant
 from ._warn import warn_once_a_line
 from .leaf_labelled import MOCTSVMClassifier, OCTClassifier, OCTHClassifier
 from .margin import OCTSVMClassifier, RESVMClassifier
@@ -79,8 +79,7 @@ class TunedClassifier(TreeClassifier):
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, begin: Begin) -> None:
         self.__dict__.pop("tuning_", None)
-        names = {theirs: name for name, theirs in NAMES.items()}
-        known = [names.get(name, name) for name in find_formulation(self.formulation).Params.model_fields]
+        known = [OUR_NAMES.get(name, name) for name in find_formulation(self.formulation).Params.model_fields]
         for name in map(str, _named(self.grid)):  # type: ignore[attr-defined]
             if name not in known:
                 raise InvalidParameter(
@@ -136,9 +135,8 @@ class TunedClassifier(TreeClassifier):
     @property
     def best_params_(self) -> dict[str, Any]:
         """What was chosen, by the classifier's names."""
-        ours = {theirs: name for name, theirs in NAMES.items()}
         choice, grid = self.tuning_.choice, self.tuning_.scores.columns
-        return {ours.get(name, name): value for name, value in choice.items() if name in grid}
+        return {OUR_NAMES.get(name, name): value for name, value in choice.items() if name in grid}
 
     @property
     def best_score_(self) -> float:
