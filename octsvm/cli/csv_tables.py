@@ -83,11 +83,6 @@ class CsvTable:
         """Refuse features and labels that no model can use, before they are split up.
 
         ``asked`` is what a preparation is to be learned with: it makes numbers of text, and fills missing values.
-
-        Raises
-        ------
-        InvalidData
-            Naming the file, and the line where there is one.
         """
         from ..data import read_labels
         from ..formulations.read_matrix import read_matrix
@@ -114,13 +109,7 @@ class CsvTable:
                 read_labels(self.y, len(self.X))
 
     def check_needed(self, numbers: Sequence[str], filled: Sequence[str]) -> None:
-        """Refuse text in columns of ``numbers``, and missing values in those to be ``filled``, which a tree needs.
-
-        Raises
-        ------
-        InvalidData
-            Naming the cells, and what to do.
-        """
+        """Refuse text in columns of ``numbers``, and missing values in those to be ``filled``, which a tree needs."""
         self._refuse(self._seen(numbers, filled, needed=True))
 
     def _seen(
@@ -169,13 +158,7 @@ class CsvTable:
 
 
 def load(name: str, *, seed: int = 0, **how: Any) -> CsvTable:
-    """The table called ``name``: one of :data:`BUILT_IN` (``seed`` is for "toy"), or a file, as :func:`read_table` takes it.
-
-    Raises
-    ------
-    InvalidData
-        Naming the file and, where there is one, the line.
-    """
+    """The table called ``name``: one of :data:`BUILT_IN` (``seed`` is for "toy"), or a file, as :func:`read_table` takes it."""
     if name not in BUILT_IN:
         return read_table(name, **how)
     label = how.get("label")
@@ -241,13 +224,13 @@ def read_table(
     if content.frame is not None:
         _require_single_values(name, read.frame[kept])
     X = read.frame[[c for c in kept if c != chosen]]
-    remarks += tuple(f"{name}: {r}" for r in table_remarks.on_identifiers(X))
     y, written = read.labels(header.index(chosen))
-    remarks += tuple(f"{name}: {r}" for r in table_remarks.on_labels(y.tolist(), chosen))
-    if label is None:
-        remarks += tuple(f"{name}: {r}" for r in table_remarks.on_default_label(X, y, chosen))
-    writing = (form if content.frame is None else PLAIN).writing
+    odd = [*table_remarks.on_identifiers(X), *table_remarks.on_labels(y.tolist(), chosen)]
     by_default = label is None
+    if by_default:
+        odd += table_remarks.on_default_label(X, y, chosen)
+    remarks += tuple(f"{name}: {r}" for r in odd)
+    writing = (form if content.frame is None else PLAIN).writing
     return CsvTable(name, X, y, chosen, read.lines, remarks, written, by_default, writing=writing)
 
 
@@ -319,16 +302,14 @@ def _content(name: str, encoding: str | None, names: Sequence[str]) -> Content:
         return read_content(name, encoding)
     except FileNotFoundError:
         # Names alone: in one folder all paths are alike.
-        others = [Path(n).name for n in (*names, *_beside(path)) if n != name]
-        hint = nearest(path.name, others)
+        hint = nearest(path.name, [n for n in (*names, *_tables_in(path.parent)) if n != path.name])
         raise InvalidData(
             f"{name}: there is no such file.{hint} Give the path of a CSV file"
             + (f", or one of {', '.join(names)}." if names else "; built-in data are for fitting.")
         ) from None
     except IsADirectoryError:
-        raise InvalidData(
-            f"{name}: this is a directory. Give the path of a CSV file{_csv_inside(path)}."
-        ) from None
+        example = "".join(f", for example {path / inside}" for inside in _tables_in(path)[:1])
+        raise InvalidData(f"{name}: this is a directory. Give the path of a CSV file{example}.") from None
     except (InvalidData, MissingPackage):
         raise
     except (OSError, ValueError) as error:
@@ -336,16 +317,11 @@ def _content(name: str, encoding: str | None, names: Sequence[str]) -> Content:
         raise InvalidData(f"{name}: the file cannot be read: {reason}.") from None
 
 
-def _beside(path: Path) -> list[str]:
+def _tables_in(folder: Path) -> list[str]:
     try:
-        return [str(path.with_name(n)) for n in os.listdir(path.parent) if n.endswith(".csv")]
+        return sorted(n for n in os.listdir(folder) if n.endswith(".csv"))
     except (OSError, ValueError):
         return []
-
-
-def _csv_inside(path: Path) -> str:
-    inside = sorted(p.name for p in path.glob("*.csv"))
-    return f", for example {path / inside[0]}" if inside else ""
 
 
 def labelled_only(table: CsvTable) -> CsvTable:

@@ -34,11 +34,7 @@ def doctor(as_json: bool) -> int:
     good = diagnosis.well(checks)
     code = OK if good else UNEXPECTED
     if as_json:
-        content = {
-            "ok": good,
-            "checks": [c.to_dict() for c in checks],
-        }
-        shared.echo_json(content, "doctor")
+        shared.echo_json({"ok": good, "checks": [c.to_dict() for c in checks]}, "doctor")
         return code
     from rich.table import Table
     from rich.text import Text

@@ -145,10 +145,12 @@ def _fit(
         "on_mismatch": "ignore",
         "weights": row_weights(rows.y, options["class_weight"]),
     }
-    shown.line(
+    about = (
         f"{options['formulation']} on {data.name}: {len(rows.train)} rows to train on, {len(rows.test)} to test on, "
         f"{data.X.shape[1]} features" + (f", {len(rows.flipped)} labels flipped" if options["flip"] else "")
     )
+    if not options["quiet"]:
+        say(about)
 
     def watch(progress: Progress) -> bool:
         shown.update(progress)
@@ -185,9 +187,7 @@ def finish(
     if result.tree is not None and options["out"] is not None:
         from . import fitted_file
 
-        weights = row_weights(rows.y, options["class_weight"])
-        text = fitted_file.as_json(result, data, rows, weights, options, folds)
-        replace_text(options["out"], text)
+        replace_text(options["out"], fitted_file.as_json(result, data, rows, options, folds))
     report = _report_of(data, result, rows)
     if options["as_json"]:
         shared.echo_json(result.to_dict() | report | dict(more or {}))
@@ -225,19 +225,15 @@ def _verdict(result: Result) -> int:
 # -- reports ------------------------------------------------------------------------------------------------------
 
 
-def _accuracy(tree: Tree, X: Any, y: Any) -> float | None:
-    return float((tree.predict(X) == y).mean()) if len(y) else None
-
-
 def _report_of(data: CsvTable, result: Result, rows: Partition) -> dict[str, Any]:
     """What the summary says of the table: rows, accuracies, relabelled rows."""
-    tree, train, test, flipped = result.tree, rows.train, rows.test, rows.flipped
+    tree, train, test = result.tree, rows.train, rows.test
     out: dict[str, Any] = {
         "table": data.name,
         "label": data.label,
         "train_rows": len(train),
         "test_rows": len(test),
-        "flipped_rows": [int(i) for i in flipped],
+        "flipped_rows": [int(i) for i in rows.flipped],
         "train_accuracy": None,
         "train_accuracy_before_flips": None,
         "test_accuracy": None,
@@ -246,14 +242,15 @@ def _report_of(data: CsvTable, result: Result, rows: Partition) -> dict[str, Any
     }
     if tree is None:
         return out
-    out["train_accuracy"] = _accuracy(tree, data.features(train), rows.y)
-    if len(flipped):
-        out["train_accuracy_before_flips"] = _accuracy(tree, data.features(train), rows.clean)
-    out["test_accuracy"] = _accuracy(tree, data.features(test), data.y[test])
-    given = rows.y.tolist()  # labels that JSON takes, as numpy's own are not
+    X, given = data.features(train), rows.y.tolist()  # labels that JSON takes, as numpy's own are not
+    predicted = tree.predict(X)
+    out["train_accuracy"] = float((predicted == rows.y).mean())
+    if out["flipped_rows"]:
+        out["train_accuracy_before_flips"] = float((predicted == rows.clean).mean())
+    if len(test):
+        out["test_accuracy"] = float((tree.predict(data.features(test)) == data.y[test]).mean())
     out["most_frequent"] = max(given.count(c) for c in tree.classes) / len(train)
-    support = supports(tree, data.features(train), rows.y.tolist())
-    predicted = tree.predict(data.features(train)).tolist()
+    support, labels = supports(tree, X, given), predicted.tolist()
     out["relabelled"] = [
         {
             "row": int(train[r.row]),
@@ -263,7 +260,7 @@ def _report_of(data: CsvTable, result: Result, rows: Partition) -> dict[str, Any
             "line": None if data.lines is None else data.lines[train[r.row]],
             "given": given[r.row],
             "believed": next((c for c in tree.classes if c != given[r.row]), given[r.row]),
-            "predicted": predicted[r.row],
+            "predicted": labels[r.row],
         }
         for r in getattr(tree, "relabelled", ())
     ]

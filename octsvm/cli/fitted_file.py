@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from ..errors import InvalidData, InvalidParameter
 from .csv_form import form_given
+from .table_preparation import row_weights
 
 if TYPE_CHECKING:
     from ..formulations.trees import Tree
@@ -118,9 +119,8 @@ def as_json(
     result: Result,
     data: CsvTable,
     rows: Partition,
-    weights: Any,
     options: Mapping[str, Any],
-    folds: FoldAccuracy | None = None,
+    folds: FoldAccuracy | None,
 ) -> str:
     """The tree of ``result`` as JSON text, with the record of its fit."""
     import numpy as np
@@ -130,23 +130,21 @@ def as_json(
     tree = result.tree
     assert tree is not None
     position = np.array([tree.classes.index(v) for v in rows.y.tolist()], dtype=np.int64)
-    ones = np.ones(len(position)) if weights is None else np.asarray(weights, dtype=float)
+    given = row_weights(rows.y, options["class_weight"])
+    weights = np.ones(len(position)) if given is None else np.asarray(given, dtype=float)
     known = result.to_dict()
     record = FitRecord(
         version=1,
         table=data.name,
         label=data.label,
         **asdict(form_given(options)),
-        against_rest=options["against_rest"],
-        seed=options["seed"],
-        missing=options["missing"],
-        skip_unlabelled=options["skip_unlabelled"],
+        **{name: options[name] for name in ("against_rest", "seed", "missing", "skip_unlabelled")},
         scale=not options["no_scale"],
         test_rows=rows.test.tolist(),
         flipped_rows=rows.flipped.tolist(),
         flipped_labels=rows.y[rows.y != rows.clean].tolist(),
         node_weights=weights_at_nodes(
-            tree, data.features(rows.train), position, ones, len(tree.classes)
+            tree, data.features(rows.train), position, weights, len(tree.classes)
         ).tolist(),
         result={k: v for k, v in known.items() if k not in LEFT_OUT} | {"table_digest": result.table_digest},
         folds=folds,
@@ -195,7 +193,8 @@ def estimator_of(record: FitRecord) -> Any:
         raise InvalidParameter(
             f"The tree is of {formulation!r}, which is no formulation of a classifier of octsvm."
         )
-    given = {OUR_NAMES.get(k, k): v for k, v in dict(record.result.get("params") or {}).items()}
+    params: Mapping[str, Any] = record.result.get("params") or {}
+    given = {OUR_NAMES.get(k, k): v for k, v in params.items()}
     model = kind()
     return model.set_params(**{k: v for k, v in given.items() if k in model.get_params()})
 

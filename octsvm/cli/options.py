@@ -601,13 +601,6 @@ def given_options(who: str, options: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-units_option = click.option(
-    "--units",
-    type=click.Choice(["original", "scaled"]),
-    default="original",
-    show_default=True,
-    help="Of weights and thresholds: the table's own, or [0, 1] on the training rows.",
-)
 form_options = all_of(csv_form.options("DATA.csv"))
 scale_option = click.option(
     "--no-scale", is_flag=True, help="Take the features as they are (in [0, 1], except for oct)."
@@ -621,11 +614,18 @@ lowering_start = start_option("A saved tree that the model admits; it lowers the
 
 def weights_option(default: int, line: str) -> Callable[[Function], Function]:
     """How many weights of a split are shown, in which units."""
-    count = click.IntRange(min=1)
-    weights = click.option(
-        "--weights", "most", type=count, default=default, show_default=True, metavar="COUNT", help=line
-    )
-    return all_of([units_option, weights])
+    return all_of(
+        [
+            click.option(
+                "--units", type=click.Choice(["original", "scaled"]), default="original", show_default=True,
+                help="Of weights and thresholds: the table's own, or [0, 1] on the training rows.",
+            ),
+            click.option(
+                "--weights", "most", type=click.IntRange(min=1), default=default, show_default=True, metavar="COUNT",
+                help=line,
+            ),
+        ]
+    )  # fmt: skip
 
 
 json_option = click.option(

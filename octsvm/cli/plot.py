@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -14,10 +14,6 @@ from ..formulations.replace_file import replace_bytes
 from . import options as shared
 from .findings import weights_of
 from .progress import signs_of_life
-
-if TYPE_CHECKING:
-    from ..formulations.trees import Tree
-    from .fitted_file import FitRecord
 
 FORMATS = ("svg", "png", "pdf")
 
@@ -46,9 +42,13 @@ def plot(tree: str, out: str, units: Any, most: int, dark: bool, as_json: bool, 
         )
 
     with signs_of_life("drawing", quiet):
+        from ..plots import plot_tree
+        from .fitted_file import classifier_of
+
         fitted, record = shared.read_fitted(tree)
+        shown = fitted if record is None else classifier_of(fitted, record)
         try:
-            picture = drawn(fitted, record, ending, units=units, most=most, dark=dark)
+            picture = as_file(lambda: plot_tree(shown, units=units, most=most, dark=dark), ending, dark)
         except MissingPackage as error:
             known = "export_text and export_graphviz show a tree without it."
             raise MissingPackage(str(error).replace(known, "octsvm show does without.")) from None
@@ -61,29 +61,8 @@ def plot(tree: str, out: str, units: Any, most: int, dark: bool, as_json: bool, 
         click.echo(f"written    {out}{hint}")
 
 
-def drawn(tree: Tree, record: FitRecord | None, ending: str, *, dark: bool, **how: Any) -> bytes:
-    """The picture of a tree in the format ``ending``.
-
-    Raises
-    ------
-    MissingPackage
-        matplotlib is not installed.
-    """
-    from ..plots import plot_tree
-    from .fitted_file import classifier_of
-
-    shown = tree if record is None else classifier_of(tree, record)
-    return as_file(lambda: plot_tree(shown, dark=dark, **how), ending, dark)
-
-
 def as_file(draw: Callable[[], Any], ending: str, dark: bool) -> bytes:
-    """The figure of the axes that ``draw`` makes, in the format ``ending``: the same bytes each time.
-
-    Raises
-    ------
-    MissingPackage
-        matplotlib is not installed.
-    """
+    """The figure of the axes that ``draw`` makes, in the format ``ending``: the same bytes each time."""
     from ..plots._style import BEHIND, DARK, LIGHT, matplotlib
 
     looks = {"svg.hashsalt": "octsvm", "text.usetex": False, "text.parse_math": False}

@@ -87,11 +87,7 @@ def predict(tree: str, table: str, **options: Any) -> None:
         else:
             click.echo(text, nl=False)
     if as_json:
-        content = {
-            "rows": len(predictions),
-            "accuracy": accuracy,
-            "predictions": predictions,
-        }
+        content = {"rows": len(predictions), "accuracy": accuracy, "predictions": predictions}
         if shares is not None:
             content |= {"classes": list(fitted.classes), "probabilities": shares.tolist()}
         shared.echo_json(content, "predictions")

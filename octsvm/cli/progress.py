@@ -59,11 +59,6 @@ class SolveProgress:
         self._done = threading.Event()
         self._ticker: threading.Thread | None = None
 
-    def line(self, text: str) -> None:
-        """One line of its own."""
-        if not self.quiet:
-            say(text)
-
     def update(self, progress: Progress) -> None:
         """Take news from the solve; never asks it to stop."""
         self.last = progress
@@ -83,19 +78,16 @@ class SolveProgress:
 
     def _tick(self) -> None:
         while not self._done.wait(0.3):
-            if not self.terminal:
-                self._break_silence()
+            if self.terminal:
+                text = self._state()
+                say("\r" + text.ljust(self.width), nl=False)
+                self.width = len(text)
                 continue
-            text = self._state()
-            say("\r" + text.ljust(self.width), nl=False)
-            self.width = len(text)
-
-    def _break_silence(self) -> None:
-        now = time.monotonic()
-        pause = self._pause(SILENCE, SILENCE_SHARE) if math.isfinite(self.written) else FIRST
-        if now - max(self.began, self.written) >= pause:
-            self.written = now
-            say(self._state())
+            now = time.monotonic()
+            pause = self._pause(SILENCE, SILENCE_SHARE) if math.isfinite(self.written) else FIRST
+            if now - max(self.began, self.written) >= pause:
+                self.written = now
+                say(self._state())
 
     def _pause(self, least: float, share: float) -> float:
         """Seconds between two lines by now."""

@@ -137,10 +137,6 @@ class Rows:
         totals = self.record.node_weights[0]
         return {c: w / max(1, y.count(c)) for c, w in zip(self.tree.classes, totals, strict=False)}
 
-    def line(self, row: int) -> int:
-        """Where a row is found: the line of its file, or its number from 0."""
-        return row if self.data.lines is None else self.data.lines[row]
-
 
 def rows_of(path: str, table: str | None, options: Mapping[str, Any]) -> Rows:
     """The saved tree of the file ``path``, and its table: ``table``, or where it was read from then.
@@ -265,12 +261,11 @@ def suspects_frame(rows: Rows, against: pd.DataFrame | None = None) -> pd.DataFr
         del columns[COST]
     if against is not None:
         columns |= {name: against.loc[places, name].tolist() for name in ("against", "trees")}
-    where = "row" if rows.data.lines is None else "line"
-    require_distinct(rows.data.name, rows.kept, (where, *columns))
+    lines = rows.data.lines
+    where = {"row": places} if lines is None else {"line": [lines[i] for i in places]}
+    require_distinct(rows.data.name, rows.kept, (*where, *columns))
     kept = rows.kept.iloc[places].reset_index(drop=True)
-    return pd.concat(
-        [pd.DataFrame({where: [rows.line(i) for i in places]}), kept, pd.DataFrame(columns)], axis=1
-    )
+    return pd.concat([pd.DataFrame(where), kept, pd.DataFrame(columns)], axis=1)
 
 
 def listed_suspects(rows: Rows, against: pd.DataFrame | None = None) -> list[dict[str, Any]]:

@@ -19,7 +19,7 @@ from . import options as shared
 from .options import INTERRUPTED, OK, UNEXPECTED, say
 
 if TYPE_CHECKING:
-    from ..experiments import Protocol, Summary
+    from ..experiments import Protocol
     from ..experiments.protocol import TableSpec
 
 EXIT_CODES = """\b
@@ -30,6 +30,9 @@ Exit codes:
     2  wrong usage, a store of another protocol, data that cannot be had, or a target that cannot be written; the
        message says what to do
   130  interrupted (Ctrl-C): what is finished is kept, and the same command goes on"""
+
+# What a run is handed as it was given.
+PASSED_ON = ("data_dir", "scheduler", "methods", "sets", "repetitions", "keep_trees", "retry_failed")
 
 
 def names(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, ...] | None:
@@ -213,15 +216,31 @@ def _report(cells: str | Path, out: str | Path) -> list[str]:
 def _run(options: Mapping[str, Any]) -> tuple[int, Path, Path, dict[str, Any]]:
     """Run; the exit code, the store, the folder of the report, and the summary as plain data."""
     from ..experiments.progress import RunProgress
+    from ..experiments.runner import run as run_protocol
+    from ..experiments.store import cpus
 
     protocol = _protocol(options)
     out = Path(options["out"] or protocol.name)
-    if options["store"] is None:
-        _make_folder(out)
-    store = out / "cells.sqlite" if options["store"] is None else Path(options["store"])
+    if options["store"] is not None:
+        store = Path(options["store"])
+    else:
+        store = out / "cells.sqlite"
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise OutputNotWritable(
+                f"{str(out)!r} cannot be made: {error.strerror or error}. Choose another place."
+            ) from None
     try:
         with shared.clean_stdout(), RunProgress(sys.stderr, quiet=options["quiet"]) as shown, _logged():
-            found = _call(protocol, store, options, shown)
+            found = run_protocol(
+                protocol,
+                store,
+                jobs=options["jobs"] or cpus(),
+                progress=shown,
+                load=_loader(protocol, options["data_dir"]),
+                **{name: options[name] for name in PASSED_ON},
+            )
     except KeyboardInterrupt:
         say(f"Interrupted. What is finished is kept in {store}; the same command goes on from there.")
         return INTERRUPTED, store, out, {}
@@ -240,26 +259,6 @@ def _run(options: Mapping[str, Any]) -> tuple[int, Path, Path, dict[str, Any]]:
         say(f"Error: every fit of {', '.join(found.useless)} failed.")
     content = {"protocol": protocol.name, "store": str(store), **asdict(found)}
     return UNEXPECTED if found.given_up or found.useless else OK, store, out, content
-
-
-def _call(protocol: Protocol, store: Path, options: Mapping[str, Any], shown: Any) -> Summary:
-    from ..experiments.runner import run as run_protocol
-    from ..experiments.store import cpus
-
-    return run_protocol(
-        protocol,
-        store,
-        data_dir=options["data_dir"],
-        jobs=options["jobs"] or cpus(),
-        scheduler=options["scheduler"],
-        methods=options["methods"],
-        sets=options["sets"],
-        repetitions=options["repetitions"],
-        progress=shown,
-        keep_trees=options["keep_trees"],
-        retry_failed=options["retry_failed"],
-        load=_loader(protocol, options["data_dir"]),
-    )
 
 
 def _loader(protocol: Protocol, data_dir: str | None) -> Callable[[str], Any]:
@@ -296,15 +295,6 @@ def _protocol(options: Mapping[str, Any]) -> Protocol:
     if options["quick"] and options["protocol"] not in (None, "quick"):
         raise click.UsageError("--quick is a protocol, and so is --protocol. Leave one of them out.")
     return load_protocol("quick" if options["quick"] else options["protocol"] or "table2")
-
-
-def _make_folder(path: Path) -> None:
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise OutputNotWritable(
-            f"{str(path)!r} cannot be made: {error.strerror or error}. Choose another place."
-        ) from None
 
 
 @contextlib.contextmanager

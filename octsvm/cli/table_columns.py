@@ -34,13 +34,7 @@ class Read(NamedTuple):
 def of_text(
     name: str, content: Content, csv_form: CsvForm, as_text: Sequence[str] = (), missing: Sequence[str] = ()
 ) -> Read:
-    """The table in the CSV text of ``content``; columns ``as_text`` are left as they are written, and ``missing`` texts are missing values.
-
-    Raises
-    ------
-    InvalidData
-        Naming the line.
-    """
+    """The table in the CSV text of ``content``; columns ``as_text`` are left as they are written, and ``missing`` texts are missing values."""
     import pandas as pd
 
     text = content.text

@@ -23,13 +23,13 @@ from ..errors import InvalidData, InvalidParameter, NoValues, TreeNotAdmitted
 from ..exports._decision_paths import decision_paths, weights_at_nodes
 from ..formulations.base import BoolArray, FloatArray, IntArray, table_digest
 from ..formulations.checks import nearest
+from ..formulations.heap import children
 from ..formulations.params import Params, doc_section
 from ..formulations.registry import formulation as find_formulation
-from ..formulations.trees import Tree
+from ..formulations.trees import KernelTree, Tree
 from ..options import ESTIMATOR, declarations, parameters, with_options
 from ..relabelling import CONSTANT, is_constant, relabelling_report
 from ..result import Progress, Result
-from ._importances import feature_importances
 from ._progress import ProgressLine
 from ._rows import condense, for_given_rows
 from ._tables import read_rows, read_training
@@ -211,15 +211,15 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
         index = tuple(X.index) if hasattr(X, "iloc") else None
         require_same_rows(X=X, y=y, sample_weight=sample_weight)
         matrix, labels, classes, position = read_training(self, X, y)
-        self._require_classes(classes)
         if self._fit_many(matrix, classes, position, sample_weight, begin):
             return
         form = find_formulation(self.formulation)
         try:
             params = form.Params.make(self.formulation, **self._model_parameters())
-            weights = self._weights(sample_weight, classes, position)
+            given = self._read_weights(sample_weight, len(labels))
+            weights = class_weights(self.class_weight, given, classes, position)  # type: ignore[attr-defined]
             kept = np.flatnonzero(weights > 0)
-            given = self._read_weights(sample_weight, len(labels))  # folds learn the weights of classes
+            # Folds learn the weights of classes.
             self._choose(self._table(matrix[kept]), classes[position[kept]], given[kept])
             params = form.Params.make(self.formulation, **self._model_parameters())
             # The printed rows let equal rows on a hyperplane take different sides, and N_min counts rows.
@@ -310,9 +310,6 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
     def _choose(self, X: Any, y: NDArray[Any], weights: FloatArray) -> None:
         """Choose parameters that are left to the fit; here all are given."""
 
-    def _require_classes(self, classes: NDArray[Any]) -> None:
-        """Refuse labels that the model does not take."""
-
     def _fit_many(
         self,
         matrix: FloatArray,
@@ -321,7 +318,7 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
         sample_weight: Any,
         begin: Begin,
     ) -> bool:
-        """Fit several trees where one does not separate the classes; whether that was done."""
+        """Refuse labels that the model does not take, or fit several trees to them; whether that was done."""
         return False
 
     def _require_one_tree(self) -> None:
@@ -364,10 +361,6 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
             raise InvalidData(
                 re.sub(r"^weights\b|\bweights(?= has| must|=)", "sample_weight", str(error))
             ) from None
-
-    def _weights(self, sample_weight: Any, classes: NDArray[Any], position: IntArray) -> FloatArray:
-        weights = self._read_weights(sample_weight, len(position))
-        return class_weights(self.class_weight, weights, classes, position)  # type: ignore[attr-defined]
 
     @staticmethod
     def _tree_index(tree: Any, classes: NDArray[Any]) -> IntArray:
@@ -468,7 +461,7 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
         if many is not None:
             total: FloatArray = np.sum([one.feature_importances_ for one in many], axis=0)
             return total / max(1.0, total.sum())  # machines that do not split have none
-        return feature_importances(self.tree_, self.node_weights_)
+        return _feature_importances(self.tree_, self.node_weights_)
 
     @classmethod
     def tree_class(cls) -> type[Any]:
@@ -572,6 +565,32 @@ def _initialiser(cls: type[TreeClassifier]) -> Callable[..., None]:
     initialise.__signature__ = signature  # type: ignore[attr-defined]
     initialise.__name__, initialise.__qualname__ = "__init__", f"{cls.__qualname__}.__init__"
     return initialise
+
+
+def _feature_importances(tree: Tree, node_weights: FloatArray) -> FloatArray:
+    """Mean decrease of Gini impurity (p,), each split's shared out by the absolute weights of the scaled features.
+
+    ``node_weights (nodes, K)`` is the training weight of each class at each node, in heap order.
+    """
+    if isinstance(tree, KernelTree) and not tree.weighs_features:
+        raise AttributeError(
+            f"feature_importances_: the splits of this tree have no weights of features, only of samples (kernel "
+            f"{tree.kernel.describe()}). sklearn.inspection.permutation_importance asks any classifier."
+        )
+    weights = np.abs(tree.weights("scaled")[0])  # type: ignore[attr-defined]
+    found = np.zeros(weights.shape[1])
+    for t in (np.flatnonzero(tree.splits) + 1).tolist():
+        gain = _impurity(node_weights[t - 1]) - sum(_impurity(node_weights[c - 1]) for c in children(t))
+        if gain > 0 and weights[t - 1].any():
+            found += gain * weights[t - 1] / weights[t - 1].sum()
+    total = found.sum()
+    return found / total if total > 0 else found
+
+
+def _impurity(weights: FloatArray) -> float:
+    """Gini impurity of a node with these ``weights (K,)``, times its weight."""
+    total = float(weights.sum())
+    return total - float(weights @ weights) / total if total > 0 else 0.0
 
 
 def meant(given: Iterable[str], known: Collection[str]) -> str:

@@ -65,12 +65,7 @@ def write(estimator: Any, path: str | Path | None) -> str:
 
 
 def read(cls: Any, source: str | Path) -> Any:
-    """The classifier in a JSON text or file.
-
-    Raises
-    ------
-    InvalidData
-    """
+    """The classifier in a JSON text or file."""
     data = read_json(source, "saved classifier")
     if not isinstance(data, Mapping) or data.get("schema") != SCHEMA:
         raise InvalidData(

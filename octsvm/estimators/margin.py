@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from ..data import class_weights
 from ..errors import InvalidData, InvalidParameter
 from ..exports._decision_paths import decision_paths, leaf_scores
 from ..formulations.base import FloatArray, IntArray
@@ -54,21 +55,6 @@ class MarginClassifier(TreeClassifier):
 
     estimators_: list[Any]
 
-    def _require_classes(self, classes: NDArray[Any]) -> None:
-        kind = self.multi_class  # type: ignore[attr-defined]
-        if kind not in (None, "ovr", "ovo"):
-            raise InvalidParameter(
-                f"multi_class={kind!r} should be 'ovr' (one tree for each class against the rest), 'ovo' (one for each pair of "
-                "classes), or None (two classes only)."
-            )
-        if len(classes) > 2 and kind is None:
-            name = type(self).__name__
-            raise InvalidData(
-                "Only binary classification is supported. The type of the target is multiclass: "
-                f"y holds {len(classes)} classes. {name} separates two; with multi_class='ovr' or 'ovo' it fits one tree "
-                f"a class or a pair of classes, as scikit-learn's OneVsRestClassifier({name}(...)) and OneVsOneClassifier do."
-            )
-
     def _fit_many(
         self,
         matrix: FloatArray,
@@ -77,10 +63,23 @@ class MarginClassifier(TreeClassifier):
         sample_weight: Any,
         begin: Begin,
     ) -> bool:
+        kind = self.multi_class  # type: ignore[attr-defined]
+        if kind not in (None, "ovr", "ovo"):
+            raise InvalidParameter(
+                f"multi_class={kind!r} should be 'ovr' (one tree for each class against the rest), 'ovo' (one for each pair of "
+                "classes), or None (two classes only)."
+            )
         if len(classes) <= 2:
             return False
-        weights = self._weights(sample_weight, classes, position)
-        kind = self.multi_class  # type: ignore[attr-defined]
+        if kind is None:
+            name = type(self).__name__
+            raise InvalidData(
+                "Only binary classification is supported. The type of the target is multiclass: "
+                f"y holds {len(classes)} classes. {name} separates two; with multi_class='ovr' or 'ovo' it fits one tree "
+                f"a class or a pair of classes, as scikit-learn's OneVsRestClassifier({name}(...)) and OneVsOneClassifier do."
+            )
+        given = self._read_weights(sample_weight, len(position))
+        weights = class_weights(self.class_weight, given, classes, position)  # type: ignore[attr-defined]
         if begin.start is not None:
             raise InvalidParameter(
                 f"start= is one tree, and multi_class={kind!r} fits several for {len(classes)} classes. Leave it out."

@@ -107,11 +107,7 @@ class TunedClassifier(TreeClassifier):
             X,
             labels,
             grid,
-            relative=self.relative,  # type: ignore[attr-defined]
-            rule=self.rule,  # type: ignore[attr-defined]
-            prior_rows=self.prior_rows,  # type: ignore[attr-defined]
-            folds=self.folds,  # type: ignore[attr-defined]
-            repeats=self.repeats,  # type: ignore[attr-defined]
+            **{name: getattr(self, name) for name in ("relative", "rule", "prior_rows", "folds", "repeats")},
             jobs=self.n_jobs,  # type: ignore[attr-defined]
             seed=self._seed(),
             weights=weights,

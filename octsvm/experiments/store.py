@@ -708,12 +708,7 @@ def _require_sqlite(path: str | Path) -> None:
 
 
 def _require_cells_inside(path: Path) -> None:
-    """Refuse a packed file that unpacks to what no cells unpack to, before anything of it is kept.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Refuse a packed file that unpacks to what no cells unpack to, before anything of it is kept."""
     unpacked, most = 0, max(UNPACKED, RATIO * path.stat().st_size)
     with gzip.open(path) as file:
         while chunk := file.read(1 << 20):

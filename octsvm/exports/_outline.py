@@ -52,12 +52,7 @@ def number_format(digits: int | None) -> str:
 
 
 def require_count(**counts: Any) -> None:
-    """Refuse what is neither None nor a whole number from 1 on.
-
-    Raises
-    ------
-    InvalidParameter
-    """
+    """Refuse what is neither None nor a whole number from 1 on."""
     for name, value in counts.items():
         if value is not None:
             whole(name, value, 1, ", or None for all")

@@ -1,4 +1,4 @@
-"""Training rows as the pictures need them: read, checked, and counted where their labels were given up."""
+"""Training rows and labels as the pictures need them, read and checked."""
 
 from __future__ import annotations
 
@@ -9,9 +9,7 @@ import numpy as np
 from ..data import read_labels, require_same_rows
 from ..errors import InvalidData
 from ..formulations.base import FloatArray, IntArray
-from ..formulations.heap import is_below
-from ..formulations.outline import Leaf, Split
-from ..formulations.trees import MarginTree, Tree
+from ..formulations.trees import Tree
 
 
 def classes_of(fitted: Any, tree: Tree) -> list[Any]:
@@ -38,12 +36,3 @@ def read_rows(tree: Tree, classes: list[Any], X: Any, y: Any) -> tuple[FloatArra
             "Pass the labels in the form they had when the tree was fitted."
         )
     return matrix, np.array([classes.index(label) for label in given], dtype=np.int64)[index]
-
-
-def relabelled_at(tree: Tree, part: Split | Leaf) -> int:
-    """Rows whose label was given up at a node, below it as well where nothing splits any more."""
-    if not isinstance(tree, MarginTree):
-        return 0
-    if isinstance(part, Split):
-        return sum(r.node == part.node for r in tree.relabelled)
-    return len({r.row for r in tree.relabelled if is_below(r.node, part.node)})

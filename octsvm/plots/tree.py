@@ -12,9 +12,10 @@ from ..errors import InvalidParameter
 from ..exports._decision_paths import weights_at_nodes
 from ..exports._outline import number_format, require_count, tree_of
 from ..formulations.checks import is_number, whole
+from ..formulations.heap import is_below
 from ..formulations.outline import Leaf, Split, largest, outline, question
-from ..formulations.trees import AxisTree, KernelTree, Tree, printable
-from ._rows import classes_of, read_rows, relabelled_at
+from ..formulations.trees import AxisTree, KernelTree, MarginTree, Tree, printable
+from ._rows import classes_of, read_rows
 from ._style import (
     BEHIND,
     PLAIN,
@@ -198,7 +199,7 @@ class _Writer:
             lines += self._counted(here)
             if here.sum() > 0:
                 shares = [(k, float(c / here.sum())) for k, c in enumerate(here) if c > 0]
-        given_up = relabelled_at(self.tree, part)
+        given_up = _given_up(self.tree, part)
         if given_up:
             lines.append(f"{given_up} relabelled")
         return _Box(part, "\n".join(lines), shares, label, below=below)
@@ -234,6 +235,15 @@ class _Writer:
         if rest:
             lines.append(f"and {rest} with less effect")
         return lines or ["0"], sides
+
+
+def _given_up(tree: Tree, part: Split | Leaf) -> int:
+    """Rows whose label was given up at a node, below it as well where nothing splits any more."""
+    if not isinstance(tree, MarginTree):
+        return 0
+    if isinstance(part, Split):
+        return sum(r.node == part.node for r in tree.relabelled)
+    return len({r.row for r in tree.relabelled if is_below(r.node, part.node)})
 
 
 class _Layout(NamedTuple):

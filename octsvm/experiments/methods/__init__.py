@@ -58,12 +58,7 @@ def available(kind: str) -> bool:
 
 
 def fit_grid(kind: str) -> FitGrid:
-    """The function of a method: one of ours, or the user's.
-
-    Raises
-    ------
-    InvalidParameter, MissingPackage
-    """
+    """The function of a method: one of ours, or the user's."""
     method, found = _method(kind)
     fit: FitGrid = found if method is None else _module(method).fit_grid
     return fit

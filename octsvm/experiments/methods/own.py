@@ -44,12 +44,7 @@ def fit_grid(
 
 
 def require(spec: MethodSpec) -> None:
-    """Refuse parameters that the formulation does not take, and a limit in seconds.
-
-    Raises
-    ------
-    InvalidParameter, UnknownFormulation
-    """
+    """Refuse parameters that the formulation does not take, and a limit in seconds."""
     if "time_limit" in spec.fixed:
         raise InvalidParameter(
             f"fixed of {spec.kind!r}: time_limit is no limit here, as trees are the same on every machine. Give it work, steps of the "
@@ -60,12 +55,7 @@ def require(spec: MethodSpec) -> None:
 
 
 def form_of(name: str) -> Formulation:
-    """The formulation of that name, or at ``FILE.py:CLASS`` or ``module:CLASS``, which is registered.
-
-    Raises
-    ------
-    UnknownFormulation
-    """
+    """The formulation of that name, or at ``FILE.py:CLASS`` or ``module:CLASS``, which is registered."""
     return register_from(name) if ":" in name else formulation(name)
 
 
