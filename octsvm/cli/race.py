@@ -96,49 +96,30 @@ def _raced(model: Any, asked_for: Mapping[str, Any], options: Mapping[str, Any])
     names = None
     if options["solvers"] is not None:
         names = [name.strip() for name in options["solvers"].split(",") if name.strip()]
-    live = _Live(options["quiet"])
-    with shared.spoken_warnings(), shared.clean_stdout():
-        try:
-            return octsvm.race(
-                model,
-                solvers=names,
-                on_begin=live.begin,
-                on_end=live.end,
-                callback=live.update,
-                **asked_for,
-            )
-        finally:
-            live.close()
+    running: list[SolveProgress] = []
 
+    def begin(name: str) -> None:
+        running.append(SolveProgress(options["quiet"], f"{name:<14}").__enter__())
 
-class _Live:
-    """The progress of the solver that runs, and a line for each that is done."""
+    def update(progress: Progress) -> None:
+        for shown in running:
+            shown.update(progress)
 
-    def __init__(self, quiet: bool) -> None:
-        self._quiet = quiet
-        self._shown: SolveProgress | None = None
+    def close() -> None:
+        while running:
+            running.pop().__exit__()
 
-    def begin(self, name: str) -> None:
-        """A solver begins."""
-        self._shown = SolveProgress(self._quiet, f"{name:<14}").__enter__()
-
-    def update(self, progress: Progress) -> None:
-        """News from the solver that runs."""
-        if self._shown is not None:
-            self._shown.update(progress)
-
-    def end(self, row: Mapping[str, Any]) -> None:
-        """A solver is done."""
-        self.close()
-        if not self._quiet:
+    def end(row: Mapping[str, Any]) -> None:
+        close()
+        if not options["quiet"]:
             text = row["note"] if row["status"] in ("refused", "failed") else f"{row['seconds']:.2f} s"
             say(f"{row['solver']:<14}{row['status']}: {text}")
 
-    def close(self) -> None:
-        """No solver runs any more."""
-        if self._shown is not None:
-            self._shown.__exit__()
-            self._shown = None
+    with shared.spoken_warnings(), shared.clean_stdout():
+        try:
+            return octsvm.race(model, solvers=names, on_begin=begin, on_end=end, callback=update, **asked_for)
+        finally:
+            close()
 
 
 def _print(frame: pd.DataFrame) -> None:

@@ -98,27 +98,25 @@ def _summary(rows: Rows) -> list[str]:
     ]
 
 
+def _long(heads: list[str], values: list[list[str]], caption: str) -> Table:
+    return Table(heads, values, caption, folded=len(values) > ROWS_AT_ONCE)
+
+
 def _rules(tree: Tree) -> Table:
     from ..exports import export_text
 
-    lines = export_text(tree).splitlines()
-    return Table(["rule"], [[line.replace("    ", "\u2003")] for line in lines], folded=len(lines) > ROWS_AT_ONCE,
-                 caption="All rules: [1] is the root, [2] and [3] are below it")  # fmt: skip
+    rules = [[line.replace("    ", "\u2003")] for line in export_text(tree).splitlines()]
+    return _long(["rule"], rules, "All rules: [1] is the root, [2] and [3] are below it")
 
 
 def _weights(tree: Tree) -> Table | None:
     found = [
-        [t if k == 0 else "", name, number(scaled, ".4g"), number(original, ".4g")]
+        ["" if k else str(t), name, number(scaled, ".4g"), number(original, ".4g")]
         for t, features in weights_of(tree)
         for k, (name, scaled, original) in enumerate(features)
     ]
     heads = ["split", "feature", "weight, scaled", "weight, per unit"]
-    caption = "Weights of the splits"
-    return (
-        Table(heads, [[str(row[0]), *row[1:]] for row in found], caption, folded=len(found) > ROWS_AT_ONCE)
-        if found
-        else None
-    )
+    return _long(heads, found, "Weights of the splits") if found else None
 
 
 def _suspects_text(rows: Rows) -> str:
@@ -154,7 +152,7 @@ def _suspects(rows: Rows) -> Table:
         ]
         for row in frame.itertuples(index=False, name=None)
     ]
-    return Table([str(c) for c in frame], values, "Suspects", folded=len(values) > ROWS_AT_ONCE)
+    return _long([str(c) for c in frame], values, "Suspects")
 
 
 def _accuracy(rows: Rows) -> Table:
@@ -234,21 +232,15 @@ def _certificate(rows: Rows) -> Table | None:
 def _columns(tree: Tree) -> Table | None:
     if tree.preparation is None:
         return None
-    values = [
-        [c.name, c.kind + (f" ({c.form})" if c.form else ""), ", ".join(c.features),
-         "refused" if c.fill is None else f"{_filling(c.fill)} ({(c.rule or '').replace('_', ' ')})"]
-        for c in tree.preparation.columns
-    ]  # fmt: skip
-    return Table(
-        ["column", "holds", "features", "a missing value is"],
-        values,
-        "How features are made of the table's columns",
-    )
-
-
-def _filling(value: float | str) -> str:
-    """What a missing value is, as it is shown: what the arithmetic leaves behind the tenth digit is nothing."""
-    return value if isinstance(value, str) else f"{value:.10g}"
+    values = []
+    for c in tree.preparation.columns:
+        holds = f"{c.kind} ({c.form})" if c.form else c.kind
+        # What the arithmetic leaves behind the tenth digit is nothing.
+        fill = c.fill if c.fill is None or isinstance(c.fill, str) else f"{c.fill:.10g}"
+        missing = "refused" if fill is None else f"{fill} ({(c.rule or '').replace('_', ' ')})"
+        values.append([c.name, holds, ", ".join(c.features), missing])
+    heads = ["column", "holds", "features", "a missing value is"]
+    return Table(heads, values, "How features are made of the table's columns")
 
 
 # -- pictures -----------------------------------------------------------------------------------------------------

@@ -53,27 +53,24 @@ def export_graphviz(
     nodes: list[str] = []
     edges: list[str] = []
 
-    def box(part: Split | Leaf, lines: list[str], style: str) -> None:
-        if weight is not None:
-            lines = [*lines, "weight " + " | ".join(f"{w:.6g}" for w in weight[part.node - 1])]
-        nodes.append(f'  n{part.node} [label="{_quoted(lines)}", {style}];')
-
     def visit(part: Split | Leaf) -> None:
         if isinstance(part, Leaf):
             colour = COLOURS[part.label % len(COLOURS)]
-            box(
-                part, [f"class {tree.classes[part.label]!r}"], f'fillcolor="{colour}", style="filled,rounded"'
+            lines, style = (
+                [f"class {tree.classes[part.label]!r}"],
+                f'fillcolor="{colour}", style="filled,rounded"',
             )
-            return
-        words, *sides = question(*condition(tree, part, names, most, form, form))
-        box(
-            part,
-            textwrap.wrap(words, WIDTH, break_long_words=False, break_on_hyphens=False),
-            'fillcolor="#FFFFFF"',
-        )
-        for side, below in zip(sides, (part.left, part.right), strict=True):
-            edges.append(f'  n{part.node} -> n{below.node} [label="{_quoted([side])}"];')
-            visit(below)
+        else:
+            words, *sides = question(*condition(tree, part, names, most, form, form))
+            lines = textwrap.wrap(words, WIDTH, break_long_words=False, break_on_hyphens=False)
+            style = 'fillcolor="#FFFFFF"'
+        if weight is not None:
+            lines.append("weight " + " | ".join(f"{w:.6g}" for w in weight[part.node - 1]))
+        nodes.append(f'  n{part.node} [label="{_quoted(lines)}", {style}];')
+        if isinstance(part, Split):
+            for side, below in zip(sides, (part.left, part.right), strict=True):
+                edges.append(f'  n{part.node} -> n{below.node} [label="{_quoted([side])}"];')
+                visit(below)
 
     visit(outline(tree, units))
     head = [

@@ -52,17 +52,11 @@ def export_dict(fitted: Any, *, units: Literal["original", "scaled"] | None = No
             out["training_weight"] = [float(w) for w in weight[part.node - 1]]
         if isinstance(part, Leaf):
             return out | {"class": tree.classes[part.label]}
-        used = np.flatnonzero(part.weights)
-        return out | {
-            **(
-                {"alpha": tree.alpha[part.node - 1].tolist()}
-                if isinstance(tree, KernelTree)
-                else {"weights": {names[j]: float(part.weights[j]) for j in used}}
-            ),
-            "below": part.below,
-            "left": visit(part.left),
-            "right": visit(part.right),
-        }
+        if isinstance(tree, KernelTree):
+            out["alpha"] = tree.alpha[part.node - 1].tolist()
+        else:
+            out["weights"] = {names[j]: float(part.weights[j]) for j in np.flatnonzero(part.weights)}
+        return out | {"below": part.below, "left": visit(part.left), "right": visit(part.right)}
 
     out: dict[str, Any] = {
         "kind": tree.kind,
