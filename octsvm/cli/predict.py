@@ -193,7 +193,7 @@ def _warn_of_far_values(fitted: Tree, data: CsvTable, X: Any, form: CsvForm) -> 
         + (f"; so does {listed(also)}. " if also else ". ")
         + (
             f"{sign!r} is read as what separates thousands: if it is the decimal sign here, give that (--decimal {sign})."
-            if sign in (".", ",") and sign
+            if sign in (".", ",")
             else "Is it in the same unit there?"
         )
     )

@@ -97,15 +97,14 @@ def wanted(data: CsvTable, options: Mapping[str, Any]) -> dict[str, Any]:
         raise InvalidData(
             f"{data.name}: no column holds text, so there is nothing to encode. Leave --encode out."
         )
-    rules = {r: "" for r in options["impute"] if r in RULES}
+    rules = [r for r in dict.fromkeys(options["impute"]) if r in RULES]
     if len(rules) > 1:
         raise InvalidParameter(
             f"--impute {' and '.join(rules)}: give one rule for all columns, and others as NAME=RULE."
         )
-    impute = dict.fromkeys(rules.values(), next(iter(rules), ""))
-    for column, rule in _with_values(
-        data.name, header, [r for r in options["impute"] if r not in RULES], "fill"
-    ).items():
+    impute = {"": rules[0]} if rules else {}
+    of_columns = [r for r in options["impute"] if r not in RULES]
+    for column, rule in _with_values(data.name, header, of_columns, "fill").items():
         if rule not in RULES:
             raise InvalidParameter(f"--impute {column}={rule}: the rule should be one of {', '.join(RULES)}.")
         impute[column] = rule
@@ -151,13 +150,11 @@ def row_weights(y: Any, given: Sequence[str]) -> Any:
     from ..data import class_weights, read_labels
 
     classes, position = read_labels(y.tolist(), len(y))
-    asked: Any = dict.fromkeys(classes, 1.0)
+    if BALANCED in given and len(given) > 1:
+        raise InvalidParameter("--class-weight balanced says all weights: leave the others out.")
+    asked: Any = BALANCED if BALANCED in given else dict.fromkeys(classes, 1.0)
     by_text = {str(label): label for label in classes}
-    if BALANCED in given:
-        if len(given) > 1:
-            raise InvalidParameter("--class-weight balanced says all weights: leave the others out.")
-        asked = BALANCED
-    for text in given if asked != BALANCED else ():
+    for text in () if asked == BALANCED else given:
         label, sign, weight = text.rpartition("=")
         if not sign:
             raise InvalidParameter(

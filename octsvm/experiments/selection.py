@@ -133,32 +133,30 @@ def select(
         k: np.asarray(v) for k, v in folds.groupby(["set", "noise"], sort=False).indices.items()
     }
     complete = _complete(scores, accuracy)
-    compared = {honest: _compared(complete, methods, places, honest) for honest in (False, True)}
+    compared = {honest: _compared(those, places) for honest, those in complete.items()}
 
     splits = cells["splits"].to_numpy(float) if "splits" in cells else np.zeros(len(cells))
     parts = []
     nothing: set[tuple[Any, str]] = set()
-    for rule, (m, s), (place, where) in product(rules, scores.items(), places.items()):
-        these = where[compared[rule == "honest"][m][where]]
+    for rule, (k, m), (place, where) in product(rules, enumerate(methods), places.items()):
+        these = where[compared[rule == "honest"][k, where]]
         if len(these):
-            parts.append(_choose(rule, s, these, accuracy, splits))
+            parts.append(_choose(rule, scores[m], these, accuracy, splits))
             if parts[-1].empty:
                 nothing.add((place, m))
     chosen = _described(cells, accuracy, parts)
     return Selection(chosen, _missing(places, scores, complete, compared, nothing, rules))
 
 
-def _complete(
-    scores: Mapping[str, _Scores], accuracy: NDArray[np.float64]
-) -> dict[tuple[str, bool], NDArray[np.bool_]]:
-    """By method, and by whether the inner fits are needed too: the folds on which all was tried and something worked."""
-    found: dict[tuple[str, bool], NDArray[np.bool_]] = {}
-    for m, s in scores.items():
+def _complete(scores: Mapping[str, _Scores], accuracy: NDArray[np.float64]) -> dict[bool, NDArray[np.bool_]]:
+    """The folds (methods, folds) on which all was tried and something worked, by whether the inner fits are needed too."""
+    plain, honest = [], []
+    for s in scores.values():
         full, inner = (np.isfinite(_taken(accuracy, rows)) for rows in (s.full, s.inner))  # what worked
         tried, tried_inside = (np.asarray((rows >= 0).all(axis=1)) for rows in (s.full, s.inner))
-        found[m, False] = tried & full.any(axis=1)
-        found[m, True] = tried & tried_inside & (full & inner).any(axis=1)
-    return found
+        plain.append(tried & full.any(axis=1))
+        honest.append(tried & tried_inside & (full & inner).any(axis=1))
+    return {False: np.array(plain), True: np.array(honest)}
 
 
 def _folds(cells: pd.DataFrame, protocol: Protocol | None) -> pd.DataFrame:
@@ -217,20 +215,12 @@ def _taken(values: NDArray[np.float64], rows: NDArray[np.int64]) -> NDArray[np.f
     return np.where(rows >= 0, values[rows], np.nan)
 
 
-def _compared(
-    complete: Mapping[tuple[str, bool], NDArray[np.bool_]],
-    methods: Sequence[str],
-    places: Mapping[Any, NDArray[np.int64]],
-    honest: bool,
-) -> dict[str, NDArray[np.bool_]]:
-    """For each method the folds on which it is compared."""
-    found = {m: np.zeros_like(complete[m, honest]) for m in methods}
+def _compared(complete: NDArray[np.bool_], places: Mapping[Any, NDArray[np.int64]]) -> NDArray[np.bool_]:
+    """The folds (methods, folds) on which each method is compared, of those that are complete."""
+    found = np.zeros_like(complete)
     for where in places.values():
-        present = [m for m in methods if complete[m, honest][where].any()]
-        if present:
-            common = np.logical_and.reduce([complete[m, honest][where] for m in present])
-            for m in present:
-                found[m][where] = common
+        present = complete[:, where].any(axis=1)
+        found[np.ix_(present, where)] = complete[np.ix_(present, where)].all(axis=0)
     return found
 
 
@@ -323,16 +313,16 @@ def _described(cells: pd.DataFrame, accuracy: NDArray[np.float64], parts: list[p
 def _missing(
     places: Mapping[Any, NDArray[np.int64]],
     scores: Mapping[str, _Scores],
-    complete: Mapping[tuple[str, bool], NDArray[np.bool_]],
-    compared: Mapping[bool, Mapping[str, NDArray[np.bool_]]],
+    complete: Mapping[bool, NDArray[np.bool_]],
+    compared: Mapping[bool, NDArray[np.bool_]],
     nothing: Collection[tuple[Any, str]],
     rules: Sequence[Rule],
 ) -> pd.DataFrame:
     """What each method lacks, where it lacks something."""
     lines = []
-    for ((name, noise), where), (m, s) in product(places.items(), scores.items()):
-        n, done = len(where), int(complete[m, False][where].sum())
-        counts = {f"compared_{rule}": int(compared[rule == "honest"][m][where].sum()) for rule in rules}
+    for ((name, noise), where), (k, (m, s)) in product(places.items(), enumerate(scores.items())):
+        n, done = len(where), int(complete[False][k, where].sum())
+        counts = {f"compared_{rule}": int(compared[rule == "honest"][k, where].sum()) for rule in rules}
         absent, inside = (int((rows[where] < 0).sum()) for rows in (s.full, s.inner))
         reasons = {
             f"{absent} of {s.full[where].size} fits are not there": absent,
