@@ -88,17 +88,14 @@ class CsvTable:
         from ..formulations.read_matrix import read_matrix
 
         encode, dates, impute = ((asked or {}).get(what, ()) for what in ("encode", "dates", "impute"))
-        found, columns = [], list(self.X.columns)
+        found: list[table_remarks.Refusal | None] = []
+        columns = list(self.X.columns)
         if self.y is not None and self.label is not None and self.by_default:
             other = table_remarks.other_label(self.X, self.y, self.label)
             if other is not None:
                 found.append(other[1])
                 columns.remove(other[0])
-        found += [
-            refusal
-            for name in encode
-            if (refusal := table_remarks.on_names([str(v) for v in self.X[name].dropna()], name))
-        ]
+        found += [table_remarks.on_names([str(v) for v in self.X[name].dropna()], name) for name in encode]
         numbers = [c for c in columns if c not in encode and c not in dates]
         filled = [c for c in columns if c not in impute and "" not in impute]
         self._refuse([*found, *self._seen(numbers, filled)])
@@ -114,14 +111,14 @@ class CsvTable:
 
     def _seen(
         self, numbers: Sequence[str], filled: Sequence[str], needed: bool = False
-    ) -> list[table_remarks.Refusal]:
+    ) -> list[table_remarks.Refusal | None]:
         looks = [(table_remarks.on_cells, c) for c in numbers] + [
             (table_remarks.on_missing, c) for c in filled
         ]
-        found = [look(self.X[c], c, needed=needed) for look, c in looks if c in self.X.columns]
-        return [refusal for refusal in found if refusal]
+        return [look(self.X[c], c, needed=needed) for look, c in looks if c in self.X.columns]
 
-    def _refuse(self, found: Sequence[table_remarks.Refusal]) -> None:
+    def _refuse(self, seen: Sequence[table_remarks.Refusal | None]) -> None:
+        found = [refusal for refusal in seen if refusal]
         if not found:
             return
         where = ["" if r.row is None or self.lines is None else f"line {self.lines[r.row]}" for r in found]

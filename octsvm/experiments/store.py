@@ -199,10 +199,6 @@ def _union(old: Protocol, new: Protocol) -> Protocol:
     )
 
 
-def _params(setting: Mapping[str, float]) -> str:
-    return json.dumps(dict(setting), separators=(",", ":"))
-
-
 # -- the store --------------------------------------------------------------------------------------------------
 
 
@@ -370,7 +366,11 @@ class Store:
             db.execute("INSERT OR REPLACE INTO meta VALUES ('protocol', ?)", (protocol.model_dump_json(),))
             db.execute("INSERT OR REPLACE INTO meta VALUES ('hash', ?)", (protocol_hash(protocol),))
             grids = {name: spec.settings() for name, spec in protocol.methods.items()}
-            points = [(name, k, _params(s)) for name, grid in grids.items() for k, s in enumerate(grid)]
+            points = [
+                (name, k, json.dumps(setting, separators=(",", ":")))
+                for name, grid in grids.items()
+                for k, setting in enumerate(grid)
+            ]
             db.executemany("INSERT OR IGNORE INTO settings VALUES (?, ?, ?)", points)
             db.executemany(
                 'INSERT OR IGNORE INTO batches ("set", noise, repetition, fold, inner, method, total) '

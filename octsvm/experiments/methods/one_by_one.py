@@ -6,7 +6,8 @@ import time
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import wraps
+from functools import partial, wraps
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,18 +22,6 @@ def one_by_one(
 ) -> Callable[..., Iterator[tuple[int, Fit]]]:
     """The method that calls ``fit`` for each wanted point of the grid; seconds are measured here, whatever ``fit`` says of them."""
 
-    def measured(data: PartData, setting: Mapping[str, float], spec: MethodSpec, seed: int) -> Fit:
-        began = time.perf_counter()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # limits of work are meant
-            found = fit(data, setting, spec, seed)
-        seconds = time.perf_counter() - began
-
-        def predict(X: NDArray[np.float64]) -> NDArray[np.int64]:
-            return np.asarray(found.predict(X), dtype=np.int64)
-
-        return replace(found, predict=predict, seconds=seconds)
-
     @wraps(fit)
     def fit_grid(
         data: PartData,
@@ -43,6 +32,15 @@ def one_by_one(
     ) -> Iterator[tuple[int, Fit]]:
         for index, setting in enumerate(settings):
             if index not in skip:
-                yield index, measured(data, setting, spec, seed)
+                began = time.perf_counter()
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", ConvergenceWarning)  # limits of work are meant
+                    found = fit(data, setting, spec, seed)
+                seconds = time.perf_counter() - began
+                yield index, replace(found, predict=partial(_whole, found.predict), seconds=seconds)
 
     return fit_grid
+
+
+def _whole(predict: Callable[[NDArray[np.float64]], Any], X: NDArray[np.float64]) -> NDArray[np.int64]:
+    return np.asarray(predict(X), dtype=np.int64)

@@ -23,7 +23,7 @@ from .paper import SOURCE
 __all__ = ["require_packages", "write_report"]
 
 Format = Literal["html", "md"]
-FORMATS: tuple[Format, ...] = ("html", "md")
+FORMATS: dict[Format, str] = {"html": "html", "md": "markdown"}  # and their layouts
 TEMPLATE = ("report.j2", __package__)
 NEEDED = ("jinja2", "statsmodels")  # matplotlib and scikit-posthocs only draw
 
@@ -44,7 +44,7 @@ def write_report(
     source: str | Path | pd.DataFrame | tuple[Protocol, pd.DataFrame, Mapping[str, Any]],
     out_dir: str | Path,
     *,
-    formats: Sequence[Format] = FORMATS,
+    formats: Sequence[Format] = ("html", "md"),
 ) -> list[Path]:
     """Write the report of a run, finished or not.
 
@@ -90,7 +90,7 @@ def write_report(
     content: dict[str, bytes] = {}
     names = {"title": f"octsvm: {protocol.name}", "run": run, "pictures": drawn}
     names |= {"tables": tables, "source": SOURCE}
-    for kind, layout in (("html", "html"), ("md", "markdown")):
+    for kind, layout in FORMATS.items():
         if kind in formats:
             content[f"report.{kind}"] = render(layout, names, *TEMPLATE).encode()
     for file, frame in (("selected", selection.chosen), ("accuracies", accuracies(run))):
