@@ -222,15 +222,12 @@ def _text(name: str, texts: list[str], needed: bool, leave_out: str, row: int) -
         return named
     known = list(dict.fromkeys(texts))
     some = ", ".join(map(_shown, known[:3])) + (", ..." if len(known) > 3 else "")
-    encode = (
-        "write a number for each"
-        if needed
-        else f"as a feature of 0 and 1 for each of them: --encode {quoted(name)}"
-    )
+    option = f"--encode {quoted(name)}"
+    cure = "Write a number for each" if needed else f"As a feature of 0 and 1 for each of them: {option}"
     return Refusal(
-        f"column {name!r} holds text ({some}), and features must be numbers. {encode[0].upper()}{encode[1:]}{leave_out}.",
+        f"column {name!r} holds text ({some}), and features must be numbers. {cure}{leave_out}.",
         row,
-        () if needed else (f"--encode {quoted(name)}",),
+        () if needed else (option,),
         as_label=f" If it is the label: --label {quoted(name)}." if len(known) <= FEW and not needed else "",
     )
 

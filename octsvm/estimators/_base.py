@@ -106,10 +106,9 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
     """
 
     formulation: ClassVar[str] = ""
-    chosen: ClassVar[frozenset[str]] = (
-        frozenset()
-    )  # parameters of the model that are chosen where they are None
-    own_parameters: ClassVar[dict[str, Any]] = OURS  # neither the model's nor options of a solve
+    # Parameters of the model that are chosen where they are None, and those that are neither its nor options of a solve.
+    chosen: ClassVar[frozenset[str]] = frozenset()
+    own_parameters: ClassVar[dict[str, Any]] = OURS
 
     tree_: Any
     result_: Any

@@ -88,9 +88,8 @@ def _client(scheduler: str, jobs: int) -> Iterator[Any]:
         address: Any = scheduler
         if scheduler == "local":
             quiet: Any = {"dashboard_address": None, "silence_logs": logging.ERROR}
-            with on_interrupt(
-                signal.SIG_IGN
-            ):  # also in the processes that start here: stopping them is for this one
+            # Also in the processes that start here: stopping them is for this one.
+            with on_interrupt(signal.SIG_IGN):
                 address = stack.enter_context(LocalCluster(n_workers=jobs, threads_per_worker=1, **quiet))
         try:
             client = stack.enter_context(Client(address, timeout=TIMEOUT))

@@ -12,12 +12,8 @@ from ..exports.graphviz import COLOURS
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-PALETTE = (
-    *COLOURS,
-    "#0072B2",
-    "#882255",
-    "#999933",
-)  # the last ones want white text, or tell less well apart
+# The last ones want white text, or tell less well apart.
+PALETTE = (*COLOURS, "#0072B2", "#882255", "#999933")
 MARKERS = "osD^vPXph"  # a class is told by shape as well as by colour
 PLAIN: dict[str, Any] = {"parse_math": False, "usetex": False}  # "$" and "_" in names are only characters
 
@@ -43,10 +39,8 @@ class Style:
 
 LIGHT = Style("#1A1A1A", "#F1F3F5", "#6B7280")
 DARK = Style("#ECEFF4", "#2E333D", "#9AA1AD")
-BEHIND = {
-    LIGHT: "#FFFFFF",
-    DARK: "#1E2129",
-}  # a figure of our own is opaque: a viewer may show anything behind it
+# A figure of our own is opaque: a viewer may show anything behind it.
+BEHIND = {LIGHT: "#FFFFFF", DARK: "#1E2129"}
 
 
 def matplotlib(part: str) -> Any:

@@ -13,15 +13,8 @@ from ._style import axes_for, colour_of, frame, legend, logarithmic, marker_of, 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-JUDGED = (
-    "accuracy",
-    "accuracy_error",
-    "score",
-    "standard_error",
-    "splits",
-    "relabelled",
-    "chosen",
-)  # columns that are no parameters
+# Columns that are no parameters.
+JUDGED = ("accuracy", "accuracy_error", "score", "standard_error", "splits", "relabelled", "chosen")
 
 
 def plot_tuning(tuning: Any, *, dark: bool | None = None) -> list[Axes]:
