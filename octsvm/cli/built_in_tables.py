@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    Table: TypeAlias = tuple[pd.DataFrame, Any]
 
 BUILT_IN = ("iris", "wine", "breast_cancer", "toy")
 TOY_ROWS = 32
 TOY_WRONG = 0.1  # share of the toy's labels that are wrong on purpose
 
 
-def built_in(name: str, seed: int) -> Table:
+def built_in(name: str, seed: int) -> tuple[pd.DataFrame, Any]:
     """Features (n, p) and labels (n,) of one of :data:`BUILT_IN`; ``seed`` is that of the toy."""
-    return _toy(seed) if name == "toy" else _bundled(name)
-
-
-def _bundled(name: str) -> Table:
+    if name == "toy":
+        return _toy(seed)
     from sklearn import datasets
 
     bunch = getattr(datasets, f"load_{name}")(as_frame=True)
@@ -27,7 +23,7 @@ def _bundled(name: str) -> Table:
     return bunch.data, y
 
 
-def _toy(seed: int) -> Table:
+def _toy(seed: int) -> tuple[pd.DataFrame, Any]:
     """Two classes with a wide gap between them, and a tenth of the labels wrong."""
     import numpy as np
     import pandas as pd

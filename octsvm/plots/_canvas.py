@@ -48,15 +48,11 @@ class Measure:
     def __call__(self, text: str, size: float) -> tuple[float, float]:
         """Width and height of ``text``, with its line breaks, in font size ``size``."""
         if (text, size) not in self._known:
-            sizes = [
-                self._measured(f, r, text, size) for f, r in zip(self._figures, self._renderers, strict=True)
-            ]
+            sizes = []
+            for figure, renderer in zip(self._figures, self._renderers, strict=True):
+                artist = figure.text(0, 0, text, fontsize=size, parse_math=False, usetex=False)
+                box = artist.get_window_extent(renderer)
+                artist.remove()
+                sizes.append((box.width * 72 / figure.dpi, box.height * 72 / figure.dpi))
             self._known[text, size] = max(w for w, _ in sizes), max(h for _, h in sizes)
         return self._known[text, size]
-
-    @staticmethod
-    def _measured(figure: Figure, renderer: Any, text: str, size: float) -> tuple[float, float]:
-        artist = figure.text(0, 0, text, fontsize=size, parse_math=False, usetex=False)
-        box = artist.get_window_extent(renderer)
-        artist.remove()
-        return box.width * 72 / figure.dpi, box.height * 72 / figure.dpi
