@@ -299,7 +299,8 @@ def _content(name: str, encoding: str | None, names: Sequence[str]) -> Content:
         return read_content(name, encoding)
     except FileNotFoundError:
         # Names alone: in one folder all paths are alike.
-        hint = nearest(path.name, [n for n in (*names, *_tables_in(path.parent)) if n != path.name])
+        beside = [n for n in _tables_in(path.parent) if n != path.name]
+        hint = nearest(path.name, [*names, *beside])
         raise InvalidData(
             f"{name}: there is no such file.{hint} Give the path of a CSV file"
             + (f", or one of {', '.join(names)}." if names else "; built-in data are for fitting.")
