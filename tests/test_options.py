@@ -103,9 +103,10 @@ def test_a_clock_without_a_limit_never_ends() -> None:
 
 
 def test_the_trace_counts_from_the_call() -> None:
-    X, y = [[k % 7, (k * 5) % 11] for k in range(24)], [(k // 3) % 2 for k in range(24)]
+    X, y = [[k % 7, (k * 5) % 11] for k in range(12)], [(k // 3) % 2 for k in range(12)]
     seen: list[float] = []
-    result = octsvm.fit("octsvm", X, y, depth=1, time_limit=0.5, callback=lambda p: seen.append(p.seconds))
+    work = {"nodes": 1, "rounds": 1}
+    result = octsvm.fit("octsvm", X, y, depth=1, work_limit=work, callback=lambda p: seen.append(p.seconds))
     assert [t.seconds for t in result.trace] == sorted(t.seconds for t in result.trace)
     assert seen == sorted(seen)
     assert result.trace[-1].seconds <= result.seconds

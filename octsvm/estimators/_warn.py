@@ -15,7 +15,7 @@ def warn_once_a_line(text: str, category: type[Warning], stacklevel: int) -> Non
     Python forgets what it has shown whenever a filter changes, and scikit-learn and others change some during a fit:
     left to Python, every fit of a search would warn. ``stacklevel`` counts as for :func:`warnings.warn`.
     """
-    frame = sys._getframe(stacklevel - 1)
+    frame = sys._getframe(stacklevel)
     module = str(frame.f_globals.get("__name__", ""))
     key = frame.f_code.co_filename, frame.f_lineno, text
     if _action(text, category, module, frame.f_lineno) in ("default", "module", "once"):

@@ -272,6 +272,12 @@ def test_fits_at_one_line_say_once_that_a_limit_ended_them() -> None:
             for penalty in (1, 2, 3):
                 OCTSVMClassifier(c1=penalty, time_limit=0.2 + len(filter_) / 1000).fit(X, y)
         assert [w.category for w in said] == [ConvergenceWarning] * times
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("default", ConvergenceWarning)
+        warnings.filterwarnings("ignore", "A tree of this fit predicts one class")
+        first = OCTSVMClassifier(time_limit=0.201).fit(X, y)
+        first.fit(X, y)
+    assert len({w.lineno for w in said}) == len(said) == 2
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.filterwarnings("ignore", "A tree of this fit predicts one class")
