@@ -21,9 +21,8 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
-FEASIBILITY = (
-    1e-6  # what solvers accept as satisfied; a tree off by no more than that is a point of the model
-)
+# What solvers accept as satisfied; a tree off by no more than that is a point of the model.
+FEASIBILITY = 1e-6
 
 
 @dataclass(frozen=True)

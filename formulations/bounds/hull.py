@@ -195,9 +195,8 @@ def packing(load: FloatArray, capacity: FloatArray, gain: FloatArray) -> tuple[F
     y = y[:k]
     used = y @ load
     over = used > TINY
-    y *= min(
-        1.0, float((capacity[over] / used[over]).min(initial=1.0))
-    )  # rounding never overdraws a capacity
+    # Rounding never overdraws a capacity.
+    y *= min(1.0, float((capacity[over] / used[over]).min(initial=1.0)))
     return y, np.maximum(-price[k : k + m], 0.0)
 
 

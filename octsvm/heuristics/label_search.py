@@ -59,9 +59,8 @@ class LabelSearch:
     def run(self, budget: Budget) -> Iterator[Plane]:
         """Better and better hyperplanes."""
         idle, patience = 0, PATIENCE if len(self._at) else 1
-        ticks = range(
-            max(1, round((len(self.costs.X) / ROWS_OF_A_TICK) ** 2))
-        )  # seconds of a step go with that
+        # Seconds of a step go with that.
+        ticks = range(max(1, round((len(self.costs.X) / ROWS_OF_A_TICK) ** 2)))
         while idle < patience and not any(budget.tick() for _ in ticks):
             idle = 0 if self.step() else idle + 1
             if not idle:

@@ -27,10 +27,8 @@ BINDING = "sklearn.svm._libsvm"
 
 LARGE_PENALTY = 10.0  # of an error: from here on SMO converges slowly, and the active-set method is tried
 FEW, NARROW = 500, 100  # rows and features up to which it is
-HARD_PENALTY, HARD_ITERATIONS = (
-    1e5,
-    600,
-)  # of errors, beside which ½‖ω‖² does not count, and what the active-set method takes
+# Of errors, beside which ½‖ω‖² does not count, and what the active-set method takes.
+HARD_PENALTY, HARD_ITERATIONS = 1e5, 600
 LARGEST_PROGRAM = 100_000  # rows times features, whose linear program takes a second
 REMEMBERED = 1000  # fits, each a hyperplane
 MOST_POLISHED = 400  # support vectors, of which a dense linear system is solved
@@ -170,9 +168,8 @@ def _public_regression(X: FloatArray, target: FloatArray, penalty: FloatArray) -
     model: Any = SVR(
         kernel="linear", C=1.0, epsilon=TUBE, tol=REGRESSION[0], max_iter=REGRESSION[1], cache_size=50
     )
-    model.random_state = (
-        0  # no argument of it, and without one a number of the caller's global generator is drawn
-    )
+    # No argument of it, and without one a number of the caller's global generator is drawn.
+    model.random_state = 0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(X, target, sample_weight=penalty)

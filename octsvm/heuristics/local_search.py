@@ -27,22 +27,15 @@ ALTERNATIONS = 6  # of hyperplanes and labels; one or two are usual
 MOST_MOVES = 24  # moves by dual value from a tree; half as many by saving
 MOVES_ESTIMATED, MOVES_SOLVED = 8, 3  # of a call of try_moves: the rest is left for the next one
 TABU_MOVES = 6  # of a tabu search
-TABU_NEIGHBOURS, TABU_FIRST = (
-    12,
-    4,
-)  # estimated before each of them; of so many of the best the first is drawn
-TABU_WORSENING, TABU_OPTIMISED = (
-    0.2,
-    0.03,
-)  # relative to the best: where it ends, and where labels are optimised too
+TABU_NEIGHBOURS, TABU_FIRST = 12, 4  # estimated before each move; of so many of the best the first is drawn
+# Relative to the best: where it ends, and where labels are optimised too.
+TABU_WORSENING, TABU_OPTIMISED = 0.2, 0.03
 EXCHANGES, COMPOUND_MOVES = 8, 8  # proposals, of which the one with the best estimate is tried
 DISTANCE_OFFSET = 0.2  # added to the distances that savings are divided by
 ESTIMATE_ERROR = 2e-3  # relative: moves whose estimate is worse by less are still tried
 NEAR_HYPERPLANE = 1.5  # scores of rows that are next to a hyperplane (the margin's unit is 1)
-PROMISING, WORTH_ALTERNATING = (
-    1.1,
-    1.02,
-)  # times the best cost: trees that are optimised, and beyond the first solution
+# Times the best cost: trees that are optimised, and beyond the first solution.
+PROMISING, WORTH_ALTERNATING = 1.1, 1.02
 IMPROVEMENT = 1e-9  # relative: what counts as better
 POLISHED_ROWS = 400  # up to which a last solution takes a few milliseconds
 MOST_SEEN = 2 * 10**7  # bytes of the nodes of remembered trees, each of which takes five times that
@@ -336,9 +329,8 @@ class LocalSearch:
             builder.cheaper_labels(score[rows], rows)[:, level] if rng.random() < 0.5 else builder.sign[rows]
         )
         w = builder.weights[rows] * rng.exponential(size=len(rows))
-        if (
-            rng.random() < 0.5
-        ):  # a larger weight of one class: its rows come to one side, and the other one is pure
+        if rng.random() < 0.5:
+            # A larger weight of one class: its rows come to one side, and the other one is pure.
             w *= np.where(label == rng.choice([-1.0, 1.0]), 10 ** rng.uniform(0.3, 1.5), 1.0)
         omega, omega0 = fit_linear_svm(builder.X[rows], label, w, float(10 ** rng.uniform(-0.5, 4)))
         return builder.with_hyperplane(planes, t, omega, omega0) if omega.any() else None

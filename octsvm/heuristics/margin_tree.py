@@ -37,20 +37,11 @@ from .tree_builder import (
     outside,
 )
 
-SVM_COSTS = (
-    1.0,
-    100.0,
-    10.0,
-    1e4,
-    1e3,
-    1e-1,
-)  # of trees grown from linear SVMs of one C (features are in [0, 1])
+SVM_COSTS = (1.0, 100.0, 10.0, 1e4, 1e3, 1e-1)  # of trees grown from linear SVMs of one C
 TRIMMING_COSTS = (100.0, 1e4)  # the same for hard-margin SVMs with outlier trimming
 CAPS = np.geomspace(0.02, 2e4, 16)  # norms
-QUICK_CAPS, ALL_CAPS = (
-    5,
-    3,
-)  # of them, those nearest to the norm of the best tree, with few and with all directions
+# Of them, those nearest to the norm of the best tree, with few and with all directions.
+QUICK_CAPS, ALL_CAPS = 5, 3
 # Of a root: factor of its cost C, weight of a class, the class.
 CLASS_WEIGHTS = [
     (factor, weight, side) for factor in (3.0, 10.0, 1.0) for weight in (2.0, 4.0) for side in (1.0, -1.0)

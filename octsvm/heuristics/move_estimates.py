@@ -26,9 +26,8 @@ from .linear_svm import LARGE, least_violation
 from .solved_tree import SolvedTree, changed_rows
 from .tree_builder import TreeBuilder
 
-CROSSING_SCORE = (
-    2.0  # rows with larger scores are not expected to cross, so that their side needs no constraint
-)
+# Rows with larger scores are not expected to cross, so that their side needs no constraint.
+CROSSING_SCORE = 2.0
 LARGEST_PENALTY = 1e5  # of an error, or of a row on the wrong side
 TOO_COSTLY = 1.5  # times the cost of the tree: norms with a larger margin term are not told apart
 MOST_CACHED = 50_000  # norms, a number each

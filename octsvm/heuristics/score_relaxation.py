@@ -17,13 +17,10 @@ from ..formulations.base import FloatArray
 from ..formulations.bounds.scores import DualBound, Envelope, Intervals, ScoreCosts
 
 SOFT = 8  # DAQP's code for rows that may be violated
-CURVATURE = (
-    1e-6  # of ω_0 about its last value, which the objective lacks: the method needs a strictly convex one
-)
-PROXIMAL_STEPS, PRECISION = (
-    3,
-    1e-6,
-)  # until that takes less than this from the bound, relative to the cost of interest
+# Of ω_0 about its last value, which the objective lacks: the method needs a strictly convex one.
+CURVATURE = 1e-6
+# Until that takes less than this from the bound, relative to the cost of interest.
+PROXIMAL_STEPS, PRECISION = 3, 1e-6
 BEND = 1e6  # a violation v costs v²/(2·BEND) more than it should, for the same reason
 MISSED = 1e-3  # by which, at most, a margin is taken to be missed for that
 PRICE = 1e3  # times the cost of interest, of leaving an interval by 1; hard rows would say nothing where none is left

@@ -29,11 +29,8 @@ from .tree_builder import Hyperplanes, outside
 SVM_COSTS = (10.0, 100.0, 1.0, 1e4, 1e3, 1e-1)  # C of the linear SVMs; features are in [0, 1]
 PROMISING = 1.3  # times the best cost, up to which a tree's hyperplanes are optimised
 LOOSELY = 2e-3  # relative, how much cheaper a tree's best hyperplanes may be than those of a loose tolerance
-WALKS, FIRST, WORSENING = (
-    4,
-    6,
-    0.2,
-)  # moves of a walk, how many of the first are drawn from, and how much worse it may get
+# Moves of a walk, how many of the first are drawn from, and how much worse it may get.
+WALKS, FIRST, WORSENING = 4, 6, 0.2
 MOVES = 3  # of one step, each a cone program
 NEAR = 0.3  # added to a row's distance, so that those on a hyperplane do not outweigh all others
 SHARE = 0.75  # of the seconds that are left, for each depth below the last
