@@ -285,7 +285,7 @@ def tree_of(found: subtrees.Found, data: Data, depth: int) -> AxisTree:
         column = data.X_original[:, sub.feature]
         value = np.unique(column[rows])
         feature[t - 1] = sub.feature
-        threshold[t - 1] = _between(value[sub.cut - 1], value[sub.cut])
+        threshold[t - 1] = between(value[sub.cut - 1], value[sub.cut])
         left = column < threshold[t - 1]
         fill(2 * t, sub.left, rows & left)
         fill(2 * t + 1, sub.right, rows & ~left)
@@ -296,7 +296,8 @@ def tree_of(found: subtrees.Found, data: Data, depth: int) -> AxisTree:
     return replace(tree, label=leaf_trees.leaf_labels(depth, tree._route(data.X_original), data))
 
 
-def _between(low: float, high: float) -> float:
+def between(low: float, high: float) -> float:
+    """The middle between two values, above the lower one."""
     middle = low + (high - low) / 2
     return float(middle if middle > low else high)
 
@@ -346,7 +347,7 @@ def _middle(value: FloatArray, position: IntArray, cut: int, left: BoolArray, ri
         return float(value[0])
     if high >= len(value):
         return float(np.nextafter(value[-1], np.inf))
-    return _between(value[low], value[high])
+    return between(value[low], value[high])
 
 
 def embed(model: pyo.ConcreteModel, tree: AxisTree, relabelled: BoolArray | None = None) -> AxisTree:

@@ -7,7 +7,7 @@ budget lets that search end.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -17,7 +17,8 @@ import numpy as np
 from ..formulations import leaf_trees
 from ..formulations.base import BoolArray, Data, FloatArray, IntArray
 from ..formulations.bounds import subtrees
-from ..formulations.oct import wants_cart
+from ..formulations.heap import level
+from ..formulations.oct import between, groups_of, wants_cart
 from ..formulations.trees import AxisTree
 from .budget import Budget
 
@@ -51,16 +52,15 @@ class AxisSubtree:
 class AxisSearch:
     """The training rows, sorted once by every feature."""
 
-    def __init__(self, X: FloatArray, y: IntArray, K: int, weights: FloatArray, costs: AxisCosts) -> None:
-        self.X, self.y, self.K, self.weights, self.costs = X, y, K, weights, costs
-        self.Y = np.eye(K)[y] * weights[:, None]
-        self.order = np.argsort(X, axis=0, kind="stable")
+    def __init__(self, data: Data, costs: AxisCosts) -> None:
+        self.data, self.X, self.costs = data, data.X_original, costs
+        self.Y = np.eye(data.K)[data.y] * data.weights[:, None]
+        self.order = np.argsort(self.X, axis=0, kind="stable")
 
     @cached_property
     def groups(self) -> subtrees.Groups:
         """The rows with equal ones merged; only subtrees of two levels and more want it."""
-        position = np.column_stack([np.unique(column, return_inverse=True)[1] for column in self.X.T])
-        return subtrees.Groups.of(position, self.y, self.weights, self.K)
+        return groups_of(self.data)
 
     @cached_property
     def table(self) -> subtrees.Table:
@@ -99,7 +99,7 @@ class AxisSearch:
         if not cost.size or cost.min() >= best.cost:
             return best
         k, j = (int(v) for v in np.unravel_index(int(np.argmin(cost)), cost.shape))
-        threshold = middle(values[k, j], values[k + 1, j])
+        threshold = between(values[k, j], values[k + 1, j])
         left = rows & (self.X[:, j] < threshold)
         return AxisSubtree(
             float(cost[k, j]), best.label, j, threshold, self.leaf(left), self.leaf(rows & ~left)
@@ -120,7 +120,7 @@ class AxisSearch:
             return leaf
         j = found.feature
         values = np.unique(self.X[rows, j])
-        threshold = middle(values[found.cut - 1], values[found.cut])
+        threshold = between(values[found.cut - 1], values[found.cut])
         left = rows & (self.X[:, j] < threshold)
         one, two = self._read(found.left, left), self._read(found.right, rows & ~left)
         return AxisSubtree(self.costs.split + one.cost + two.cost, leaf.label, j, threshold, one, two)
@@ -141,19 +141,13 @@ class AxisSearch:
             k = int(np.argmin(cost[:, j]))
             if not np.isfinite(cost[k, j]) or budget.tick():
                 break
-            threshold = middle(values[k, j], values[k + 1, j])
+            threshold = between(values[k, j], values[k + 1, j])
             left = rows & (self.X[:, j] < threshold)
             one, two = self.below(left, depth - 1, budget), self.below(rows & ~left, depth - 1, budget)
             total = self.costs.split + one.cost + two.cost
             if total < best.cost:
                 best = AxisSubtree(total, best.label, int(j), threshold, one, two)
         return best
-
-
-def middle(low: float, high: float) -> float:
-    """Between two values, and above the lower one."""
-    value = low + (high - low) / 2
-    return float(value if value > low else high)
 
 
 def as_tree(data: Data, depth: int, root: AxisSubtree) -> AxisTree:
@@ -201,7 +195,7 @@ def cart(data: Data, depth: int, n_min: int, seed: int) -> AxisTree:
         low, high = data.X_original[left, j].max(), data.X_original[rows & ~left, j].min()
         if low >= high:
             return
-        feature[t - 1], threshold[t - 1] = j, middle(low, high)
+        feature[t - 1], threshold[t - 1] = j, between(low, high)
         fill(inner.children_left[node], 2 * t, left)
         fill(inner.children_right[node], 2 * t + 1, rows & ~left)
 
@@ -213,120 +207,114 @@ def cart(data: Data, depth: int, n_min: int, seed: int) -> AxisTree:
 
 def candidates(data: Data, params: Any, budget: Budget, seed: int) -> Iterator[AxisTree]:
     """CART, pruned bottom-up, then the search; on a large table the search goes over a sample of it."""
-    if data.n > LARGE and params.depth > 0:
-        yield from large_candidates(data, params, budget, seed)
-        return
     factor = leaf_trees.error_factor(data.y, data.weights, data.K, params.error_scale)
-    costs = AxisCosts(factor, params.alpha, params.leaf_size(data.n))
-    search = AxisSearch(data.X_original, data.y, data.K, data.weights, costs)
-    all_rows = np.ones(data.n, dtype=bool)
-    yield as_tree(data, params.depth, search.leaf(all_rows))
-    if params.depth == 0:
-        return
-    yield as_tree(data, params.depth, search.stump(all_rows))
-    if not wants_cart(data, params.depth):
-        yield as_tree(data, params.depth, search.exact(all_rows, params.depth, budget))
-        return
-    greedy = cart(data, params.depth, costs.n_min, seed)
-    yield as_tree(data, params.depth, bottom_up(greedy, search, 1, all_rows))
-    if params.depth > 1 and not budget.overdue():
-        yield as_tree(data, params.depth, search.below(all_rows, params.depth, budget))
-        yield as_tree(data, params.depth, with_exact_ends(greedy, search, 1, all_rows, budget))
-    if params.depth > 2 and not budget.overdue():
-        yield as_tree(data, params.depth, search.exact(all_rows, params.depth, budget))
+    search = AxisSearch(data, AxisCosts(factor, params.alpha, params.leaf_size(data.n)))
+    found = _by_sample if data.n > LARGE and params.depth > 0 else _by_search
+    for root in found(search, params.depth, budget, seed):
+        yield as_tree(data, params.depth, root)
 
 
-def large_candidates(data: Data, params: Any, budget: Budget, seed: int) -> Iterator[AxisTree]:
+def _by_search(search: AxisSearch, depth: int, budget: Budget, seed: int) -> Iterator[AxisSubtree]:
+    """Single splits, then CART and the search where they find more."""
+    all_rows = np.ones(search.data.n, dtype=bool)
+    yield search.leaf(all_rows)
+    if depth == 0:
+        return
+    yield search.stump(all_rows)
+    if not wants_cart(search.data, depth):
+        yield search.exact(all_rows, depth, budget)
+        return
+    greedy = cart(search.data, depth, search.costs.n_min, seed)
+    yield pruned(greedy, search)
+    if depth > 1 and not budget.overdue():
+        yield search.below(all_rows, depth, budget)
+        yield with_exact_ends(greedy, search, budget)
+    if depth > 2 and not budget.overdue():
+        yield search.exact(all_rows, depth, budget)
+
+
+def _by_sample(search: AxisSearch, depth: int, budget: Budget, seed: int) -> Iterator[AxisSubtree]:
     """CART on all rows and the search on a sample, both pruned on all rows; then the last splits, exactly."""
-    factor = leaf_trees.error_factor(data.y, data.weights, data.K, params.error_scale)
-    costs = AxisCosts(factor, params.alpha, params.leaf_size(data.n))
-    search = AxisSearch(data.X_original, data.y, data.K, data.weights, costs)
-    all_rows = np.ones(data.n, dtype=bool)
-    found = [cart(data, params.depth, costs.n_min, seed)]
-    yield as_tree(data, params.depth, bottom_up(found[0], search, 1, all_rows))
-    if params.depth > 1 and not budget.tick():
-        rows = sample(data, seed)
-        share = data.n / len(rows)
-        scaled = AxisCosts(factor * share, params.alpha, max(1, round(costs.n_min / share)))
-        small = AxisSearch(data.X_original[rows], data.y[rows], data.K, data.weights[rows], scaled)
-        part, sample_rows = budget.part(0.5, SAMPLE_STEPS), np.ones(len(rows), dtype=bool)
-        subset = replace(
-            data,
-            X_original=data.X_original[rows],
-            X=data.X[rows],
-            y=data.y[rows],
-            weights=data.weights[rows],
-            index=None,
+    data, costs = search.data, search.costs
+    found = [cart(data, depth, costs.n_min, seed)]
+    yield pruned(found[0], search)
+    if depth > 1 and not budget.tick():
+        few = sample(data, seed)
+        share = data.n / few.n
+        small = AxisSearch(
+            few, AxisCosts(costs.error * share, costs.split, max(1, round(costs.n_min / share)))
         )
-        greedy = cart(subset, params.depth, scaled.n_min, seed)
-        ends = with_exact_ends(greedy, small, 1, sample_rows, part)
-        found.append(as_tree(subset, params.depth, ends))
-        found.append(
-            as_tree(
-                subset, params.depth, small.below(sample_rows, params.depth, budget.part(0.5, SAMPLE_STEPS))
-            )
-        )
+        part = budget.part(0.5, SAMPLE_STEPS)
+        greedy = cart(few, depth, small.costs.n_min, seed)
+        found.append(as_tree(few, depth, with_exact_ends(greedy, small, part)))
+        part = budget.part(0.5, SAMPLE_STEPS)
+        found.append(as_tree(few, depth, small.below(np.ones(few.n, dtype=bool), depth, part)))
         for tree in found[1:]:
-            yield as_tree(data, params.depth, bottom_up(tree, search, 1, all_rows))
+            yield pruned(tree, search)
     for tree in found:
         if budget.tick():
             return
-        yield as_tree(data, params.depth, with_exact_stumps(tree, search, 1, all_rows))
+        yield with_exact_stumps(tree, search)
 
 
-def sample(data: Data, seed: int) -> IntArray:
-    """Positions of at most SAMPLE rows (and two of every class), drawn by class."""
+def sample(data: Data, seed: int) -> Data:
+    """At most SAMPLE rows (and two of every class) as a table of their own, drawn by class."""
     rng = np.random.default_rng(seed)
     share = SAMPLE / data.n
     parts = []
     for k in range(data.K):
         rows = np.flatnonzero(data.y == k)
         parts.append(rng.permutation(rows)[: max(2, round(share * len(rows)))])
-    return np.sort(np.concatenate(parts))
+    drawn = np.sort(np.concatenate(parts))
+    arrays = {name: getattr(data, name)[drawn] for name in ("X_original", "X", "y", "weights")}
+    return replace(data, index=None, **arrays)
 
 
-def with_exact_stumps(tree: AxisTree, search: AxisSearch, t: int, rows: BoolArray) -> AxisSubtree:
-    """The tree's upper splits with the best single split, or none, in place of each of its last ones."""
-    if t > tree.n_branch // 2 or tree.feature[t - 1] < 0:
-        return search.stump(rows) if t <= tree.n_branch else search.leaf(rows)
-    leaf = search.leaf(rows)
-    j, threshold = int(tree.feature[t - 1]), float(tree.threshold[t - 1])
-    left = rows & (search.X[:, j] < threshold)
-    inside = int(left.sum())
-    if min(inside, int(rows.sum()) - inside) < search.costs.n_min:
-        return leaf
-    one = with_exact_stumps(tree, search, 2 * t, left)
-    two = with_exact_stumps(tree, search, 2 * t + 1, rows & ~left)
-    cost = search.costs.split + one.cost + two.cost
-    return leaf if leaf.cost <= cost else AxisSubtree(cost, leaf.label, j, threshold, one, two)
-
-
-def bottom_up(tree: AxisTree, search: AxisSearch, t: int, rows: BoolArray) -> AxisSubtree:
-    """The tree's best pruning."""
-    leaf = search.leaf(rows)
-    if t > tree.n_branch or tree.feature[t - 1] < 0:
-        return leaf
-    j, threshold = int(tree.feature[t - 1]), float(tree.threshold[t - 1])
-    left = rows & (search.X[:, j] < threshold)
-    inside = int(left.sum())
-    if min(inside, int(rows.sum()) - inside) < search.costs.n_min:
-        return leaf
-    one, two = bottom_up(tree, search, 2 * t, left), bottom_up(tree, search, 2 * t + 1, rows & ~left)
-    cost = search.costs.split + one.cost + two.cost
-    return leaf if leaf.cost <= cost else AxisSubtree(cost, leaf.label, j, threshold, one, two)
-
-
-def with_exact_ends(
-    tree: AxisTree, search: AxisSearch, t: int, rows: BoolArray, budget: Budget
+def upper_splits(
+    tree: AxisTree, search: AxisSearch, end: Callable[[int, BoolArray], AxisSubtree | None]
 ) -> AxisSubtree:
+    """The best pruning of the tree's splits down to where ``end(t, rows)`` says what stands at node t instead of its split."""
+
+    def at(t: int, rows: BoolArray) -> AxisSubtree:
+        found = end(t, rows)
+        if found is not None:
+            return found
+        leaf = search.leaf(rows)
+        j, threshold = int(tree.feature[t - 1]), float(tree.threshold[t - 1])
+        left = rows & (search.X[:, j] < threshold)
+        inside = int(left.sum())
+        if min(inside, int(rows.sum()) - inside) < search.costs.n_min:
+            return leaf
+        one, two = at(2 * t, left), at(2 * t + 1, rows & ~left)
+        cost = search.costs.split + one.cost + two.cost
+        return leaf if leaf.cost <= cost else AxisSubtree(cost, leaf.label, j, threshold, one, two)
+
+    return at(1, np.ones(search.data.n, dtype=bool))
+
+
+def pruned(tree: AxisTree, search: AxisSearch) -> AxisSubtree:
+    """The tree's best pruning."""
+    return upper_splits(tree, search, lambda t, rows: None if tree._splits_at(t) else search.leaf(rows))
+
+
+def with_exact_stumps(tree: AxisTree, search: AxisSearch) -> AxisSubtree:
+    """The tree's upper splits with the best single split, or none, in place of each of its last ones."""
+
+    def end(t: int, rows: BoolArray) -> AxisSubtree | None:
+        if t <= tree.n_branch // 2 and tree._splits_at(t):
+            return None
+        return search.stump(rows) if t <= tree.n_branch else search.leaf(rows)
+
+    return upper_splits(tree, search, end)
+
+
+def with_exact_ends(tree: AxisTree, search: AxisSearch, budget: Budget) -> AxisSubtree:
     """The tree's upper splits with exact subtrees in place of its last two levels."""
-    depth = tree.depth - (t.bit_length() - 1)
-    leaf = search.leaf(rows)
-    if depth <= 2 or tree.feature[t - 1] < 0:
+
+    def end(t: int, rows: BoolArray) -> AxisSubtree | None:
+        depth = tree.depth - level(t)
+        if depth > 2 and tree._splits_at(t):
+            return None
         return search.below(rows, min(depth, 2), budget)
-    j, threshold = int(tree.feature[t - 1]), float(tree.threshold[t - 1])
-    left = rows & (search.X[:, j] < threshold)
-    one = with_exact_ends(tree, search, 2 * t, left, budget)
-    two = with_exact_ends(tree, search, 2 * t + 1, rows & ~left, budget)
-    cost = search.costs.split + one.cost + two.cost
-    return leaf if leaf.cost <= cost else AxisSubtree(cost, leaf.label, j, threshold, one, two)
+
+    return upper_splits(tree, search, end)

@@ -548,15 +548,9 @@ def candidates(data: Data, params: Any, budget: Budget, seed: int) -> Iterator[M
 
 def _large_run(data: Data, params: Any, budget: Budget, seed: int) -> Iterator[Hyperplanes]:
     """The tree of a sample, improved on all rows."""
-    rows = sample(data, seed)
-    small = TreeSearch(
-        data.X[rows],
-        data.sign[rows],
-        data.weights[rows] * (data.n / len(rows)),
-        params,
-        budget.part(0.5, SAMPLE_STEPS),
-        seed,
-    )
+    few = sample(data, seed)
+    weights = few.weights * (data.n / few.n)
+    small = TreeSearch(few.X, few.sign, weights, params, budget.part(0.5, SAMPLE_STEPS), seed)
     for _ in small.run():
         pass
     if small.best is None or not small.best.split.any():

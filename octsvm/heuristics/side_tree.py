@@ -307,10 +307,9 @@ def candidates(data: Data, params: Any, budget: Budget, seed: int) -> Iterator[O
 
 def _of_a_sample(data: Data, params: Any, budget: Budget, seed: int) -> Iterator[ObliqueTree]:
     """The trees of a sample, brought to the best scale on all rows."""
-    rows = sample(data, seed)
-    weights = data.weights[rows] * (data.n / len(rows))
-    part = replace(data, X_original=data.X_original[rows], X=data.X[rows], y=data.y[rows], weights=weights)
+    few = sample(data, seed)
+    few = replace(few, weights=few.weights * (data.n / few.n))
     whole = SideBuilder(data, params, budget, seed)
-    for planes in SideSearch(part, params, budget, seed).run():
+    for planes in SideSearch(few, params, budget, seed).run():
         if whole.offer(whole.rescaled(whole.clear_boundaries(planes.copy()))):
             yield as_tree(whole.best, data, params.depth)
