@@ -76,7 +76,7 @@ def _fit(
     X: FloatArray, sign: FloatArray, weights: FloatArray, C: float, careful: bool, patient: bool
 ) -> tuple[FloatArray, float]:
     if len(X) > LARGE:
-        return _primal(X, sign, weights, C)
+        return _public(X, sign, weights, C, None)
     if C >= LARGE_PENALTY and _is_small(X):
         found = active_set.least_violation(X, sign > 0, sign, C * weights)
         if found is not None:
@@ -139,19 +139,7 @@ def least_violation(X: FloatArray, over: BoolArray, bound: FloatArray, penalty: 
     if direct is None:
         support, dual = _public_regression(X, target, penalty)
     else:
-        direct.set_verbosity_wrap(0)
-        found = direct.fit(
-            np.ascontiguousarray(X, dtype=np.float64),
-            np.ascontiguousarray(target, dtype=np.float64),
-            svm_type=3,
-            kernel="linear",
-            C=1.0,
-            epsilon=TUBE,
-            tol=REGRESSION[0],
-            cache_size=50.0,
-            max_iter=REGRESSION[1],
-            sample_weight=np.ascontiguousarray(penalty, dtype=np.float64),
-        )
+        found = _libsvm(direct, X, target, penalty, REGRESSION, svm_type=3, C=1.0, epsilon=TUBE)
         support, dual = np.asarray(found[0]), np.asarray(found[3])[0]
     omega = dual @ X[support]
     return float(dual @ bound[support] - omega @ omega / 2)
@@ -161,8 +149,16 @@ def _is_small(X: FloatArray) -> bool:
     return len(X) <= FEW and X.shape[1] <= NARROW
 
 
-def _public_regression(X: FloatArray, target: FloatArray, penalty: FloatArray) -> tuple[IntArray, FloatArray]:
+def _fitted(model: Any, X: FloatArray, target: FloatArray, weights: FloatArray) -> Any:
+    """A model of scikit-learn's, fitted, however loosely: a hyperplane of some precision is a start as good."""
     from sklearn.exceptions import ConvergenceWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return model.fit(X, target, sample_weight=weights)
+
+
+def _public_regression(X: FloatArray, target: FloatArray, penalty: FloatArray) -> tuple[IntArray, FloatArray]:
     from sklearn.svm import SVR
 
     model: Any = SVR(
@@ -170,9 +166,7 @@ def _public_regression(X: FloatArray, target: FloatArray, penalty: FloatArray) -
     )
     # No argument of it, and without one a number of the caller's global generator is drawn.
     model.random_state = 0
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        model.fit(X, target, sample_weight=penalty)
+    _fitted(model, X, target, penalty)
     return np.asarray(model.support_), np.asarray(model.dual_coef_)[0]
 
 
@@ -181,62 +175,46 @@ def fit_sparse_linear_svm(X: FloatArray, sign: FloatArray, weights: FloatArray, 
     used = weights > 0
     if not used.any() or (sign[used] == sign[used][0]).all():
         return np.zeros(X.shape[1])
-    from sklearn.exceptions import ConvergenceWarning
     from sklearn.svm import LinearSVC
 
-    model: Any = LinearSVC(
-        C=C, penalty="l1", dual=False, intercept_scaling=10.0, max_iter=200, random_state=0
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        model.fit(X[used], sign[used], sample_weight=weights[used])
-    return np.asarray(model.coef_[0], dtype=float)
-
-
-def _primal(X: FloatArray, sign: FloatArray, weights: FloatArray, C: float) -> tuple[FloatArray, float]:
-    from sklearn.exceptions import ConvergenceWarning
-    from sklearn.svm import LinearSVC
-
-    model: Any = LinearSVC(C=C, loss="hinge", intercept_scaling=10.0, max_iter=200, random_state=0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # a loose hyperplane is as good a start
-        model.fit(X, sign, sample_weight=weights)
-    return np.asarray(model.coef_[0], dtype=float), float(model.intercept_[0])
+    model = LinearSVC(C=C, penalty="l1", dual=False, intercept_scaling=10.0, max_iter=200, random_state=0)
+    return np.asarray(_fitted(model, X[used], sign[used], weights[used]).coef_[0], dtype=float)
 
 
 def _public(
-    X: FloatArray, sign: FloatArray, weights: FloatArray, C: float, effort: Effort
+    X: FloatArray, sign: FloatArray, weights: FloatArray, C: float, effort: Effort | None
 ) -> tuple[FloatArray, float]:
-    from sklearn.exceptions import ConvergenceWarning
-    from sklearn.svm import SVC
+    """By scikit-learn's public classes: the dual problem, or without an ``effort`` the primal one."""
+    from sklearn.svm import SVC, LinearSVC
 
-    model: Any = SVC(kernel="linear", C=C, cache_size=50, tol=effort[0], max_iter=effort[1], random_state=0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        model.fit(X, sign, sample_weight=weights)
+    if effort is None:
+        model = LinearSVC(C=C, loss="hinge", intercept_scaling=10.0, max_iter=200, random_state=0)
+    else:
+        model = SVC(kernel="linear", C=C, cache_size=50, tol=effort[0], max_iter=effort[1], random_state=0)
+    _fitted(model, X, sign, weights)
     return np.asarray(model.coef_[0], dtype=float), float(model.intercept_[0])
 
 
-def _direct(
-    binding: Any,
-    X: FloatArray,
-    sign: FloatArray,
-    weights: FloatArray,
-    C: float,
-    effort: Effort,
-) -> tuple[FloatArray, float]:
+def _libsvm(
+    binding: Any, X: FloatArray, target: FloatArray, weights: FloatArray, effort: Effort, **problem: Any
+) -> Any:
+    """What scikit-learn's binding of LIBSVM answers: indices, vectors, their number in each class, dual values, intercept."""
     binding.set_verbosity_wrap(0)
-    found = binding.fit(
-        np.ascontiguousarray(X, dtype=np.float64),
-        np.ascontiguousarray(sign > 0, dtype=np.float64),
-        svm_type=0,
+    return binding.fit(
+        *(np.ascontiguousarray(part, dtype=np.float64) for part in (X, target)),
         kernel="linear",
-        C=float(C),
         tol=effort[0],
-        cache_size=50.0,
         max_iter=effort[1],
+        cache_size=50.0,
         sample_weight=np.ascontiguousarray(weights, dtype=np.float64),
+        **problem,
     )
+
+
+def _direct(
+    binding: Any, X: FloatArray, sign: FloatArray, weights: FloatArray, C: float, effort: Effort
+) -> tuple[FloatArray, float]:
+    found = _libsvm(binding, X, sign > 0, weights, effort, svm_type=0, C=float(C))
     support, vectors = np.asarray(found[0]), np.asarray(found[1])
     dual, intercept = -np.asarray(found[3])[0], -float(np.asarray(found[4])[0])
     omega = dual @ vectors

@@ -234,5 +234,5 @@ def test_support_vector_machines_draw_nothing_of_the_callers_generator() -> None
     linear_svm._public_regression(X, sign, weights)
     linear_svm.binding.__wrapped__()
     linear_svm.fit_sparse_linear_svm(X, sign, weights, 1.0)
-    linear_svm._primal(X, sign, weights, 1.0)
+    linear_svm._public(X, sign, weights, 1.0, None)
     assert repr(np.random.get_state()) == before
