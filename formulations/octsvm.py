@@ -344,7 +344,7 @@ class OCTSVM(Formulation):
     two_classes_only = True
     uses_scaling = True
     variants = ("compact", "paper")
-    heuristic = "octsvm.heuristics.margin_tree:tree_candidates"
+    heuristic = "octsvm.heuristics.margin_tree:candidates"
     converter = "octsvm.heuristics.axis_start:margin_tree_of"
     tried = Tried(
         (

@@ -337,7 +337,7 @@ class _Path:
             )
             found += [planes.copy() for planes in builder.run()]
             best = builder.best
-            if best is not None and best.split.any():
+            if best.split.any():
                 found.append(best.copy())
                 found += [builder.without(best, int(t)) for t in np.flatnonzero(best.split)[1:] + 1]
         return found

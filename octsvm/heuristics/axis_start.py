@@ -47,6 +47,7 @@ def margin_tree_of(tree: Any, data: Data, params: Any, budget: Budget, seed: int
         )
     search = TreeSearch(data.X, data.sign, data.weights, params, budget, seed)
     planes = _hyperplanes(tree, data, search)
+    search.best = planes
     for length in LENGTHS:
         longer = planes.copy()
         longer.omega, longer.omega0 = (
@@ -62,7 +63,7 @@ def margin_tree_of(tree: Any, data: Data, params: Any, budget: Budget, seed: int
         pass
     constant = search.unsplit()
     least = search.value(constant)
-    if search.best is None or not search.best.split.any() or search.best.cost >= least:
+    if not search.best.split.any() or search.best.cost >= least:
         raise TreeNotAdmitted(
             f"The start was turned into a tree with margins, and no way of placing its hyperplanes that was found costs less than "
             f"{least:.6g}, what the best tree without a split costs here. Leave start= out, or raise c1."

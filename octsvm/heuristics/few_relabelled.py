@@ -23,7 +23,6 @@ LEAST_COST, MOST_COST = 300.0, 1e4  # SVM cost C: nearly hard margins where the 
 
 def trees(builder: TreeBuilder, steps: int) -> list[Hyperplanes]:
     """The few best of these trees, norms as the linear SVMs have them; within 60 % of the seconds left and ``steps`` steps."""
-    assert builder.best is not None
     n, y, limit = len(builder.X), builder.sign, builder.best.cost
     if n > LARGEST_TABLE:
         return []

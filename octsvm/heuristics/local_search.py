@@ -10,7 +10,7 @@ twice.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain, islice, zip_longest
 
 import numpy as np
@@ -120,11 +120,10 @@ class LocalSearch:
     def optimise_best(self) -> bool:
         """Optimise the builder's best tree; whether it gets better."""
         best = self.builder.best
-        assert best is not None
         self.at = self.optimise(best) if best.split.any() else None
         better = self.at is not None and self.builder.offer(self.at.planes)
         # Not the cost of ``at``: where rounding makes it worse than the tree it came from, it is not optimised again.
-        self._optimised_cost = self.builder.best_cost
+        self._optimised_cost = self.builder.best.cost
         self._pending = iter(()) if self.at is None else self._remaining_moves(self.at)
         return better
 
@@ -139,16 +138,13 @@ class LocalSearch:
 
     def polish(self) -> None:
         """Solve for the best tree, which may come from a loose solution, to a tight tolerance; on small tables even if time is up."""
-        best = self.builder.best
-        assert best is not None
-        if not best.split.any():
+        if not self.builder.best.split.any():
             return
         if not self.builder.budget.tick():
             self.optimise_best()
         elif len(self.builder.X) > POLISHED_ROWS:
             return
         best = self.builder.best
-        assert best is not None
         assignment = self.assignment_of(best)
         for found in (self.solve(assignment, best), self._solve_assignment(assignment, best, TIGHT)):
             if found is not None:
@@ -156,7 +152,7 @@ class LocalSearch:
 
     def try_moves(self) -> bool:
         """Try the next few moves of the builder's best tree in their order; whether one is better."""
-        if self._optimised_cost != self.builder.best_cost and self.optimise_best():
+        if self._optimised_cost != self.builder.best.cost and self.optimise_best():
             return True
         if self.at is None:
             return False
@@ -175,7 +171,6 @@ class LocalSearch:
         The first move is drawn from a few of the best, so that two searches from the same tree differ.
         """
         builder, best = self.builder, self.builder.best
-        assert best is not None
         if self._optimised_cost != best.cost and self.optimise_best():
             return True
         if self.at is None or not self.estimates.possible:
@@ -228,46 +223,35 @@ class LocalSearch:
 
     def try_compound_move(self) -> bool:
         """Move several rows next to the hyperplanes at once; whether that is better."""
-        best = self.builder.best
-        assert best is not None
-        if self._optimised_cost != best.cost:
-            return self.optimise_best()
-        if self.at is None:
-            return False
-        return self._try_most_promising([self._compound_move(self.at) for _ in range(COMPOUND_MOVES)])
+        return self._try_most_promising(lambda at: [self._compound_move(at) for _ in range(COMPOUND_MOVES)])
 
     def try_exchange(self) -> bool:
         """Take a label back, and give one up that holds the hyperplane back instead; whether that is better."""
-        best = self.builder.best
-        assert best is not None
-        if self._optimised_cost != best.cost:
-            return self.optimise_best()
-        return self.at is not None and self._try_most_promising(self._exchanges(self.at))
+        return self._try_most_promising(self._exchanges)
 
-    def _try_most_promising(self, moves: list[Assignment]) -> bool:
-        assert self.at is not None
-        best = self.most_promising(self.at, moves, 1, WORTH_ALTERNATING - 1)
+    def _try_most_promising(self, moves: Callable[[SolvedTree], list[Assignment]]) -> bool:
+        """Optimise the best tree, or else take the best of these ``moves`` from it; whether that is better."""
+        if self._optimised_cost != self.builder.best.cost:
+            return self.optimise_best()
+        if self.at is None:
+            return False
+        best = self.most_promising(self.at, moves(self.at), 1, WORTH_ALTERNATING - 1)
         found = self.solve(best[0], self.at.planes, loose=True) if best else None
         return found is not None and self._optimise_and_offer(found.planes)
 
     def replace_hyperplane(self) -> bool:
         """Put another linear SVM at a node and grow the subtrees below it anew; whether that is better."""
-        best = self.builder.best
-        assert best is not None
-        planes = self._refitted_hyperplane(best)
-        planes = None if planes is None else self.builder.rescaled(planes, coarse=True)
-        return planes is not None and self.offer_optimised(planes)
+        planes = self._refitted_hyperplane(self.builder.best)
+        return self.offer_optimised(None if planes is None else self.builder.rescaled(planes, coarse=True))
 
-    def offer_optimised(self, planes: Hyperplanes, factor: float = PROMISING) -> bool:
-        """Whether the tree is the best so far, as it is or optimised; the latter up to ``factor`` times the best cost."""
-        best = self.builder.best
-        assert best is not None
-        if self.builder.offer(planes):
-            return True
-        return planes.cost <= best.cost * factor and self._optimise_and_offer(planes)
+    def offer_optimised(self, planes: Hyperplanes | None, factor: float = PROMISING) -> bool:
+        """Whether a tree is the best so far, as it is or optimised; the latter up to ``factor`` times the best cost."""
+        if planes is None or self.builder.offer(planes):
+            return planes is not None
+        return planes.cost <= self.builder.best.cost * factor and self._optimise_and_offer(planes)
 
     def _optimise_and_offer(self, planes: Hyperplanes) -> bool:
-        limit = self.builder.best_cost * WORTH_ALTERNATING
+        limit = self.builder.best.cost * WORTH_ALTERNATING
         found = self.optimise(planes, limit) if planes.split.any() else None
         return found is not None and self.builder.offer(found.planes)
 

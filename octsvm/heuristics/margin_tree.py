@@ -106,7 +106,6 @@ class TreeSearch(TreeBuilder):
 
     def change(self, t: int, spread: float) -> bool:
         """Change the hyperplane at node ``t`` along the subgradient or at random, the other nodes kept."""
-        assert self.best is not None
         best = self.best
         level = t.bit_length() - 1
         node, score = self.route(best)
@@ -154,7 +153,6 @@ class TreeSearch(TreeBuilder):
 
         With ``perturb`` several labels change; it is for a tree whose cost was set to infinity.
         """
-        assert self.best is not None
         level = t.bit_length() - 1
         node, score = self.route(self.best)
         rows = np.flatnonzero(node[:, level] == t)
@@ -211,7 +209,6 @@ class TreeSearch(TreeBuilder):
         self, t: int, omega: FloatArray, rows: IntArray, cap: float
     ) -> tuple[FloatArray, float, float]:
         """ω and ω_0 of this direction at its best norm for the ``rows`` at node ``t``, and that norm."""
-        assert self.best is not None
         size = float(norms(omega[None, :], self.norm)[0])
         others = float(np.delete(norms(self.best.omega, self.norm), t - 1).max(initial=0.0))
         lengths = np.unique([cap, 0.9 * cap, 1.1 * cap, size, max(others, 0.3 * cap)])
@@ -245,7 +242,6 @@ class TreeSearch(TreeBuilder):
         return best
 
     def _offer_hyperplane(self, t: int, omega: FloatArray, omega0: float, rows: IntArray) -> bool:
-        assert self.best is not None
         fresh = self.best.copy()
         fresh.omega[t - 1], fresh.split[t - 1] = omega, True
         if t <= self.B and self.mu:
@@ -257,7 +253,6 @@ class TreeSearch(TreeBuilder):
 
     def regrow(self) -> bool:
         """Grow the subtree at a random node anew, at a cap near the present norm, with the nodes outside of it kept."""
-        assert self.best is not None
         t = int(self.rng.integers(1, self.T + 1))
         factor = float(self.rng.choice([0.7, 0.85, 1.0, 1.2, 1.5]))
         quick = bool(self.rng.random() < 0.7)
@@ -268,7 +263,6 @@ class TreeSearch(TreeBuilder):
 
     def trim_outliers(self, t: int) -> bool:
         """Grow the subtree at ``t``, or the whole tree, anew from hard-margin SVMs with randomised outlier trimming."""
-        assert self.best is not None
         if self.rng.random() < 0.5:
             t = 1
         given = outside(self.best, t)
@@ -276,11 +270,10 @@ class TreeSearch(TreeBuilder):
         options = InductionOptions(C=C, given=given, trimming=True, randomised=True)
         subtree = self.grow(1, np.arange(len(self.X)), options, np.inf)
         planes = self.rescaled(self.assemble(subtree), coarse=True) if subtree.planes else None
-        return planes is not None and self.search.offer_optimised(planes)
+        return self.search.offer_optimised(planes)
 
     def tao_sweeps(self) -> bool:
         """Alternating-optimisation sweeps, the first of a chain with random weights, while they improve; whether the best tree gets better."""
-        assert self.best is not None
         rng = self.rng
         cap = float(norms(self.best.omega, self.norm).max()) * float(rng.choice([0.7, 1.0, 1.4]))
         capped = self.c2 < 2 * self.c1  # then c2 is what a row can cost at most
@@ -305,34 +298,27 @@ class TreeSearch(TreeBuilder):
         assert lowest is not None
         if not lowest.split.any() or lowest.cost > 1.5 * self.best.cost:
             return False
-        rescaled = self.rescaled(lowest, coarse=True)
-        return rescaled is not None and self.search.offer_optimised(rescaled)
+        return self.search.offer_optimised(self.rescaled(lowest, coarse=True))
 
     def run(self) -> Iterator[Hyperplanes]:
         """Trees, each better than those before."""
-        constant = self.unsplit()
-        constant.cost = self.value(constant)
-        self.best = constant
-        if constant.cost <= self.c3 or self.c1 == 0:
+        self.offer(self.unsplit())
+        if self.best.cost <= self.c3 or self.c1 == 0:
             return  # no split can pay off; without c1 nothing costs anything
         if self.depth == 0 and self.labels_are_dear():
             yield self.best
             return
         if self.single:
             yield from self.alternate_relabelling()
-        for C in SVM_COSTS:
+        ways = [InductionOptions(C=C) for C in SVM_COSTS]
+        ways += [InductionOptions(C=C, trimming=True) for C in TRIMMING_COSTS]
+        for options in ways:
             if self.budget.tick():
                 break
-            if self.grow_and_offer(InductionOptions(C=C)):
-                yield self.best
-        for C in TRIMMING_COSTS:
-            if self.budget.tick():
-                break
-            if self.grow_and_offer(InductionOptions(C=C, trimming=True)):
+            if self.grow_and_offer(options):
                 yield self.best
         for planes in few_relabelled.trees(self, RELABELLED_STEPS):
-            fresh = self.rescaled(planes)
-            if fresh is not None and self.offer(fresh):
+            if self.offer(self.rescaled(planes)):
                 yield self.best
         if self.best.split.any() and (self.search.optimise_best() or self.prune()):
             yield self.best
@@ -358,13 +344,10 @@ class TreeSearch(TreeBuilder):
 
         Whatever gives a label up pays c2 times its weight: if that is more than this hyperplane costs, this one is optimal.
         """
-        assert self.best is not None
         price = self.c2 * float(self.weights[self.weights > 0].min())
         if price < PROBABLY_DEAR * self.best.cost or self.budget.tick():
             return False
-        planes = self.unsplit()
-        planes.omega[0], planes.omega0[0] = fit_linear_svm(self.X, self.sign, self.weights, 1.0)
-        planes.split[0] = True
+        planes = self.with_planes({1: fit_linear_svm(self.X, self.sign, self.weights, 1.0)})
         node, score = self.route(planes)
         found = self.search.solve(Assignment(node, self.sign[:, None], planes.split, score), planes)
         if found is None or found.cost > price:
@@ -375,26 +358,21 @@ class TreeSearch(TreeBuilder):
 
     def random_restarts(self) -> bool:
         """Random restarts where no tree beats the constant one: random roots and sweeps from there; whether one of them does."""
-        assert self.best is not None
         all_rows = np.arange(len(self.X))
         for _ in range(RANDOM_RESTARTS):
             if self.best.split.any() or self.budget.tick():
                 break
             w = self.weights * self.rng.exponential(size=len(all_rows))
             C = float(10 ** self.rng.uniform(-0.5, 3))
-            planes = self.unsplit()
-            planes.omega[0], planes.omega0[0] = fit_linear_svm(self.X, self.sign, w, C)
-            planes.split[0] = True
+            planes = self.with_planes({1: fit_linear_svm(self.X, self.sign, w, C)})
             for randomised in (True, False):
                 planes = sweep(self, planes, np.inf, Weighting(1.0, C, 0.0, randomised))
-            fresh = self.rescaled(planes, coarse=True)
-            if fresh is not None and self.search.offer_optimised(fresh, np.inf):
+            if self.search.offer_optimised(self.rescaled(planes, coarse=True), np.inf):
                 return True
         return False
 
     def class_weighted_starts(self) -> Iterator[Hyperplanes]:
         """Trees with a class-weighted root: the class of larger weight comes to one side, and the other side is pure."""
-        assert self.best is not None
         cap = float(norms(self.best.omega, self.norm).max())
         if self.depth == 0 or cap == 0:
             return
@@ -410,12 +388,11 @@ class TreeSearch(TreeBuilder):
                 continue
             subtree = self.grow(1, all_rows, InductionOptions(max(cap, size), True, None, {1: root}), np.inf)
             planes = self.rescaled(self.assemble(subtree)) if subtree.planes else None
-            if planes is not None and search.offer_optimised(planes, np.inf):
+            if search.offer_optimised(planes, np.inf):
                 yield self.best
 
     def alternate_relabelling(self) -> Iterator[Hyperplanes]:
         """RE-SVM: alternate between the linear SVM of the labels (C = c1) and the cheaper labels for it, from several labellings."""
-        assert self.best is not None
         all_rows, y = np.arange(len(self.X)), self.sign
         C = float(np.clip(self.c1, 1e-3, 1e5))
         labellings = [y]
@@ -444,7 +421,6 @@ class TreeSearch(TreeBuilder):
         Where nothing improves for a while, a node is changed for the worse (a perturbation), and the search goes on from
         there; if it does not come out below the best tree, it returns to it.
         """
-        assert self.best is not None
         top, idle, stale, unsolved = self.best, 0, 0, True
         large = int(self.c1 >= LARGE_PENALTY)
         operators = self._operators()
@@ -509,7 +485,6 @@ class TreeSearch(TreeBuilder):
 
     def perturb(self) -> bool:
         """Change a node for the worse; the result becomes the best tree, whatever it costs."""
-        assert self.best is not None
         before = self.best
         nodes = np.flatnonzero(before.split) + 1
         self.best = Hyperplanes(before.omega, before.omega0, before.split)
@@ -553,11 +528,10 @@ def _large_run(data: Data, params: Any, budget: Budget, seed: int) -> Iterator[H
     small = TreeSearch(few.X, few.sign, weights, params, budget.part(0.5, SAMPLE_STEPS), seed)
     for _ in small.run():
         pass
-    if small.best is None or not small.best.split.any():
+    if not small.best.split.any():
         return
     builder = TreeSearch(data.X, data.sign, data.weights, params, budget, seed)
-    builder.best = builder.unsplit()
-    builder.best.cost = builder.value(builder.best)
+    builder.offer(builder.unsplit())
     # Rows outside the sample may be too close to a hyperplane.
     planes = small.best.copy()
     builder.clear_boundaries(planes)
@@ -576,6 +550,3 @@ def _large_run(data: Data, params: Any, budget: Budget, seed: int) -> Iterator[H
                 return
             if builder.change(int(k) + 1, 0.05):
                 yield builder.best
-
-
-tree_candidates = candidates

@@ -20,7 +20,7 @@ from . import fixed_assignment
 from .budget import Budget
 from .fixed_assignment import STANDARD, Assignment, Costs, Solution, Tolerance
 from .linear_svm import fit_linear_svm
-from .tree_builder import Hyperplanes, Subtree, boundary_shift
+from .tree_builder import Builder, Hyperplanes, Subtree, boundary_shift
 
 ALL_GROUPINGS = 4  # classes up to which all ways to divide them are tried
 BEST_GROUPINGS = 3  # of a node, those below which a subtree is grown
@@ -29,7 +29,7 @@ FINE_FACTORS = np.geomspace(0.8, 1.25, 9)
 MOST_CELLS = 20_000  # rows times levels up to which the cone program is solved
 
 
-class SideBuilder:
+class SideBuilder(Builder):
     """Grows, evaluates and improves trees for the rows of a table, and keeps the best one; everything in scaled units.
 
     ``levels`` is how many levels may split, at most the depth. A node without a split has ω = 0 and ω_0 = 1.
@@ -77,16 +77,6 @@ class SideBuilder:
         margin = float(norms(planes.omega, self.norm).max()) / 2
         fixed = self.c2 * self.misclassified(node[:, -1]) + self.c3 * float(planes.split.sum())
         return margin + self.c1 * error + fixed
-
-    def offer(self, planes: Hyperplanes | None) -> bool:
-        """Keep a copy where it is better than the best."""
-        if planes is None:
-            return False
-        planes.cost = self.value(planes)
-        if planes.cost < self.best.cost * (1 - 1e-9) - 1e-12:
-            self.best = planes.copy()
-            return True
-        return False
 
     # -- hyperplanes ----------------------------------------------------------------------------------------
 
@@ -249,9 +239,4 @@ class SideBuilder:
 
     def assemble(self, subtree: Subtree) -> Hyperplanes | None:
         """The subtree of the root as a tree; None where it does not split."""
-        if not subtree.planes:
-            return None
-        planes = self.unsplit()
-        for t, (omega, omega0) in subtree.planes.items():
-            planes.omega[t - 1], planes.omega0[t - 1], planes.split[t - 1] = omega, omega0, True
-        return planes
+        return self.with_planes(subtree.planes) if subtree.planes else None

@@ -10,6 +10,7 @@ kinks of the piecewise linear cost. Or trees are grown from linear SVMs of one C
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -91,7 +92,38 @@ class InductionOptions:
     randomised: bool = False
 
 
-class TreeBuilder:
+class Builder(ABC):
+    """What keeps the best tree for the rows of a table; its ``best`` costs inf before one was offered."""
+
+    best: Hyperplanes
+
+    @abstractmethod
+    def value(self, planes: Hyperplanes) -> float:
+        """The objective; infinite where a row goes left with a score above -μ."""
+
+    @abstractmethod
+    def unsplit(self) -> Hyperplanes:
+        """The tree without a split."""
+
+    def offer(self, planes: Hyperplanes | None) -> bool:
+        """Keep a copy where there is a tree, and it is better than the best."""
+        if planes is None:
+            return False
+        planes.cost = self.value(planes)
+        if planes.cost < self.best.cost * (1 - 1e-9) - 1e-12:
+            self.best = planes.copy()
+            return True
+        return False
+
+    def with_planes(self, given: dict[int, tuple[FloatArray, float]]) -> Hyperplanes:
+        """The tree that splits by these hyperplanes (ω, ω_0) by node."""
+        planes = self.unsplit()
+        for t, (omega, omega0) in given.items():
+            planes.omega[t - 1], planes.omega0[t - 1], planes.split[t - 1] = omega, omega0, True
+        return planes
+
+
+class TreeBuilder(Builder):
     """Grows, evaluates and prunes trees for the rows of a table, and keeps the best one; everything in scaled units.
 
     ``single`` means RE-SVM: one node, its own margin term, no cost of a split. Linear SVMs are cached by their rows and C.
@@ -117,7 +149,7 @@ class TreeBuilder:
         self.budget = budget
         self.rng = np.random.default_rng(seed)
         self._linear_svms: dict[tuple[bytes, float], list[tuple[FloatArray, float]]] = {}
-        self.best: Hyperplanes | None = None
+        self.best = self.unsplit()
 
     # -- costs ----------------------------------------------------------------------------------------------
 
@@ -172,14 +204,6 @@ class TreeBuilder:
         size = float(norms(planes.omega, self.norm).max())
         paid = self.weights @ self.loss(self.sign[:, None] * score)
         return self.margin(size) + self.c3 * float(planes.split.sum()) + float(paid.sum())
-
-    def offer(self, planes: Hyperplanes) -> bool:
-        """Keep a copy where it is better than the best."""
-        planes.cost = self.value(planes)
-        if self.best is None or planes.cost < self.best.cost * (1 - 1e-9) - 1e-12:
-            self.best = planes.copy()
-            return True
-        return False
 
     def unsplit(self) -> Hyperplanes:
         """The tree without a split."""
@@ -371,9 +395,7 @@ class TreeBuilder:
 
     def assemble(self, subtree: Subtree) -> Hyperplanes:
         """The subtree of the root as a tree; nodes that do not split take the majority class of their rows."""
-        planes = self.unsplit()
-        for t, (omega, omega0) in subtree.planes.items():
-            planes.omega[t - 1], planes.omega0[t - 1], planes.split[t - 1] = omega, omega0, True
+        planes = self.with_planes(subtree.planes)
         self.set_majority_sides(planes)
         return planes
 
@@ -391,14 +413,10 @@ class TreeBuilder:
 
     def grow_and_offer(self, options: InductionOptions) -> bool:
         """Grow a tree and optimise its norms; whether it is the best so far."""
-        assert self.best is not None
         # Norms of linear SVMs are larger or smaller than they will be: the cost is no bound yet.
         limit = self.best.cost if options.C is None else np.inf
         subtree = self.grow(1, np.arange(len(self.X)), options, limit)
-        if not subtree.planes:
-            return False
-        planes = self.rescaled(self.assemble(subtree))
-        return planes is not None and self.offer(planes)
+        return bool(subtree.planes) and self.offer(self.rescaled(self.assemble(subtree)))
 
     # -- norms, labels, pruning -----------------------------------------------------------------------------
 
@@ -418,7 +436,7 @@ class TreeBuilder:
             if largest == 0:
                 return None
             grid = largest * factors
-            if self.best is not None and self.margin(largest) > self.best.cost:
+            if self.margin(largest) > self.best.cost:
                 # The margin term alone is above the best cost: far smaller norms are tried as well.
                 grid = np.concatenate([grid, self.norm_costing(self.best.cost) * smaller])
             grid = np.sort(np.concatenate([grid, size[size > 0]]))
@@ -452,13 +470,10 @@ class TreeBuilder:
 
     def rescale(self) -> bool:
         """Optimise the norms of the best tree; whether it gets better."""
-        assert self.best is not None
-        fresh = self.rescaled(self.best)
-        return fresh is not None and self.offer(fresh)
+        return self.offer(self.rescaled(self.best))
 
     def prune(self) -> bool:
         """Take out subtrees from the last level up where that is better, on a large tree while there is time; whether any is."""
-        assert self.best is not None
         done, large = False, len(self.X) * self.T > SMALL
         for t in range(self.T, 0, -1):
             if not self.best.split[t - 1]:
@@ -478,11 +493,6 @@ class TreeBuilder:
         """Where keeping the label costs no more than giving it up, for scores times labels."""
         kept: BoolArray = self.c1 * np.maximum(0, 1 - ys) <= self.c2 + self.c1 * np.maximum(0, 1 + ys)
         return kept
-
-    @property
-    def best_cost(self) -> float:
-        """The cost of the best tree; infinite before there is one."""
-        return np.inf if self.best is None else self.best.cost
 
     def clear_boundaries(self, planes: Hyperplanes) -> None:
         """Shift intercepts from the root down until no score is in (-μ, 0), and let unsplit nodes take the majority class."""

@@ -28,7 +28,7 @@ def builder_of(index: int) -> margin_tree.TreeSearch:
 
 def optimised_cost(builder: margin_tree.TreeSearch) -> float:
     LocalSearch(builder).optimise_best()
-    return builder.best_cost
+    return builder.best.cost
 
 
 @pytest.mark.parametrize("index", [2, 3, 8, 10])

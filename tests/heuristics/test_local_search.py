@@ -177,7 +177,6 @@ def test_a_tree_that_is_returned_to_goes_on_with_the_moves_that_are_left() -> No
     everything = [(c.node.tobytes(), c.label.tobytes(), c.split.tobytes()) for c in search._moves(at)]
     assert len(everything) > 7
     list(islice(search._pending, 5))
-    assert builder.best is not None
     best, builder.best = builder.best.copy(), builder.unsplit()
     builder.best.cost = builder.value(builder.best)
     search.optimise_best()
@@ -280,7 +279,7 @@ def test_offered_trees_are_better_and_far_worse_ones_are_not_optimised(
     grown = sorted(trees("l2", 0), key=builder.value)
     best, worst = grown[0], grown[-1]
     builder.offer(best)
-    before, search = builder.best_cost, LocalSearch(builder)
+    before, search = builder.best.cost, LocalSearch(builder)
     optimised = []
     plain = LocalSearch.optimise
     monkeypatch.setattr(
@@ -294,8 +293,8 @@ def test_offered_trees_are_better_and_far_worse_ones_are_not_optimised(
     assert not optimised
     better = search.offer_optimised(worst, np.inf)
     assert len(optimised) == 1
-    assert better is (builder.best_cost < before)
-    assert builder.best_cost == pytest.approx(builder.value(builder.best), rel=1e-12)
+    assert better is (builder.best.cost < before)
+    assert builder.best.cost == pytest.approx(builder.value(builder.best), rel=1e-12)
 
 
 def test_a_used_up_budget_optimises_nothing() -> None:
