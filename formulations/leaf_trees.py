@@ -15,7 +15,7 @@ from .blocks.leaf_label import set_leaf_labels
 from .errors import TreeNotAdmitted
 from .params import Params
 from .read_matrix import MadeUpNames, UndecidedNames
-from .trees import AxisTree, ObliqueTree, rescaled
+from .trees import AxisTree, ObliqueTree, rescaled, tree_on
 
 LeafyTree = TypeVar("LeafyTree", AxisTree, ObliqueTree)
 
@@ -53,6 +53,17 @@ def leaf_labels(depth: int, path: IntArray, data: Data, chosen: IntArray | None 
         else:
             label[leaf - first] = int(np.argmax(class_weights(data.y[rows], data.weights[rows], data.K)))
     return label
+
+
+def with_best_labels(data: Data, kind: type[LeafyTree], depth: int, *splits: Any) -> LeafyTree:
+    """The tree of the ``kind`` with these splits, each leaf of the class that :func:`leaf_labels` gives it."""
+    tree = tree_on(data, kind, depth, *splits, np.zeros(2**depth, dtype=np.int64))
+    return replace(tree, label=leaf_labels(depth, tree._route(rows_for(tree, data)), data))
+
+
+def rows_for(tree: LeafyTree, data: Data) -> FloatArray:
+    """The rows of ``data`` in the units that the tree routes."""
+    return data.X if tree.routes_on_scaled else data.X_original
 
 
 def with_majority_labels(tree: LeafyTree, data: Data, params: Params) -> LeafyTree:
@@ -142,7 +153,7 @@ def with_classes_of(data: Data, tree: LeafyTree) -> LeafyTree:
     position = {c: k for k, c in enumerate(data.classes)}
     known = np.array([position.get(c, -1) for c in tree.classes], dtype=np.int64)[tree.label]
     if (known < 0).any():
-        path = tree._route(data.X if tree.routes_on_scaled else data.X_original)
+        path = tree._route(rows_for(tree, data))
         if ((leaf_sizes(tree.depth, path) > 0) & (known < 0)).any():
             raise TreeNotAdmitted("A leaf of the tree predicts a class that the model's data does not have.")
         known = np.where(known < 0, 0, known)
@@ -221,11 +232,6 @@ def evaluate_leaves(
     return Evaluation(terms["errors"] + terms["complexity"], terms, counts)
 
 
-def constant_label(data: Data) -> int:
-    """The weighted majority class."""
-    return int(np.argmax(class_weights(data.y, data.weights, data.K)))
-
-
 def as_oblique(tree: AxisTree) -> ObliqueTree:
     """The same tree, its splits written as weights of the features in original units."""
     a, b = tree.weights("original")
@@ -253,9 +259,14 @@ def normalise_oblique(tree: ObliqueTree, data: Data, params: Any) -> ObliqueTree
 def constant_oblique_tree(data: Data, params: Any) -> ObliqueTree:
     """The tree that predicts the majority class everywhere."""
     B = 2**params.depth - 1
-    common = params.depth, data.classes, data.feature_names, data.scaling
-    label = np.full(B + 1, constant_label(data), dtype=np.int64)
-    return ObliqueTree(*common, np.zeros((B, data.p)), np.zeros(B), np.zeros(B, dtype=bool), label)
+    splits = np.zeros((B, data.p)), np.zeros(B), np.zeros(B, dtype=bool)
+    return tree_on(data, ObliqueTree, params.depth, *splits, constant_labels(data, params.depth))
+
+
+def constant_labels(data: Data, depth: int) -> IntArray:
+    """The weighted majority class, for every leaf (2^D,)."""
+    heaviest = np.argmax(class_weights(data.y, data.weights, data.K))
+    return np.full(2**depth, heaviest, dtype=np.int64)
 
 
 def add_objective(model: pyo.ConcreteModel, data: Data, params: Params, complexity: Any) -> None:

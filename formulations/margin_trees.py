@@ -19,7 +19,7 @@ from .errors import TreeNotAdmitted
 from .kernels import Gamma, KernelChoice
 from .leaf_trees import require_same_features
 from .params import Norm, Params
-from .trees import MarginTree, Relabelled, margin_tree, rescaled
+from .trees import MarginTree, Relabelled, rescaled, tree_on
 
 # Prices of a label, in units of c1, that ``octsvm.tune`` tries. Below 2 c1 the constant tree would rather give up the smaller
 # class than pay 2 c1 for each of its rows, and be the best one where a hyperplane is wanted; at 100 c1 no label is given up.
@@ -110,15 +110,8 @@ def constant_margin_tree(data: Data, params: Any) -> MarginTree:
     """No split anywhere; every intercept says the heavier class."""
     depth = depth_of(params)
     T = 2 ** (depth + 1) - 1
-    return margin_tree(
-        depth,
-        data.classes,
-        data.feature_names,
-        data.scaling,
-        np.zeros((T, data.p)),
-        np.full(T, constant_side(data)),
-        np.zeros(T, dtype=bool),
-    )
+    splits = np.zeros((T, data.p)), np.full(T, constant_side(data)), np.zeros(T, dtype=bool)
+    return tree_on(data, MarginTree, depth, *splits)
 
 
 def norms(omega: FloatArray, norm: str) -> FloatArray:
@@ -293,8 +286,7 @@ def beyond(score: FloatArray) -> float:
 
 def read_margin_tree(model: pyo.ConcreteModel, depth: int, split: BoolArray) -> MarginTree:
     """The tree in the values of the hyperplane block; the record of relabelled rows is empty."""
-    data, (omega, omega0) = model.info.data, read_hyperplanes(model, split)
-    return margin_tree(depth, data.classes, data.feature_names, data.scaling, omega, omega0, split)
+    return tree_on(model.info.data, MarginTree, depth, *read_hyperplanes(model, split), split)
 
 
 def read_hyperplanes(model: pyo.ConcreteModel, split: BoolArray) -> tuple[FloatArray, FloatArray]:

@@ -55,7 +55,7 @@ from .blocks.split import hyperplanes_size, pruning_size, set_hyperplanes, set_p
 from .blocks.topology import Topology
 from .params import Norm, TreeParams
 from .registry import register
-from .trees import ObliqueTree
+from .trees import ObliqueTree, tree_on
 
 NAME = "moctsvm"
 # Rows of the largest table proved optimal, by norm and depth: :mod:`octsvm.diagnostics.model_size` says how measured.
@@ -164,8 +164,7 @@ def extract(model: pyo.ConcreteModel) -> ObliqueTree:
     omega, omega0 = margin_trees.read_hyperplanes(model, split)
     path = leaf_trees.leaf_path(model)
     label = leaf_trees.leaf_labels(depth, path, data, leaf_trees.model_classes(model, data.K))
-    common = depth, data.classes, data.feature_names, data.scaling
-    tree = ObliqueTree(*common, omega, np.where(split, -omega0, 0.0), split, label)
+    tree = tree_on(data, ObliqueTree, depth, omega, np.where(split, -omega0, 0.0), split, label)
     shift = margin_trees.snapping_shifts(scores(tree, data.X), omega, path)
     return replace(tree, b=np.where(split, tree.b - shift, 0.0))
 

@@ -22,7 +22,7 @@ separate.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -75,7 +75,7 @@ from .bounds import subtrees
 from .errors import InvalidData, TreeNotAdmitted
 from .params import LeafLabelledParams
 from .registry import register
-from .trees import AxisTree
+from .trees import AxisTree, tree_on
 
 NAME = "oct"
 SMALLEST_GAP = 1e-5  # of "bd": ten times the solvers' feasibility tolerance
@@ -291,9 +291,7 @@ def tree_of(found: subtrees.Found, data: Data, depth: int) -> AxisTree:
         fill(2 * t + 1, sub.right, rows & ~left)
 
     fill(1, found, np.ones(data.n, dtype=bool))
-    label = np.zeros(B + 1, dtype=np.int64)
-    tree = AxisTree(depth, data.classes, data.feature_names, data.scaling, feature, threshold, label)
-    return replace(tree, label=leaf_trees.leaf_labels(depth, tree._route(data.X_original), data))
+    return leaf_trees.with_best_labels(data, AxisTree, depth, feature, threshold)
 
 
 def between(low: float, high: float) -> float:
@@ -337,7 +335,7 @@ def extract(model: pyo.ConcreteModel) -> AxisTree:
             feature[t - 1] = j
             threshold[t - 1] = _middle(levels.original[j], levels.position[:, j], cut, left, here & ~left)
     label = leaf_trees.leaf_labels(depth, path, data, leaf_trees.model_classes(model, data.K))
-    return AxisTree(depth, data.classes, data.feature_names, data.scaling, feature, threshold, label)
+    return tree_on(data, AxisTree, depth, feature, threshold, label)
 
 
 def _middle(value: FloatArray, position: IntArray, cut: int, left: BoolArray, right: BoolArray) -> float:
@@ -484,15 +482,8 @@ def evaluate(
 def constant_tree(data: Data, params: OCTParams) -> AxisTree:
     """The tree that predicts the majority class everywhere."""
     B = 2**params.depth - 1
-    return AxisTree(
-        params.depth,
-        data.classes,
-        data.feature_names,
-        data.scaling,
-        np.full(B, -1, dtype=np.int64),
-        np.zeros(B),
-        np.full(B + 1, leaf_trees.constant_label(data), dtype=np.int64),
-    )
+    splits = np.full(B, -1, dtype=np.int64), np.zeros(B)
+    return tree_on(data, AxisTree, params.depth, *splits, leaf_trees.constant_labels(data, params.depth))
 
 
 def wants_cart(data: Data, depth: int) -> bool:

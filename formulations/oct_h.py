@@ -47,7 +47,7 @@ from .blocks.topology import Topology
 from .errors import TreeNotAdmitted
 from .params import LeafLabelledParams
 from .registry import register
-from .trees import AxisTree, ObliqueTree
+from .trees import AxisTree, ObliqueTree, tree_on
 
 NAME = "oct_h"
 # Rows of the largest table proved optimal, by norm and depth: :mod:`octsvm.diagnostics.model_size` says how measured.
@@ -145,7 +145,7 @@ def _read(model: pyo.ConcreteModel) -> tuple[ObliqueTree, IntArray]:
     a, b = np.where(split[:, None], a, 0.0), np.where(split, b, 0.0)
     path = leaf_trees.leaf_path(model)
     label = leaf_trees.leaf_labels(depth, path, data, leaf_trees.model_classes(model, data.K))
-    return ObliqueTree(depth, data.classes, data.feature_names, data.scaling, a, b, split, label), path
+    return tree_on(data, ObliqueTree, depth, a, b, split, label), path
 
 
 def _sides(path: IntArray, level: int, t: int) -> tuple[BoolArray, BoolArray]:

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from . import saved_trees
-from .base import BoolArray, FloatArray, IntArray, Scaling
+from .base import BoolArray, Data, FloatArray, IntArray, Scaling
 from .errors import InvalidData, TreeNotAdmitted
 from .heap import parent, rightmost
 from .kernels import Kernel, KernelMap
@@ -27,6 +27,7 @@ from .read_matrix import read_matrix
 from .replace_file import replace_text
 
 Units = Literal["scaled", "original"]
+Kind = TypeVar("Kind", bound="Tree")
 
 
 class Relabelled(NamedTuple):
@@ -603,18 +604,14 @@ class KernelTree(MarginTree):
         return self.score_text(split.node)
 
 
-def margin_tree(
-    depth: int,
-    classes: tuple[Any, ...],
-    feature_names: tuple[str, ...],
-    scaling: Scaling,
-    omega: FloatArray,
-    omega0: FloatArray,
-    split: BoolArray,
-) -> MarginTree:
-    """A margin tree of the kind that ``scaling`` leads to: with a kernel's map a :class:`KernelTree`."""
-    kind = KernelTree if isinstance(scaling, KernelMap) else MarginTree
-    return kind(depth, classes, feature_names, scaling, omega, omega0, split)  # type: ignore[arg-type]
+def tree_on(data: Data, kind: type[Kind], depth: int, *arrays: Any) -> Kind:
+    """A tree with the classes, features and scaling of ``data`` and the arrays of its ``kind``, in the order of their fields.
+
+    A :class:`MarginTree` on rows that a kernel maps is a :class:`KernelTree`.
+    """
+    made: Any = KernelTree if kind is MarginTree and isinstance(data.scaling, KernelMap) else kind
+    tree: Kind = made(depth, data.classes, data.feature_names, data.scaling, *arrays)
+    return tree
 
 
 def _to_original(W: FloatArray, scaling: Scaling) -> tuple[FloatArray, FloatArray]:

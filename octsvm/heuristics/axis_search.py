@@ -19,7 +19,7 @@ from ..formulations.base import BoolArray, Data, FloatArray, IntArray
 from ..formulations.bounds import subtrees
 from ..formulations.heap import level
 from ..formulations.oct import between, groups_of, wants_cart
-from ..formulations.trees import AxisTree
+from ..formulations.trees import AxisTree, tree_on
 from .budget import Budget
 
 LARGE = 3000  # rows beyond which the search goes over a sample
@@ -168,7 +168,7 @@ def as_tree(data: Data, depth: int, root: AxisSubtree) -> AxisTree:
             fill(2 * t + 1, sub.right)
 
     fill(1, root)
-    return AxisTree(depth, data.classes, data.feature_names, data.scaling, feature, threshold, label)
+    return tree_on(data, AxisTree, depth, feature, threshold, label)
 
 
 def cart(data: Data, depth: int, n_min: int, seed: int) -> AxisTree:
@@ -200,9 +200,7 @@ def cart(data: Data, depth: int, n_min: int, seed: int) -> AxisTree:
         fill(inner.children_right[node], 2 * t + 1, rows & ~left)
 
     fill(0, 1, np.ones(data.n, dtype=bool))
-    label = np.zeros(B + 1, dtype=np.int64)
-    tree = AxisTree(depth, data.classes, data.feature_names, data.scaling, feature, threshold, label)
-    return replace(tree, label=leaf_trees.leaf_labels(depth, tree._route(data.X_original), data))
+    return leaf_trees.with_best_labels(data, AxisTree, depth, feature, threshold)
 
 
 def candidates(data: Data, params: Any, budget: Budget, seed: int) -> Iterator[AxisTree]:

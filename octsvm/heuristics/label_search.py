@@ -19,7 +19,7 @@ import numpy as np
 from ..formulations.base import BoolArray, Data, FloatArray
 from ..formulations.bounds.scores import Intervals, ScoreCosts
 from ..formulations.margin_trees import constant_side
-from ..formulations.trees import MarginTree, margin_tree
+from ..formulations.trees import MarginTree, tree_on
 from . import margin_tree as tree_search
 from .budget import Budget
 from .score_relaxation import Plane, ScoreRelaxation
@@ -138,12 +138,6 @@ def candidates(data: Data, params: Any, budget: Budget, seed: int) -> Iterator[M
     omega0 = constant_side(data) if best is None else float(best.omega0[0] + omega @ costs.center)
     first = Plane(costs.objective(omega, omega0), omega, omega0)
     for plane in LabelSearch(costs, first, budget.left, seed).run(budget):
-        yield margin_tree(
-            0,
-            data.classes,
-            data.feature_names,
-            data.scaling,
-            plane.omega[None, :].copy(),
-            np.array([plane.omega0 - plane.omega @ costs.center]),
-            np.array([bool(plane.omega.any())]),
-        )
+        omega0 = np.array([plane.omega0 - plane.omega @ costs.center])
+        split = np.array([bool(plane.omega.any())])
+        yield tree_on(data, MarginTree, 0, plane.omega[None, :].copy(), omega0, split)

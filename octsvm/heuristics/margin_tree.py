@@ -19,7 +19,7 @@ import numpy as np
 
 from ..formulations.base import BoolArray, Data, FloatArray, IntArray
 from ..formulations.margin_trees import norms
-from ..formulations.trees import MarginTree, margin_tree
+from ..formulations.trees import MarginTree, tree_on
 from . import few_relabelled
 from .alternating_optimisation import Weighting, sweep
 from .axis_search import sample
@@ -500,15 +500,7 @@ def as_margin_tree(planes: Hyperplanes, data: Data, params: Any) -> MarginTree:
     depth = getattr(params, "depth", 0)
     # With ω = 0 there is no side to choose, and a split would only cost.
     split = planes.split & planes.omega.any(axis=1) if depth == 0 else planes.split
-    return margin_tree(
-        depth,
-        data.classes,
-        data.feature_names,
-        data.scaling,
-        planes.omega.copy(),
-        planes.omega0.copy(),
-        split,
-    )
+    return tree_on(data, MarginTree, depth, planes.omega.copy(), planes.omega0.copy(), split)
 
 
 def candidates(data: Data, params: Any, budget: Budget, seed: int) -> Iterator[MarginTree]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..formulations import leaf_trees
 from ..formulations.base import BoolArray, Data, FloatArray
-from ..formulations.trees import ObliqueTree
+from ..formulations.trees import ObliqueTree, tree_on
 from . import axis_search
 from .budget import Budget
 from .linear_svm import fit_linear_svm
@@ -27,10 +27,7 @@ def candidates(data: Data, params: Any, budget: Budget, seed: int) -> Iterator[O
             return
         yield grow(data, params, float(C), budget)
     for tree in axis_search.candidates(data, params, budget, seed):
-        W, b = tree.weights("scaled")
-        yield ObliqueTree(
-            tree.depth, data.classes, data.feature_names, data.scaling, W, b, tree.splits, tree.label
-        )
+        yield tree_on(data, ObliqueTree, tree.depth, *tree.weights("scaled"), tree.splits, tree.label)
 
 
 def grow(data: Data, params: Any, C: float, budget: Budget) -> ObliqueTree:
@@ -53,11 +50,7 @@ def grow(data: Data, params: Any, C: float, budget: Budget) -> ObliqueTree:
                 a[t - 1], b[t - 1], split[t - 1] = omega, place, True
         right = np.where(split[t - 1], data.X @ a[t - 1] >= b[t - 1], True)
         node = np.where(rows, 2 * node + right, node)
-    tree = ObliqueTree(
-        depth, data.classes, data.feature_names, data.scaling, a, b, split, np.zeros(B + 1, dtype=np.int64)
-    )
-    label = leaf_trees.leaf_labels(depth, tree._route(data.X), data)
-    return ObliqueTree(depth, data.classes, data.feature_names, data.scaling, a, b, split, label)
+    return leaf_trees.with_best_labels(data, ObliqueTree, depth, a, b, split)
 
 
 def threshold(score: FloatArray, wanted: float, gap: float, n_min: int) -> float | None:

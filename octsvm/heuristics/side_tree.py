@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ..formulations import leaf_trees
 from ..formulations.base import Data, FloatArray, IntArray
 from ..formulations.heap import is_below
 from ..formulations.margin_trees import norms
@@ -287,13 +288,10 @@ class SideSearch(SideBuilder):
 
 def as_tree(planes: Hyperplanes, data: Data, depth: int) -> ObliqueTree:
     """The hyperplanes as a tree of the formulation, each leaf of its heaviest class."""
-    from ..formulations import leaf_trees
-
     B = 2**depth - 1
     b = np.where(planes.split, -planes.omega0, 0.0)[:B]
-    common, label = (depth, data.classes, data.feature_names, data.scaling), np.zeros(B + 1, dtype=np.int64)
-    tree = ObliqueTree(*common, planes.omega[:B].copy(), b, planes.split[:B].copy(), label)
-    return replace(tree, label=leaf_trees.leaf_labels(depth, tree._route(data.X), data))
+    splits = planes.omega[:B].copy(), b, planes.split[:B].copy()
+    return leaf_trees.with_best_labels(data, ObliqueTree, depth, *splits)
 
 
 def candidates(data: Data, params: Any, budget: Budget, seed: int) -> Iterator[ObliqueTree]:
