@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import importlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 import pyomo.environ as pyo
@@ -20,6 +20,7 @@ from .params import Params
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
+OwnParams = TypeVar("OwnParams", bound=Params)
 
 # What solvers accept as satisfied; a tree off by no more than that is a point of the model.
 FEASIBILITY = 1e-6
@@ -535,6 +536,19 @@ def values(var: Any, keys: list[Any]) -> FloatArray:
             )
         out[k] = value
     return out
+
+
+def table(var: Any, rows: Sequence[int], columns: Sequence[int]) -> FloatArray:
+    """Values (len(rows), len(columns)) of a Pyomo Var with two indices; raises as :func:`values` does."""
+    keys = [(i, t) for i in rows for t in columns]
+    return values(var, keys).reshape(len(rows), len(columns))
+
+
+def origin(model: pyo.ConcreteModel, kind: type[OwnParams]) -> tuple[Data, OwnParams]:
+    """Data and parameters that a model of one's own formulation was built of."""
+    info: ModelInfo = model.info
+    assert isinstance(info.params, kind)
+    return info.data, info.params
 
 
 def set_values(var: Any, rule: Callable[..., Any]) -> None:

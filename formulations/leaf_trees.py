@@ -9,10 +9,11 @@ import numpy as np
 import pyomo.environ as pyo
 from numpy.typing import NDArray
 
-from .base import Data, Evaluation, FloatArray, IntArray, Scaling, values
+from .base import BoolArray, Data, Evaluation, FloatArray, IntArray, Scaling, table
 from .blocks.assignment import set_leaf_assignment
 from .blocks.leaf_label import set_leaf_labels
 from .errors import TreeNotAdmitted
+from .heap import level
 from .params import Params
 from .read_matrix import MadeUpNames, UndecidedNames
 from .trees import AxisTree, ObliqueTree, rescaled, tree_on
@@ -37,11 +38,12 @@ def error_factor(y: IntArray, weights: FloatArray, K: int, error_scale: str) -> 
     return 1.0 / baseline if baseline > 0 else 1.0
 
 
-def leaf_labels(depth: int, path: IntArray, data: Data, chosen: IntArray | None = None) -> IntArray:
+def leaf_labels(path: IntArray, data: Data, chosen: IntArray | None = None) -> IntArray:
     """Weighted majority of each leaf (2^D,); an empty leaf takes that of its nearest ancestor with rows.
 
     ``chosen`` overrules it where a leaf with rows has a class there (-1: none).
     """
+    depth = path.shape[1] - 1
     first = 2**depth
     label = np.zeros(first, dtype=np.int64)
     for leaf in range(first, 2 * first):
@@ -58,7 +60,7 @@ def leaf_labels(depth: int, path: IntArray, data: Data, chosen: IntArray | None 
 def with_best_labels(data: Data, kind: type[LeafyTree], depth: int, *splits: Any) -> LeafyTree:
     """The tree of the ``kind`` with these splits, each leaf of the class that :func:`leaf_labels` gives it."""
     tree = tree_on(data, kind, depth, *splits, np.zeros(2**depth, dtype=np.int64))
-    return replace(tree, label=leaf_labels(depth, tree._route(rows_for(tree, data)), data))
+    return replace(tree, label=leaf_labels(tree._route(rows_for(tree, data)), data))
 
 
 def rows_for(tree: LeafyTree, data: Data) -> FloatArray:
@@ -69,7 +71,7 @@ def rows_for(tree: LeafyTree, data: Data) -> FloatArray:
 def with_majority_labels(tree: LeafyTree, data: Data, params: Params) -> LeafyTree:
     """The same splits with the best class in every leaf."""
     path = tree.nodes(data.X_original)
-    best = leaf_labels(tree.depth, path, data)
+    best = leaf_labels(path, data)
     totals = [
         class_weights(data.y[r], data.weights[r], data.K)
         for r in (path[:, -1] == t for t in range(2**tree.depth, 2 ** (tree.depth + 1)))
@@ -80,33 +82,36 @@ def with_majority_labels(tree: LeafyTree, data: Data, params: Params) -> LeafyTr
     return replace(tree, label=np.where(keep, tree.label, best))
 
 
-def leaf_sizes(depth: int, path: IntArray) -> IntArray:
+def leaf_sizes(path: IntArray) -> IntArray:
     """Rows in each leaf (2^D,)."""
-    return np.bincount(path[:, -1] - 2**depth, minlength=2**depth)
+    first = 2 ** (path.shape[1] - 1)
+    return np.bincount(path[:, -1] - first, minlength=first)
 
 
-def path_from_leaves(leaf: IntArray, depth: int) -> IntArray:
-    """The node on every level (n, D + 1) above the given leaves (n,)."""
-    return np.column_stack([leaf >> (depth - u) for u in range(depth + 1)])
+def sides(path: IntArray, t: int) -> tuple[BoolArray, BoolArray]:
+    """Which rows with the given ``path (n, D + 1)`` go left at branch node ``t``, and which go right."""
+    here, below = path[:, level(t)] == t, path[:, level(t) + 1]
+    return here & (below == 2 * t), here & (below != 2 * t)
 
 
-def assigned_leaves(model: pyo.ConcreteModel, n: int) -> IntArray:
-    """The leaf that the model's z puts each row in (n,)."""
-    leaf = list(model.topology.tree.leaf)
-    z = values(model.assignment.z, [(i, t) for i in range(n) for t in leaf]).reshape(n, len(leaf))
-    return np.asarray(leaf)[np.argmax(z, axis=1)]
+def assigned_nodes(model: pyo.ConcreteModel, nodes: range) -> IntArray:
+    """Which of the ``nodes`` of a level the model's z puts each row in (n,)."""
+    z = table(model.assignment.z, range(model.info.data.n), nodes)
+    return np.asarray(nodes)[np.argmax(z, axis=1)]
 
 
 def leaf_path(model: pyo.ConcreteModel) -> IntArray:
-    """The node of each level that the model's z puts each row in (n, D + 1)."""
-    return path_from_leaves(assigned_leaves(model, model.info.data.n), model.topology.tree.depth)
+    """The node of each level above the leaf that the model's z puts each row in (n, D + 1)."""
+    tree = model.topology.tree
+    leaf = assigned_nodes(model, tree.leaf)
+    return np.column_stack([leaf >> (tree.depth - u) for u in range(tree.depth + 1)])
 
 
-def model_classes(model: pyo.ConcreteModel, K: int) -> IntArray:
-    """The class that the model's c gives each leaf, -1 for a leaf without one."""
-    leaf = list(model.topology.tree.leaf)
-    c = values(model.leaf_label.c, [(k, t) for t in leaf for k in range(K)]).reshape(len(leaf), K)
-    return np.where(c.max(axis=1) > 0.5, np.argmax(c, axis=1), -1)
+def read_labels(model: pyo.ConcreteModel, path: IntArray) -> IntArray:
+    """The class that the model's c gives each leaf (2^D,); where it gives none, that of :func:`leaf_labels`."""
+    data: Data = model.info.data
+    c = table(model.leaf_label.c, range(data.K), model.topology.tree.leaf)
+    return leaf_labels(path, data, np.where(c.max(axis=0) > 0.5, np.argmax(c, axis=0), -1))
 
 
 def to_depth(tree: LeafyTree, depth: int) -> dict[str, Any]:
@@ -154,7 +159,7 @@ def with_classes_of(data: Data, tree: LeafyTree) -> LeafyTree:
     known = np.array([position.get(c, -1) for c in tree.classes], dtype=np.int64)[tree.label]
     if (known < 0).any():
         path = tree._route(rows_for(tree, data))
-        if ((leaf_sizes(tree.depth, path) > 0) & (known < 0)).any():
+        if ((leaf_sizes(path) > 0) & (known < 0)).any():
             raise TreeNotAdmitted("A leaf of the tree predicts a class that the model's data does not have.")
         known = np.where(known < 0, 0, known)
     return replace(tree, classes=data.classes, label=known)
@@ -181,19 +186,19 @@ def require_same_features(tree: Any, data: Data) -> None:
         )
 
 
-def require_leaf_sizes(depth: int, path: IntArray, n_min: int) -> IntArray:
+def require_leaf_sizes(path: IntArray, n_min: int) -> IntArray:
     """Rows in each leaf (2^D,), refused where a leaf in use is smaller than N_min.
 
     Raises
     ------
     TreeNotAdmitted
     """
-    sizes = leaf_sizes(depth, path)
+    sizes = leaf_sizes(path)
     small = (sizes > 0) & (sizes < n_min)
     if small.any():
         k = int(np.argmax(small))
         raise TreeNotAdmitted(
-            f"Leaf {k + 2**depth} of the tree holds {sizes[k]} training rows, and n_min asks for {n_min}."
+            f"Leaf {k + len(sizes)} of the tree holds {sizes[k]} training rows, and n_min asks for {n_min}."
         )
     return sizes
 
@@ -206,11 +211,10 @@ def embed_leaves(model: pyo.ConcreteModel, data: Data, path: IntArray, label: In
     TreeNotAdmitted
         If a leaf in use is smaller than N_min, or predicts a class that the data lacks.
     """
-    depth = path.shape[1] - 1
-    unknown = (require_leaf_sizes(depth, path, n_min) > 0) & (label < 0)
+    unknown = (require_leaf_sizes(path, n_min) > 0) & (label < 0)
     if unknown.any():
         raise TreeNotAdmitted(
-            f"Leaf {int(np.argmax(unknown)) + 2**depth} of the tree predicts a class that the model's data does not have."
+            f"Leaf {int(np.argmax(unknown)) + len(label)} of the tree predicts a class that the model's data does not have."
         )
     set_leaf_assignment(model.assignment, path)
     set_leaf_labels(model.leaf_label, path, label, data)

@@ -38,6 +38,7 @@ from .base import (
     IntArray,
     ModelInfo,
     Tried,
+    origin,
     structure,
     values,
 )
@@ -311,9 +312,8 @@ def extract(model: pyo.ConcreteModel) -> AxisTree:
     Thresholds lie in the middle of the gap between the training rows that they separate. A leaf without rows predicts
     the majority of its nearest ancestor with rows.
     """
-    info: ModelInfo = model.info
-    data, depth = info.data, info.params.depth  # type: ignore[attr-defined]
-    levels = _levels(data, _variant(info.params))  # type: ignore[arg-type]
+    data, params = origin(model, OCTParams)
+    depth, levels = params.depth, _levels(data, _variant(params))
     B = 2**depth - 1
     feature, threshold = np.full(B, -1, dtype=np.int64), np.zeros(B)
     path = np.ones((data.n, depth + 1), dtype=np.int64)
@@ -334,8 +334,7 @@ def extract(model: pyo.ConcreteModel) -> AxisTree:
             path[left, level + 1] = 2 * t
             feature[t - 1] = j
             threshold[t - 1] = _middle(levels.original[j], levels.position[:, j], cut, left, here & ~left)
-    label = leaf_trees.leaf_labels(depth, path, data, leaf_trees.model_classes(model, data.K))
-    return tree_on(data, AxisTree, depth, feature, threshold, label)
+    return tree_on(data, AxisTree, depth, feature, threshold, leaf_trees.read_labels(model, path))
 
 
 def _middle(value: FloatArray, position: IntArray, cut: int, left: BoolArray, right: BoolArray) -> float:
@@ -356,9 +355,7 @@ def embed(model: pyo.ConcreteModel, tree: AxisTree, relabelled: BoolArray | None
     TreeNotAdmitted
         With the reason, if no point of the model belongs to the tree.
     """
-    info: ModelInfo = model.info
-    data, params = info.data, info.params
-    assert isinstance(params, OCTParams)
+    data, params = origin(model, OCTParams)
     tree = normalise(tree, data, params)
     levels = _levels(data, _variant(params))
     path = tree._route(data.X_original)
@@ -386,12 +383,12 @@ def _places(tree: AxisTree, path: IntArray, levels: _Levels, data: Data) -> tupl
     """
     cut, threshold = np.zeros(tree.n_branch, dtype=np.int64), np.zeros(tree.n_branch)
     for t in (np.flatnonzero(tree.feature >= 0) + 1).tolist():
-        j, level = int(tree.feature[t - 1]), t.bit_length() - 1
+        j = int(tree.feature[t - 1])
         if levels.constant[j]:
             raise TreeNotAdmitted(
                 f"Node {t} splits on {data.feature_names[j]!r}, which is constant in the model's data."
             )
-        left = (path[:, level] == t) & (path[:, level + 1] == 2 * t)
+        left, _ = leaf_trees.sides(path, t)
         b, cut[t - 1] = 0.0, 1  # no row lies below a first cut that leaves the left empty
         if left.any():
             cut[t - 1] = int(levels.position[left, j].max()) + 1
@@ -464,7 +461,7 @@ def require(tree: AxisTree, data: Data, params: OCTParams) -> None:
     ------
     TreeNotAdmitted
     """
-    leaf_trees.require_leaf_sizes(tree.depth, tree._route(data.X_original), params.leaf_size(data.n))
+    leaf_trees.require_leaf_sizes(tree._route(data.X_original), params.leaf_size(data.n))
 
 
 def evaluate(

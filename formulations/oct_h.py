@@ -27,7 +27,9 @@ from .base import (
     IntArray,
     ModelInfo,
     Tried,
+    origin,
     structure,
+    table,
     values,
 )
 from .blocks import (
@@ -123,8 +125,7 @@ def extract_as_it_stands(model: pyo.ConcreteModel) -> ObliqueTree:
     tree, path = _read(model)
     b, X = tree.b.copy(), model.info.data.X
     for t in (np.flatnonzero(tree.split) + 1).tolist():
-        left, right = _sides(path, t.bit_length() - 1, t)
-        low, high = _range(tree, t, X, left, right)
+        low, high = _range(tree, t, X, path)
         if low < high < b[t - 1] <= high + FEASIBILITY:
             b[t - 1] = high
     return replace(tree, b=b)
@@ -132,70 +133,46 @@ def extract_as_it_stands(model: pyo.ConcreteModel) -> ObliqueTree:
 
 def _read(model: pyo.ConcreteModel) -> tuple[ObliqueTree, IntArray]:
     """The tree in the values as they are, and the nodes that the model puts each row in (n, D + 1)."""
-    info: ModelInfo = model.info
-    data, depth = info.data, info.params.depth  # type: ignore[attr-defined]
-    B = 2**depth - 1
-    branch = list(range(1, B + 1))
-    split = values(model.split.d, branch) > 0.5
-    b = values(model.split.b, branch)
-    a = values(model.split.a, [(t, j) for t in branch for j in range(data.p)]).reshape(B, data.p)
+    data, params = origin(model, OCTHParams)
+    branch, J = model.topology.tree.branch, range(data.p)
+    split = values(model.split.d, list(branch)) > 0.5
+    a = np.where(split[:, None], table(model.split.a, branch, J), 0.0)
     if hasattr(model.split, "s"):
-        used = values(model.split.s, [(t, j) for t in branch for j in range(data.p)]).reshape(B, data.p) > 0.5
-        a = np.where(used, a, 0.0)
-    a, b = np.where(split[:, None], a, 0.0), np.where(split, b, 0.0)
+        a = np.where(table(model.split.s, branch, J) > 0.5, a, 0.0)
+    b = np.where(split, values(model.split.b, list(branch)), 0.0)
     path = leaf_trees.leaf_path(model)
-    label = leaf_trees.leaf_labels(depth, path, data, leaf_trees.model_classes(model, data.K))
-    return tree_on(data, ObliqueTree, depth, a, b, split, label), path
-
-
-def _sides(path: IntArray, level: int, t: int) -> tuple[BoolArray, BoolArray]:
-    here = path[:, level] == t
-    left = here & (path[:, level + 1] == 2 * t)
-    return left, here & ~left
+    return tree_on(data, ObliqueTree, params.depth, a, b, split, leaf_trees.read_labels(model, path)), path
 
 
 def _centre(tree: ObliqueTree, data: Data, path: IntArray) -> ObliqueTree:
     a, b = tree.a.copy(), tree.b.copy()
-    for level in range(tree.depth):
-        for t in range(2**level, 2 ** (level + 1)):
-            size = np.abs(a[t - 1]).sum()
-            if not tree.split[t - 1] or size == 0:
-                continue
-            scaled = replace(tree, a=_with(a, t, a[t - 1] / size))
-            # Weights at the level of rounding are dropped where the separation survives it.
-            clean = np.where(np.abs(scaled.a[t - 1]) < 1e-9, 0.0, scaled.a[t - 1])
-            left, right = _sides(path, level, t)
-            low, high = _range(scaled, t, data.X, left, right)
-            cleaned = replace(tree, a=_with(a, t, clean))
-            clean_low, clean_high = _range(cleaned, t, data.X, left, right)
-            if clean_low < clean_high:
-                scaled, low, high = cleaned, clean_low, clean_high
+    for t in (np.flatnonzero(tree.split) + 1).tolist():
+        size = np.abs(a[t - 1]).sum()
+        if size == 0:
+            continue
+        a[t - 1] /= size
+        scaled = replace(tree, a=a.copy())
+        low, high = _range(scaled, t, data.X, path)
+        # Weights at the level of rounding are dropped where the separation survives it.
+        a[t - 1] = np.where(np.abs(a[t - 1]) < 1e-9, 0.0, a[t - 1])
+        clean_low, clean_high = _range(replace(tree, a=a), t, data.X, path)
+        if clean_low < clean_high:
+            low, high = clean_low, clean_high
+        else:
             a = scaled.a
-            threshold = b[t - 1] / size
-            if left.any() and right.any():
-                middle = low + (high - low) / 2
-                b[t - 1] = middle if low < middle <= high else high
-            elif left.any():
-                b[t - 1] = max(threshold, np.nextafter(low, np.inf))
-            elif right.any():
-                b[t - 1] = min(threshold, high)
-            else:
-                b[t - 1] = threshold
+        if -np.inf < low and high < np.inf:
+            middle = low + (high - low) / 2
+            b[t - 1] = middle if low < middle <= high else high
+        else:
+            b[t - 1] = min(max(b[t - 1] / size, np.nextafter(low, np.inf)), high)
     return replace(tree, a=a, b=b)
 
 
-def _with(a: FloatArray, t: int, row: FloatArray) -> FloatArray:
-    out = a.copy()
-    out[t - 1] = row
-    return out
-
-
-def _range(
-    tree: ObliqueTree, t: int, X: FloatArray, left: BoolArray, right: BoolArray
-) -> tuple[float, float]:
+def _range(tree: ObliqueTree, t: int, X: FloatArray, path: IntArray) -> tuple[float, float]:
     """Largest score on the left and smallest on the right (-inf and inf where a side is empty)."""
-    low = tree.node_score(t, X[left]).max() if left.any() else -np.inf
-    high = tree.node_score(t, X[right]).min() if right.any() else np.inf
+    left, right = leaf_trees.sides(path, t)
+    low = tree.node_score(t, X[left]).max(initial=-np.inf)
+    high = tree.node_score(t, X[right]).min(initial=np.inf)
     return float(low), float(high)
 
 
@@ -228,27 +205,21 @@ def embed_as_it_stands(
 def _embed(
     model: pyo.ConcreteModel, tree: ObliqueTree, place: Callable[..., tuple[FloatArray, float]]
 ) -> ObliqueTree:
-    info: ModelInfo = model.info
-    data, params = info.data, info.params
-    assert isinstance(params, OCTHParams)
+    data, params = origin(model, OCTHParams)
     tree = normalise(tree, data, params)
     path = tree._route(data.X)
     a, b = np.zeros_like(tree.a), np.zeros_like(tree.b)
-    for level in range(params.depth):
-        for t in range(2**level, 2 ** (level + 1)):
-            if tree.split[t - 1]:
-                a[t - 1], b[t - 1] = place(tree, t, data, path, level, params.mu)
+    for t in (np.flatnonzero(tree.split) + 1).tolist():
+        a[t - 1], b[t - 1] = place(tree, t, data, path, params.mu)
     set_oblique_splits(model.split, a, b, tree.split)
     set_oblique_routing(model.routing, data.X @ a.T)
     leaf_trees.embed_leaves(model, data, path, tree.label, params.leaf_size(data.n))
     return tree
 
 
-def _place(
-    tree: ObliqueTree, t: int, data: Data, path: IntArray, level: int, mu: float
-) -> tuple[FloatArray, float]:
+def _place(tree: ObliqueTree, t: int, data: Data, path: IntArray, mu: float) -> tuple[FloatArray, float]:
     """Weights with ‖a‖₁ <= 1 and a threshold that the model's rows accept."""
-    left, right = _sides(path, level, t)
+    left, right = leaf_trees.sides(path, t)
     size = float(np.abs(tree.a[t - 1]).sum())
     a = tree.a[t - 1] / size if size > 0 else tree.a[t - 1]
     if not (left.any() and right.any()):
@@ -265,11 +236,11 @@ def _place(
 
 
 def _left_as_it_is(
-    tree: ObliqueTree, t: int, data: Data, path: IntArray, level: int, mu: float
+    tree: ObliqueTree, t: int, data: Data, path: IntArray, mu: float
 ) -> tuple[FloatArray, float]:
     """The weights and the threshold of node t, refused where the model's rows do not take them."""
     a, b = tree.a[t - 1], float(tree.b[t - 1])
-    low, high = _range(tree, t, data.X, *_sides(path, level, t))
+    low, high = _range(tree, t, data.X, path)
     size = float(np.abs(a).sum())
     if (
         size > 1 + FEASIBILITY
@@ -298,9 +269,9 @@ def require(tree: ObliqueTree, data: Data, params: OCTHParams) -> None:
     TreeNotAdmitted
     """
     path = tree._route(data.X)
-    for t in np.flatnonzero(tree.split) + 1:
-        _place(tree, int(t), data, path, int(t).bit_length() - 1, params.mu)
-    leaf_trees.require_leaf_sizes(tree.depth, path, params.leaf_size(data.n))
+    for t in (np.flatnonzero(tree.split) + 1).tolist():
+        _place(tree, t, data, path, params.mu)
+    leaf_trees.require_leaf_sizes(path, params.leaf_size(data.n))
 
 
 def evaluate(

@@ -478,7 +478,9 @@ class MarginTree(Tree):
 
     def scores(self, X: Any) -> FloatArray:
         """Scores (m, T) of all nodes for rows in original units."""
-        M = self._matrix(X)
+        return self._node_scores(self._matrix(X))
+
+    def _node_scores(self, M: FloatArray) -> FloatArray:
         return np.column_stack([self.node_score(t, M) for t in range(1, self.n_nodes + 1)])
 
     def _goes_right(self, t: int, X: FloatArray) -> BoolArray:
