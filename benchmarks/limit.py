@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from octsvm.formulations.base import Data
 from octsvm.formulations.blocks import big_m
 from octsvm.formulations.bounds.hull import margin_bound
-from octsvm.formulations.margin_trees import constant_margin_tree
-from octsvm.formulations.octsvm import OCTSVMParams, chosen_rows, evaluate
+from octsvm.formulations.margin_trees import constant_margin_tree, evaluate
+from octsvm.formulations.octsvm import OCTSVMParams, chosen_rows
 
 Array = NDArray[Any]
 

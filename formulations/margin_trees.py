@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Literal, Self
 
@@ -10,14 +9,14 @@ import numpy as np
 import pyomo.environ as pyo
 from pydantic import Field, model_validator
 
-from .base import FEASIBILITY, BoolArray, Data, Evaluation, FloatArray, IntArray, values
+from .base import FEASIBILITY, BoolArray, Data, Evaluation, FloatArray, Formulation, IntArray, table, values
 from .blocks.hinge import set_hinge
 from .blocks.relabelling import set_relabelling
 from .blocks.sizes import Shape
 from .blocks.split import set_hyperplanes
 from .errors import TreeNotAdmitted
-from .kernels import Gamma, KernelChoice
-from .leaf_trees import require_same_features
+from .kernels import Gamma, KernelChoice, model_rows
+from .leaf_trees import require_same_features, sides
 from .params import Norm, Params
 from .trees import MarginTree, Relabelled, rescaled, tree_on
 
@@ -114,6 +113,19 @@ def constant_margin_tree(data: Data, params: Any) -> MarginTree:
     return tree_on(data, MarginTree, depth, *splits)
 
 
+def known_cost(data: Data, params: Any, upper_bound: float) -> float:
+    """``upper_bound``, or where it is infinite the objective of the best constant tree."""
+    if not np.isinf(upper_bound):
+        return upper_bound
+    constant = constant_margin_tree(data, params)
+    return evaluate(constant, data.X_original, data.y, params, data.weights).objective
+
+
+def largest_big_m(W: float, M: FloatArray) -> dict[str, float]:
+    """The largest big-M of each family of rows, for bounds W on weights and M (n,) on scores."""
+    return {"weights": W, "scores": float(M.max()), "hinge": 1 + float(M.max())}
+
+
 def norms(omega: FloatArray, norm: str) -> FloatArray:
     """Norm of each row of ``omega (T, p)``."""
     return np.sqrt((omega**2).sum(axis=1)) if norm == "l2" else np.abs(omega).sum(axis=1)
@@ -162,26 +174,25 @@ def node_costs(
     return error, marks, path
 
 
-def evaluate_margin(
+def evaluate(
     tree: MarginTree,
     X: FloatArray,
     y: IntArray,
     params: Any,
     weights: FloatArray,
-    relabelled: BoolArray | None,
-    margin: Callable[[FloatArray], float],
+    relabelled: BoolArray | None = None,
 ) -> Evaluation:
     """Objective of a margin tree on rows ``X (n, p)`` in original units as an :class:`Evaluation`, walking the tree.
 
-    ``y (n,)`` holds indices into the tree's classes (1 is +1); ``margin`` makes the margin term of the norms (T,). Nodes
-    that do not split are charged by the sign of their intercept.
+    ``y (n,)`` holds indices into the tree's classes (1 is +1). Nodes that do not split are charged by the sign of their
+    intercept.
     """
-    M, sign, size = tree.scaling.transform(X), np.where(y > 0, 1.0, -1.0), norms(tree.omega, params.norm)
+    M, sign = tree.scaling.transform(X), np.where(y > 0, 1.0, -1.0)
     c1, c2, c3 = params.c1, params.c2, getattr(params, "c3", 0.0)
     error, marks, path = node_costs(tree, M, sign, c1, c2, relabelled)
-    splits = float(tree.split.sum())
+    largest, splits = float(norms(tree.omega, params.norm).max()), float(tree.split.sum())
     e, xi = float((weights @ error).sum()), float((weights @ marks).sum())
-    terms = {"margin": float(margin(size)), "errors": c1 * e, "relabelled": c2 * xi}
+    terms = {"margin": params.margin_cost(largest), "errors": c1 * e, "relabelled": c2 * xi}
     if c3:
         terms["splits"] = c3 * splits
     predicted = tree.class_index_at(path, M)
@@ -196,7 +207,7 @@ def evaluate_margin(
         "relabelled": xi,
         "relabelled_rows": float(marks.any(axis=1).sum()),
         "splits": splits,
-        "largest_norm": float(size.max(initial=0.0)),
+        "largest_norm": largest,
         "wrong_rows": float(wrong.sum()),
         "charged_otherwise": float((last.astype(int) != predicted).sum()),
     }
@@ -291,16 +302,9 @@ def read_margin_tree(model: pyo.ConcreteModel, depth: int, split: BoolArray) -> 
 
 def read_hyperplanes(model: pyo.ConcreteModel, split: BoolArray) -> tuple[FloatArray, FloatArray]:
     """ω (T, p) and ω_0 (T,) of nodes 1 to T for rows that are not centred; ω is zero where a node does not ``split`` (T,)."""
-    p, nodes = model.info.data.p, range(1, len(split) + 1)
-    omega = values(model.split.omega, [(t, j) for t in nodes for j in range(p)]).reshape(len(split), p)
-    omega = np.where(split[:, None], omega, 0.0)
+    nodes = range(1, len(split) + 1)
+    omega = np.where(split[:, None], table(model.split.omega, nodes, range(model.info.data.p)), 0.0)
     return omega, values(model.split.omega0, list(nodes)) - omega @ model.split.center
-
-
-def snap(tree: MarginTree, data: Data, path: IntArray) -> MarginTree:
-    """Move intercepts by as little as puts every row where the solver said (``path (n, D + 1)``)."""
-    score = np.column_stack([tree.node_score(t, data.X) for t in range(1, tree.n_nodes + 1)])
-    return replace(tree, omega0=tree.omega0 + snapping_shifts(score, tree.omega, path))
 
 
 def snapping_shifts(score: FloatArray, omega: FloatArray, path: IntArray) -> FloatArray:
@@ -310,16 +314,12 @@ def snapping_shifts(score: FloatArray, omega: FloatArray, path: IntArray) -> Flo
     to either side of it. Where one shift cannot separate the two sides, nothing is moved.
     """
     shift = np.zeros(len(omega))
-    for level in range(path.shape[1] - 1):
-        for t in np.unique(path[:, level]):
-            here = path[:, level] == t
-            left = here & (path[:, level + 1] == 2 * t)
-            right = here & ~left
-            low = float(score[left, t - 1].max()) if left.any() else -np.inf
-            high = float(score[right, t - 1].min()) if right.any() else np.inf
-            hair = 1e-9 * (1.0 + float(np.abs(omega[t - 1]).sum()))
-            if low < 0 <= high or high - low <= 2 * hair:
-                continue
+    for t in range(1, 2 ** (path.shape[1] - 1)):
+        left, right = sides(path, t)
+        low = float(score[left, t - 1].max(initial=-np.inf))
+        high = float(score[right, t - 1].min(initial=np.inf))
+        hair = 1e-9 * (1.0 + float(np.abs(omega[t - 1]).sum()))
+        if not (low < 0 <= high or high - low <= 2 * hair):
             shift[t - 1] = hair - high if high < 0 else -hair - low
     return shift
 
@@ -331,25 +331,26 @@ def require_beyond(score: FloatArray, path: IntArray, mu: float) -> None:
     ------
     TreeNotAdmitted
     """
-    for level in range(path.shape[1] - 1):
-        for t in np.unique(path[:, level]):
-            rows = np.flatnonzero((path[:, level] == t) & (path[:, level + 1] == 2 * t))
-            s = score[rows, t - 1]
-            if len(rows) and s.max() > -mu + FEASIBILITY:
-                i = int(rows[np.argmax(s)])
-                raise TreeNotAdmitted(
-                    f"Row {i} goes left at node {t} with score {s.max():.3g}, and the model wants rows on the left to "
-                    f"be at most {-mu:g} (mu_svm). Move the intercept, or scale the node's weights up."
-                )
+    for t in range(1, 2 ** (path.shape[1] - 1)):
+        rows = np.flatnonzero(sides(path, t)[0])
+        s = score[rows, t - 1]
+        if len(rows) and s.max() > -mu + FEASIBILITY:
+            i = int(rows[np.argmax(s)])
+            raise TreeNotAdmitted(
+                f"Row {i} goes left at node {t} with score {s.max():.3g}, and the model wants rows on the left to "
+                f"be at most {-mu:g} (mu_svm). Move the intercept, or scale the node's weights up."
+            )
 
 
-def read_marks(model: pyo.ConcreteModel, path: IntArray, n: int, T: int) -> BoolArray:
-    """ξ of the model in the nodes that rows visit (n, T)."""
-    if not hasattr(model, "relabelling"):
-        return np.zeros((n, T), dtype=bool)
-    nodes = list(range(1, T + 1))
-    xi = values(model.relabelling.xi, [(i, t) for i in range(n) for t in nodes]).reshape(n, T) > 0.5
-    return xi & visited(path, T)
+def with_given_up(model: pyo.ConcreteModel, tree: MarginTree) -> MarginTree:
+    """The tree with its record of the rows that the model's ξ relabels in the nodes that they visit."""
+    data, T = model.info.data, tree.n_nodes
+    marks = visited(tree._route(data.X), T)
+    if hasattr(model, "relabelling"):
+        marks &= table(model.relabelling.xi, range(data.n), range(1, T + 1)) > 0.5
+    else:
+        marks[:] = False
+    return recorded(tree, data, model.info.params, marks)
 
 
 def visited(path: IntArray, T: int) -> BoolArray:
@@ -360,12 +361,12 @@ def visited(path: IntArray, T: int) -> BoolArray:
 
 
 def embed_margin_tree(
-    model: pyo.ConcreteModel, tree: MarginTree, relabelled: BoolArray | None, cost: Callable[..., Evaluation]
+    model: pyo.ConcreteModel, tree: MarginTree, relabelled: BoolArray | None
 ) -> tuple[MarginTree, IntArray, FloatArray]:
     """Set ``split``, ``hinge`` and ``relabelling``; return the tree with its record, the paths (n, D + 1) and the scores (n, T).
 
     Each row takes the cheaper of error and relabelling unless ``relabelled (n, T)`` prescribes it, or that block was taken
-    out of the model. ``cost`` evaluates a tree.
+    out of the model.
 
     Raises
     ------
@@ -376,7 +377,7 @@ def embed_margin_tree(
     data, params = info.data, info.params
     if not hasattr(model, "relabelling"):
         relabelled = np.zeros((data.n, tree.n_nodes), dtype=bool)
-    found = cost(tree, data.X_original, data.y, params, data.weights, relabelled)
+    found = evaluate(tree, data.X_original, data.y, params, data.weights, relabelled)
     require_within(found.objective, info.upper_bound)
     error, marks, path = node_costs(tree, data.X, data.sign, params.c1, params.c2, relabelled)
     score = embed_hyperplanes(model, tree, data, error, marks)
@@ -396,7 +397,7 @@ def embed_hyperplanes(
         for (i, t), xi in model.relabelling.xi.items():
             if xi.fixed and t not in path[i]:
                 marks[i, t - 1] = xi.value == 1
-    score = np.column_stack([tree.node_score(t, data.X) for t in range(1, tree.n_nodes + 1)])
+    score = tree._node_scores(data.X)
     set_hyperplanes(model.split, tree.omega, tree.omega0, score)
     set_hinge(model.hinge, error, marks, model.split)
     if hasattr(model, "relabelling"):
@@ -417,3 +418,20 @@ def require_within(objective: float, upper_bound: float) -> None:
             "was built from (the best of the constant classifier and the start given to build). Trees as bad as that "
             "are cut off on purpose; embed a better one."
         )
+
+
+class MarginFormulation(Formulation):
+    """What RE-SVM and OCTSVM share."""
+
+    Tree = MarginTree
+    two_classes_only = True
+    uses_scaling = True
+    variants = ("compact", "paper")
+    converter = "octsvm.heuristics.axis_start:margin_tree_of"
+    libraries = LIBRARIES
+    libraries_for = staticmethod(libraries_for)
+    grid = "octsvm.parameter_grid:margin_path"
+    evaluate = staticmethod(evaluate)
+    constant_tree = staticmethod(constant_margin_tree)
+    model_rows = staticmethod(model_rows)
+    normalise = staticmethod(normalise_margin)

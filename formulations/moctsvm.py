@@ -24,6 +24,7 @@ from .base import (
     IntArray,
     ModelInfo,
     Tried,
+    origin,
     structure,
     values,
 )
@@ -123,8 +124,7 @@ def build(data: Data, params: MOCTSVMParams, upper_bound: float = np.inf) -> pyo
     add_margin(m, branch, split, params.norm, delta)
     add_leaf_labels(m, topology, assignment, data.y, data.K, data.weights)
     _add_objective(m, data, params)
-    sizes = {"weights": W, "scores": float(M.max()), "hinge": 1 + float(M.max())}
-    m.info = ModelInfo(NAME, params, data, ub, sizes, structure=structure(m))
+    m.info = ModelInfo(NAME, params, data, ub, margin_trees.largest_big_m(W, M), structure=structure(m))
     return m
 
 
@@ -158,13 +158,12 @@ def extract(model: pyo.ConcreteModel) -> ObliqueTree:
 
     Rows on a boundary are put back on the side that the model's z says (:func:`margin_trees.snapping_shifts`).
     """
-    info: ModelInfo = model.info
-    data, depth = info.data, info.params.depth  # type: ignore[attr-defined]
+    data, params = origin(model, MOCTSVMParams)
     split = values(model.pruning.d, list(model.topology.tree.branch)) > 0.5
     omega, omega0 = margin_trees.read_hyperplanes(model, split)
     path = leaf_trees.leaf_path(model)
-    label = leaf_trees.leaf_labels(depth, path, data, leaf_trees.model_classes(model, data.K))
-    tree = tree_on(data, ObliqueTree, depth, omega, np.where(split, -omega0, 0.0), split, label)
+    b, label = np.where(split, -omega0, 0.0), leaf_trees.read_labels(model, path)
+    tree = tree_on(data, ObliqueTree, params.depth, omega, b, split, label)
     shift = margin_trees.snapping_shifts(scores(tree, data.X), omega, path)
     return replace(tree, b=np.where(split, tree.b - shift, 0.0))
 
@@ -194,13 +193,11 @@ def embed(model: pyo.ConcreteModel, tree: ObliqueTree, relabelled: BoolArray | N
         With the reason: another kind of tree, too deep, a row that goes left but is not below -μ, or an objective worse
         than the bound that the model was built from.
     """
-    info: ModelInfo = model.info
-    data, params = info.data, info.params
-    assert isinstance(params, MOCTSVMParams)
+    data, params = origin(model, MOCTSVMParams)
     tree = normalise(tree, data, params)
     require(tree, data, params)
     result = evaluate(tree, data.X_original, data.y, params, data.weights)
-    margin_trees.require_within(result.objective, info.upper_bound)
+    margin_trees.require_within(result.objective, model.info.upper_bound)
     path, score = tree._route(data.X), scores(tree, data.X)
     set_hyperplanes(model.split, tree.a, np.where(tree.split, -tree.b, 1.0), score)
     set_pruning(model.pruning, tree.split)

@@ -21,23 +21,14 @@ objective of at most UB obeys: like each M it holds for trees up to UB, and thos
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pyomo.environ as pyo
 from pydantic import Field
 
 from . import margin_trees
-from .base import (
-    BoolArray,
-    Data,
-    Evaluation,
-    FloatArray,
-    Formulation,
-    IntArray,
-    ModelInfo,
-    Tried,
-    structure,
-    values,
-)
+from .base import BoolArray, Data, IntArray, ModelInfo, Tried, origin, structure, values
 from .blocks import (
     add_convex_hull_inequalities,
     add_hinge,
@@ -70,6 +61,7 @@ from .blocks.valid_inequalities import (
 from .bounds import hull, levels
 from .bounds.scores import ScoreProblem
 from .kernels import model_rows
+from .leaf_trees import assigned_nodes
 from .params import TreeParams
 from .registry import register
 from .trees import MarginTree
@@ -99,6 +91,10 @@ class OCTSVMParams(margin_trees.MarginParams, TreeParams):
     c3: float = Field(1.0, ge=0)
     mu_svm: float = Field(1e-3, gt=0, le=1)
 
+    def margin_cost(self, size: float) -> float:
+        """The margin term δ of a tree whose largest norm is ``size``."""
+        return size / 2
+
     @property
     def boundary(self) -> float | None:
         """μ of (9′), or None where a row on a hyperplane may choose its side (the rows as printed)."""
@@ -121,10 +117,7 @@ def build(data: Data, params: OCTSVMParams, upper_bound: float = np.inf) -> pyo.
     data.require_two_classes(NAME)
     data = model_rows(data, params)
     variant = params.variant or "compact"
-    constant = evaluate(
-        margin_trees.constant_margin_tree(data, params), data.X_original, data.y, params, data.weights
-    )
-    ub = constant.objective if np.isinf(upper_bound) else upper_bound
+    ub = margin_trees.known_cost(data, params, upper_bound)
     printed = variant == "paper"
     combined = [] if printed else chosen_rows(data, params)
     delta = ub * (1 + big_m.SLACK)
@@ -159,19 +152,8 @@ def build(data: Data, params: OCTSVMParams, upper_bound: float = np.inf) -> pyo.
         if combined:
             add_convex_hull_inequalities(m, combined, W, margin, pruning, assignment, hinge, relabelling)
     _add_objective(m, data, params)
-    m.info = ModelInfo(
-        NAME,
-        params,
-        data,
-        ub,
-        {
-            "weights": W,
-            "scores": float(M.max()),
-            "hinge": 1 + float(M.max()),
-            "scores_proved": float(proved.max()),
-        },
-        structure=structure(m),
-    )
+    largest = margin_trees.largest_big_m(W, M) | {"scores_proved": float(proved.max())}
+    m.info = ModelInfo(NAME, params, data, ub, largest, structure=structure(m))
     return m
 
 
@@ -243,28 +225,18 @@ def size(params: OCTSVMParams, table: Data | Shape) -> BlockSize:
 def extract(model: pyo.ConcreteModel) -> MarginTree:
     """Read the tree from the values of the model's variables.
 
-    Rows on a boundary are put back on the side that the model's z says (:func:`margin_trees.snap`).
+    Rows on a boundary are put back on the side that the model's z says (:func:`margin_trees.snapping_shifts`).
     """
-    info: ModelInfo = model.info
-    data, params = info.data, info.params
-    assert isinstance(params, OCTSVMParams)
-    T = 2 ** (params.depth + 1) - 1
-    split = values(model.pruning.d, list(range(1, T + 1))) > 0.5
+    data, params = origin(model, OCTSVMParams)
+    split = values(model.pruning.d, list(model.topology.tree.nodes)) > 0.5
     tree = margin_trees.read_margin_tree(model, params.depth, split)
-    path = assigned_path(model)
-    tree = margin_trees.snap(tree, data, path)
-    marks = margin_trees.read_marks(model, tree._route(data.X), data.n, T)
-    return margin_trees.recorded(tree, data, params, marks)
+    shifts = margin_trees.snapping_shifts(tree._node_scores(data.X), tree.omega, assigned_path(model))
+    return margin_trees.with_given_up(model, replace(tree, omega0=tree.omega0 + shifts))
 
 
 def assigned_path(model: pyo.ConcreteModel) -> IntArray:
     """The node of each level that the model's z puts each row in (n, D + 1)."""
-    info: ModelInfo = model.info
-    n, columns = info.data.n, []
-    for level in model.topology.tree.levels:
-        z = values(model.assignment.z, [(i, t) for i in range(n) for t in level]).reshape(n, len(level))
-        columns.append(np.asarray(level)[np.argmax(z, axis=1)])
-    return np.column_stack(columns)
+    return np.column_stack([assigned_nodes(model, level) for level in model.topology.tree.levels])
 
 
 def embed(model: pyo.ConcreteModel, tree: MarginTree, relabelled: BoolArray | None = None) -> MarginTree:
@@ -279,13 +251,12 @@ def embed(model: pyo.ConcreteModel, tree: MarginTree, relabelled: BoolArray | No
         With the reason: too deep, a row that goes left but is not below -μ, or an objective worse than the bound
         that the model was built from.
     """
-    info: ModelInfo = model.info
-    data, params = info.data, info.params
-    assert isinstance(params, OCTSVMParams)
+    data, params = origin(model, OCTSVMParams)
     tree = margin_trees.normalise_margin(tree, data, params)
     require_strict(tree, data, params)
-    tree, path, score = margin_trees.embed_margin_tree(model, tree, relabelled, evaluate)
-    set_margin(model.margin, tree.omega, float(margin_trees.norms(tree.omega, params.norm).max()) / 2)
+    tree, path, score = margin_trees.embed_margin_tree(model, tree, relabelled)
+    largest = float(margin_trees.norms(tree.omega, params.norm).max())
+    set_margin(model.margin, tree.omega, params.margin_cost(largest))
     set_pruning(model.pruning, tree.split)
     set_level_assignment(model.assignment, path)
     set_side_routing(model.routing, score)
@@ -302,22 +273,7 @@ def require_strict(tree: MarginTree, data: Data, params: OCTSVMParams) -> None:
     TreeNotAdmitted
     """
     if params.boundary is not None:
-        score = np.column_stack([tree.node_score(t, data.X) for t in range(1, tree.n_nodes + 1)])
-        margin_trees.require_beyond(score, tree._route(data.X), params.boundary)
-
-
-def evaluate(
-    tree: MarginTree,
-    X: FloatArray,
-    y: IntArray,
-    params: OCTSVMParams,
-    weights: FloatArray,
-    relabelled: BoolArray | None = None,
-) -> Evaluation:
-    """Objective terms of ``tree``, as :func:`margin_trees.evaluate_margin` says; the largest norm counts."""
-    return margin_trees.evaluate_margin(
-        tree, X, y, params, weights, relabelled, lambda size: 0.5 * float(size.max())
-    )
+        margin_trees.require_beyond(tree._node_scores(data.X), tree._route(data.X), params.boundary)
 
 
 def top_level(data: Data, params: OCTSVMParams, upper_bound: float) -> list[ScoreProblem] | None:
@@ -334,18 +290,13 @@ def top_level(data: Data, params: OCTSVMParams, upper_bound: float) -> list[Scor
 
 
 @register
-class OCTSVM(Formulation):
+class OCTSVM(margin_trees.MarginFormulation):
     """OCTSVM, as :mod:`octsvm.formulations.octsvm` says."""
 
     name = NAME
     title = "optimal classification tree with SVM splits and relabelling"
     Params = OCTSVMParams
-    Tree = MarginTree
-    two_classes_only = True
-    uses_scaling = True
-    variants = ("compact", "paper")
     heuristic = "octsvm.heuristics.margin_tree:candidates"
-    converter = "octsvm.heuristics.axis_start:margin_tree_of"
     tried = Tried(
         (
             {"depth": [0], "c1": [1.5, 3.0, 6.0, 12.0, 32.0], "c2": margin_trees.RATIOS, "c3": [0.0]},
@@ -354,18 +305,11 @@ class OCTSVM(Formulation):
         usual={"depth": 0, "c1": 3.0, "c2": 2.0, "c3": 0.0},
         kernels=({**margin_trees.RADIAL, "depth": [0], "c1": [3.0, 12.0, 48.0], "c3": [0.0]},),
     )
-    libraries = margin_trees.LIBRARIES
-    libraries_for = staticmethod(margin_trees.libraries_for)
-    grid = "octsvm.parameter_grid:margin_path"
     proved_rows = PROVED_ROWS
     build = staticmethod(build)
     extract = staticmethod(extract)
     embed = staticmethod(embed)
-    evaluate = staticmethod(evaluate)
-    constant_tree = staticmethod(margin_trees.constant_margin_tree)
     size = staticmethod(size)
-    model_rows = staticmethod(model_rows)
-    normalise = staticmethod(margin_trees.normalise_margin)
     require = staticmethod(require_strict)
     assigned_path = staticmethod(assigned_path)
     top_level = staticmethod(top_level)

@@ -15,7 +15,7 @@ import numpy as np
 import pyomo.environ as pyo
 
 from . import margin_trees
-from .base import BoolArray, Data, Evaluation, FloatArray, Formulation, IntArray, ModelInfo, Tried, structure
+from .base import BoolArray, Data, IntArray, ModelInfo, Tried, origin, structure
 from .blocks import (
     add_hinge,
     add_hyperplanes,
@@ -44,6 +44,10 @@ PROVED_ROWS: dict[str, dict[int, int]] = {"l2": {0: 20}, "l1": {0: 40}}
 class RESVMParams(margin_trees.MarginParams):
     """Parameters of RE-SVM: those of :class:`~octsvm.formulations.margin_trees.MarginParams`; the margin term is ½‖ω‖₂² or ‖ω‖₁."""
 
+    def margin_cost(self, size: float) -> float:
+        """The margin term of a hyperplane whose norm is ``size``."""
+        return size**2 / 2 if self.norm == "l2" else size
+
 
 NODES = range(1, 2)
 
@@ -62,10 +66,7 @@ def build(data: Data, params: RESVMParams, upper_bound: float = np.inf) -> pyo.C
     data.require_two_classes(NAME)
     data = model_rows(data, params)
     variant = params.variant or "compact"
-    constant = evaluate(
-        margin_trees.constant_margin_tree(data, params), data.X_original, data.y, params, data.weights
-    )
-    ub = constant.objective if np.isinf(upper_bound) else upper_bound
+    ub = margin_trees.known_cost(data, params, upper_bound)
     W = big_m.weight_bound(ub, "squared" if params.norm == "l2" else "norm")
     proved = big_m.score_bound(W, big_m.farthest(data.X, params.norm))
     M = big_m.chosen_score_bound(proved, params.big_m)
@@ -91,19 +92,8 @@ def build(data: Data, params: RESVMParams, upper_bound: float = np.inf) -> pyo.C
         doc="½‖ω‖² + c1 Σ e_i + c2 Σ ξ_i",
     )
     m.objective = pyo.Objective(expr=m.cost, doc="margin, errors and relabelling")
-    m.info = ModelInfo(
-        NAME,
-        params,
-        data,
-        ub,
-        {
-            "weights": W,
-            "scores": float(M.max()),
-            "hinge": 1 + float(M.max()),
-            "scores_proved": float(proved.max()),
-        },
-        structure=structure(m),
-    )
+    largest = margin_trees.largest_big_m(W, M) | {"scores_proved": float(proved.max())}
+    m.info = ModelInfo(NAME, params, data, ub, largest, structure=structure(m))
     return m
 
 
@@ -119,13 +109,8 @@ def size(params: RESVMParams, table: Data | Shape) -> BlockSize:
 
 def extract(model: pyo.ConcreteModel) -> MarginTree:
     """Read the hyperplane, and the rows whose label was given up, from the values of the model's variables."""
-    info: ModelInfo = model.info
-    data, params = info.data, info.params
-    assert isinstance(params, RESVMParams)
     tree = margin_trees.read_margin_tree(model, 0, np.ones(1, dtype=bool))
-    tree = replace(tree, split=(tree.omega != 0).any(axis=1))
-    marks = margin_trees.read_marks(model, root_path(model), data.n, 1)
-    return margin_trees.recorded(tree, data, params, marks)
+    return margin_trees.with_given_up(model, replace(tree, split=(tree.omega != 0).any(axis=1)))
 
 
 def root_path(model: pyo.ConcreteModel) -> IntArray:
@@ -143,35 +128,16 @@ def embed(model: pyo.ConcreteModel, tree: MarginTree, relabelled: BoolArray | No
     TreeNotAdmitted
         With the reason, e.g. where its objective is worse than the bound the model was built from.
     """
-    info: ModelInfo = model.info
-    tree = margin_trees.normalise_margin(tree, info.data, info.params)
-    tree, _, _ = margin_trees.embed_margin_tree(model, tree, relabelled, evaluate)
+    tree = margin_trees.normalise_margin(tree, *origin(model, RESVMParams))
+    tree, _, _ = margin_trees.embed_margin_tree(model, tree, relabelled)
     set_margin(model.margin, tree.omega)
     return tree
 
 
-def evaluate(
-    tree: MarginTree,
-    X: FloatArray,
-    y: IntArray,
-    params: RESVMParams,
-    weights: FloatArray,
-    relabelled: BoolArray | None = None,
-) -> Evaluation:
-    """Objective terms of ``tree``, as :func:`margin_trees.evaluate_margin` says."""
-
-    def margin(size: FloatArray) -> float:
-        return 0.5 * float(size[0]) ** 2 if params.norm == "l2" else float(size[0])
-
-    return margin_trees.evaluate_margin(tree, X, y, params, weights, relabelled, margin)
-
-
 def scores(model: pyo.ConcreteModel) -> ScoreProblem | None:
     """The model as a function of its scores, within their bounds; None where these are below the proved ones, or for l1."""
-    info: ModelInfo = model.info
-    data, params = info.data, info.params
-    assert isinstance(params, RESVMParams)
-    if params.norm != "l2" or info.big_m["scores"] < info.big_m["scores_proved"]:
+    data, params = origin(model, RESVMParams)
+    if params.norm != "l2" or model.info.big_m["scores"] < model.info.big_m["scores_proved"]:
         return None
     costs = ScoreCosts.of(data.X, data.sign, data.weights, params.c1, params.c2)
     low, high = np.full(len(costs.X), -np.inf), np.full(len(costs.X), np.inf)
@@ -182,35 +148,23 @@ def scores(model: pyo.ConcreteModel) -> ScoreProblem | None:
 
 
 @register
-class RESVM(Formulation):
+class RESVM(margin_trees.MarginFormulation):
     """RE-SVM, as :mod:`octsvm.formulations.re_svm` says."""
 
     name = NAME
     title = "support vector machine with relabelling"
     Params = RESVMParams
-    Tree = MarginTree
-    two_classes_only = True
-    uses_scaling = True
-    variants = ("compact", "paper")
     heuristic = "octsvm.heuristics.label_search:candidates"
-    converter = "octsvm.heuristics.axis_start:margin_tree_of"
     tried = Tried(
         ({"c1": [3.0, 10.0, 30.0, 100.0, 300.0], "c2": margin_trees.RATIOS},),
         usual={"c1": 10.0, "c2": 100.0},
         kernels=({**margin_trees.RADIAL, "c1": [3.0, 30.0, 300.0]},),
     )
-    libraries = margin_trees.LIBRARIES
-    libraries_for = staticmethod(margin_trees.libraries_for)
-    grid = "octsvm.parameter_grid:margin_path"
     proved_rows = PROVED_ROWS
     build = staticmethod(build)
     extract = staticmethod(extract)
     embed = staticmethod(embed)
-    evaluate = staticmethod(evaluate)
-    constant_tree = staticmethod(margin_trees.constant_margin_tree)
     size = staticmethod(size)
-    model_rows = staticmethod(model_rows)
-    normalise = staticmethod(margin_trees.normalise_margin)
     assigned_path = staticmethod(root_path)
     scores = staticmethod(scores)
 

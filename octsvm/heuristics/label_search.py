@@ -138,6 +138,6 @@ def candidates(data: Data, params: Any, budget: Budget, seed: int) -> Iterator[M
     omega0 = constant_side(data) if best is None else float(best.omega0[0] + omega @ costs.center)
     first = Plane(costs.objective(omega, omega0), omega, omega0)
     for plane in LabelSearch(costs, first, budget.left, seed).run(budget):
-        omega0 = np.array([plane.omega0 - plane.omega @ costs.center])
+        intercept = np.array([plane.omega0 - plane.omega @ costs.center])
         split = np.array([bool(plane.omega.any())])
-        yield tree_on(data, MarginTree, 0, plane.omega[None, :].copy(), omega0, split)
+        yield tree_on(data, MarginTree, 0, plane.omega[None, :].copy(), intercept, split)

@@ -214,7 +214,7 @@ def _libsvm(
 def _direct(
     binding: Any, X: FloatArray, sign: FloatArray, weights: FloatArray, C: float, effort: Effort
 ) -> tuple[FloatArray, float]:
-    found = _libsvm(binding, X, sign > 0, weights, effort, svm_type=0, C=float(C))
+    found = _libsvm(binding, X, (sign > 0).astype(float), weights, effort, svm_type=0, C=float(C))
     support, vectors = np.asarray(found[0]), np.asarray(found[1])
     dual, intercept = -np.asarray(found[3])[0], -float(np.asarray(found[4])[0])
     omega = dual @ vectors

@@ -11,6 +11,7 @@ kinks of the piecewise linear cost. Or trees are grown from linear SVMs of one C
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -145,6 +146,7 @@ class TreeBuilder(Builder):
         self.c1, self.c2 = float(params.c1), float(params.c2)
         self.c3 = 0.0 if self.single else float(params.c3)
         self.norm = params.norm
+        self.margin: Callable[[float], float] = params.margin_cost  # of the largest norm
         self.mu = 0.0 if self.single else float(params.boundary or 0.0)
         self.budget = budget
         self.rng = np.random.default_rng(seed)
@@ -152,12 +154,6 @@ class TreeBuilder(Builder):
         self.best = self.unsplit()
 
     # -- costs ----------------------------------------------------------------------------------------------
-
-    def margin(self, size: float) -> float:
-        """The margin term of a tree with this largest norm."""
-        if not self.single:
-            return size / 2
-        return size**2 / 2 if self.norm == "l2" else size
 
     def norm_costing(self, cost: float) -> float:
         """The norm whose margin term is ``cost``."""
