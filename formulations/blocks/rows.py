@@ -62,10 +62,10 @@ def _count_row() -> None:
                 raise
 
 
-def linear(coefs: list[float], variables: list, constant: float = 0.0) -> LinearExpression:
-    """Σ coefs·variables + constant as one flat expression (the fastest form that Pyomo builds and compiles)."""
+def linear(coefs: list[float], variables: list) -> LinearExpression:
+    """Σ coefs·variables as one flat expression (the fastest form that Pyomo builds and compiles)."""
     _count_row()
-    return LinearExpression(constant=constant, linear_coefs=coefs, linear_vars=variables)
+    return LinearExpression(constant=0.0, linear_coefs=coefs, linear_vars=variables)
 
 
 def term(coef: float, variable: Any) -> MonomialTermExpression:

@@ -61,12 +61,12 @@ def _combinations(
     ]
 
 
-def pairs(X: FloatArray, sign: FloatArray, norm: str = "l2", most: int | None = None) -> list[Combination]:
-    """All pairs of rows of different classes, the nearest first; with ``most`` the nearest only."""
+def pairs(X: FloatArray, sign: FloatArray, norm: str = "l2") -> list[Combination]:
+    """All pairs of rows of different classes, the nearest first."""
     plus, minus = np.flatnonzero(sign > 0), np.flatnonzero(sign < 0)
     rows = np.array([(i, h) for i in plus for h in minus], dtype=np.int64).reshape(-1, 2)
     found = _combinations(X, sign, rows, np.ones((len(rows), 2)), norm)
-    return sorted(found, key=lambda combination: combination.distance)[:most]
+    return sorted(found, key=lambda combination: combination.distance)
 
 
 def n_neighbours(sign: FloatArray, p: int) -> int:

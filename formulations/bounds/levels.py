@@ -33,7 +33,7 @@ def top_level(
     No row of a tree has a score between -``boundary`` and 0 at the root.
     """
     base = replace(ScoreCosts.of(data.X, data.sign, data.weights, c1, c2), squared=False, constant=c3)
-    reach = base.within_norms(0.0, longest)
+    reach = base.within_norm(longest)
     if depth == 0:
         return [ScoreProblem(base, reach)]
     least = np.minimum(*(base.of_score(np.full(len(base.X), s)) for s in ENDS))

@@ -220,17 +220,17 @@ class ScoreCosts:
         """How far the farthest other group is from each (G,)."""
         return big_m.farthest(self.X)
 
-    def within_norms(self, shortest: float, longest: float) -> Intervals:
-        """Intervals that some best hyperplane has its scores in, among those with such a norm."""
+    def within_norm(self, longest: float) -> Intervals:
+        """Intervals that some best hyperplane has its scores in, among those with such a norm or a smaller one."""
         reach = big_m.score_bound(longest, self.farthest)
-        return Intervals(-reach, reach, shortest, longest)
+        return Intervals(-reach, reach, 0.0, longest)
 
     def parts_by_norm(self, box: Intervals) -> list[Intervals]:
         """The two halves of an interval of norms that reaches over more than one doubling; none of a shorter one."""
         longest = box.longest
         if self.squared or longest <= max(2 * box.shortest, 1.0 / max(1e-9, float(self.farthest.max()))):
             return []
-        return [box.meeting(self.within_norms(0.0, longest / 2)), box._replace(shortest=longest / 2)]
+        return [box.meeting(self.within_norm(longest / 2)), box._replace(shortest=longest / 2)]
 
     def objective(self, omega: FloatArray, omega0: float) -> float:
         """The cost of ω (p,) and ω_0, which belongs to centred rows."""

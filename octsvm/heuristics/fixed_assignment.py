@@ -147,23 +147,21 @@ class _Rows:
 
     def add(self, right: FloatArray, *blocks: tuple[IntArray, FloatArray]) -> slice:
         """Add rows with this right-hand side; each block is dense, (rows, columns), at these columns."""
-        rows = np.arange(self.count, self.count + len(right))
+        at = slice(self.count, self.count + len(right))
+        rows = np.arange(at.start, at.stop)
         for columns, values in blocks:
             self._row.append(np.repeat(rows, len(columns)))
             self._column.append(np.tile(columns, len(rows)))
             self._value.append(values.ravel())
-        return self._close(right)
+        self.right.append(right)
+        self.count = at.stop
+        return at
 
     def add_diagonal(self, columns: IntArray, values: FloatArray) -> None:
         """Add an entry to each of the rows added last."""
         self._row.append(np.arange(self.count - len(columns), self.count))
         self._column.append(columns)
         self._value.append(values)
-
-    def _close(self, right: FloatArray) -> slice:
-        self.right.append(right)
-        self.count += len(right)
-        return slice(self.count - len(right), self.count)
 
     def matrix(self, columns: int) -> Any:
         """All rows, as a sparse matrix by columns."""

@@ -88,10 +88,8 @@ def _fit(
     return _public(X, sign, weights, C, effort)
 
 
-def least_slack(
-    X: FloatArray, sign: FloatArray, weights: FloatArray, norm_weight: float = 1e-3
-) -> tuple[FloatArray, float]:
-    """ω and ω_0 with the least Σ w max(0, 1 - y s) + norm_weight·‖ω‖_1, a linear program; zeros where it is too large or has no answer.
+def least_slack(X: FloatArray, sign: FloatArray, weights: FloatArray) -> tuple[FloatArray, float]:
+    """ω and ω_0 with the least Σ w max(0, 1 - y s) + ‖ω‖_1/1000, a linear program; zeros where it is too large or has no answer.
 
     Unlike an SVM with a large C it is exact whatever the norm of ω is.
     """
@@ -107,7 +105,7 @@ def least_slack(
     if n * p > LARGEST_PROGRAM:
         return np.zeros(p), 0.0
     A = sign[used, None] * np.column_stack([X[used], np.ones(n)])
-    cost = np.concatenate([np.full(p, norm_weight), [0.0]])
+    cost = np.concatenate([np.full(p, 1e-3), [0.0]])
     found = linprog(
         np.concatenate([cost, cost, weights[used]]),
         A_ub=-np.hstack([A, -A, np.eye(n)]),

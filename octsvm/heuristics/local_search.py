@@ -19,8 +19,7 @@ from . import fixed_assignment, hard_margin
 from .alternating_optimisation import saving_on_the_right
 from .fixed_assignment import LOOSE, STANDARD, TIGHT, Assignment, Costs, Tolerance
 from .linear_svm import fit_linear_svm
-from .move_estimates import MoveEstimates
-from .solved_tree import SolvedTree, changed_rows
+from .move_estimates import MoveEstimates, SolvedTree, changed_rows
 from .tree_builder import Hyperplanes, TreeBuilder
 
 ALTERNATIONS = 6  # of hyperplanes and labels; one or two are usual

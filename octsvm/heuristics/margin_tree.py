@@ -78,10 +78,10 @@ OPERATORS = {
 
 
 class AdaptiveSelection:
-    """Adaptive operator selection: operators that succeeded lately are drawn more often."""
+    """Adaptive operator selection: operators that succeeded, or with ``forgetting`` did lately, are drawn more often."""
 
-    def __init__(self, weights: FloatArray) -> None:
-        self._weights = weights
+    def __init__(self, weights: list[float], forgetting: float = 1.0) -> None:
+        self._weights, self._forgetting = weights, forgetting
         self._successes, self._attempts = np.zeros(len(weights)), np.zeros(len(weights))
 
     def draw(self, rng: np.random.Generator) -> int:
@@ -91,7 +91,8 @@ class AdaptiveSelection:
 
     def record(self, number: int, success: bool) -> None:
         """Count an attempt of the operator."""
-        self._successes, self._attempts = FORGETTING * self._successes, FORGETTING * self._attempts
+        self._successes *= self._forgetting
+        self._attempts *= self._forgetting
         self._successes[number] += success
         self._attempts[number] += 1
 
@@ -248,7 +249,7 @@ class TreeSearch(TreeBuilder):
             omega0 += boundary_shift(self.X[rows] @ omega + omega0, self.mu)
         fresh.omega0[t - 1] = omega0
         if t <= self.B:
-            self.set_majority_sides(fresh)
+            self.set_sides(fresh)
         return self.offer(fresh)
 
     def regrow(self) -> bool:
@@ -424,7 +425,7 @@ class TreeSearch(TreeBuilder):
         top, idle, stale, unsolved = self.best, 0, 0, True
         large = int(self.c1 >= LARGE_PENALTY)
         operators = self._operators()
-        selection = AdaptiveSelection(np.array([OPERATORS[name][large] for name in operators]))
+        selection = AdaptiveSelection([OPERATORS[name][large] for name in operators], FORGETTING)
         apply = list(operators.values())
         self._spread = 0.3
         self.prune()

@@ -16,21 +16,51 @@ at ‖ω‖ = r.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import numpy as np
 
 from ..formulations.base import BoolArray, IntArray
 from ..formulations.margin_trees import norms
 from . import hard_margin
-from .fixed_assignment import Assignment
+from .fixed_assignment import Assignment, Solution
 from .linear_svm import LARGE, least_violation
-from .solved_tree import SolvedTree, changed_rows
-from .tree_builder import TreeBuilder
+from .tree_builder import Hyperplanes, TreeBuilder
 
 # Rows with larger scores are not expected to cross, so that their side needs no constraint.
 CROSSING_SCORE = 2.0
 LARGEST_PENALTY = 1e5  # of an error, or of a row on the wrong side
 TOO_COSTLY = 1.5  # times the cost of the tree: norms with a larger margin term are not told apart
 MOST_CACHED = 50_000  # norms, a number each
+
+
+@dataclass
+class SolvedTree:
+    """A tree whose hyperplanes are optimal for its assignment.
+
+    ``node_values`` and ``node_norms`` keep what was computed of its nodes: the Lagrangian term of a node, and the least norm
+    that its rows need.
+    """
+
+    planes: Hyperplanes
+    assignment: Assignment
+    solution: Solution
+    node_values: dict[int, float] = field(default_factory=dict)
+    node_norms: dict[int, float] = field(default_factory=dict)
+
+    @property
+    def cost(self) -> float:
+        """The objective."""
+        return self.planes.cost
+
+
+def changed_rows(before: Assignment, after: Assignment) -> IntArray:
+    """Rows with another node or label on some level, or at a node that splits in one of the two only."""
+    other: BoolArray = (after.node != before.node) | (after.label != before.label)
+    opened = after.split != before.split
+    if opened.any():
+        other |= opened[after.node - 1]
+    return np.flatnonzero(other.any(axis=1))
 
 
 class MoveEstimates:

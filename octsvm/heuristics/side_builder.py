@@ -20,7 +20,7 @@ from . import fixed_assignment
 from .budget import Budget
 from .fixed_assignment import STANDARD, Assignment, Costs, Solution, Tolerance
 from .linear_svm import fit_linear_svm
-from .tree_builder import Builder, Hyperplanes, Subtree, boundary_shift
+from .tree_builder import Builder, Hyperplanes, Subtree
 
 ALL_GROUPINGS = 4  # classes up to which all ways to divide them are tried
 BEST_GROUPINGS = 3  # of a node, those below which a subtree is grown
@@ -52,6 +52,10 @@ class SideBuilder(Builder):
         """The tree without a split."""
         return Hyperplanes(np.zeros((self.T, self.X.shape[1])), np.ones(self.T), np.zeros(self.T, dtype=bool))
 
+    def side(self, rows: IntArray) -> float:
+        """All go right."""
+        return 1.0
+
     def route(self, planes: Hyperplanes) -> tuple[IntArray, FloatArray]:
         """Nodes (n, D + 1) and the scores there; those of leaves are 1."""
         n = len(self.X)
@@ -79,20 +83,6 @@ class SideBuilder(Builder):
         return margin + self.c1 * error + fixed
 
     # -- hyperplanes ----------------------------------------------------------------------------------------
-
-    def clear_boundaries(self, planes: Hyperplanes) -> Hyperplanes:
-        """Shift intercepts from the root down until no score is in (-μ, 0)."""
-        node = np.ones(len(self.X), dtype=np.int64)
-        for _ in range(self.depth):
-            for t in np.unique(node).tolist():
-                rows = np.flatnonzero(node == t)
-                s = self.X[rows] @ planes.omega[t - 1] + planes.omega0[t - 1]
-                if planes.split[t - 1]:
-                    shift = boundary_shift(s, self.mu)
-                    planes.omega0[t - 1] += shift
-                    s = s + shift
-                node[rows] = 2 * t + (s >= 0)
-        return planes
 
     def rescaled(self, planes: Hyperplanes) -> Hyperplanes:
         """The tree with all normal vectors multiplied by the best factor."""

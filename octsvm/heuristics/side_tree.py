@@ -24,6 +24,7 @@ from .axis_search import sample
 from .budget import Budget
 from .fixed_assignment import LOOSE, Assignment, Solution
 from .linear_svm import LARGE, fit_linear_svm
+from .margin_tree import AdaptiveSelection
 from .side_builder import SideBuilder
 from .tree_builder import Hyperplanes, outside
 
@@ -82,13 +83,13 @@ class SideSearch(SideBuilder):
             self.assemble(self.grow(1, np.arange(len(self.X)), self._costs.pop(0)))
         )
 
-    def optimise_and_offer(self, planes: Hyperplanes | None, factor: float = PROMISING) -> bool:
+    def optimise_and_offer(self, planes: Hyperplanes | None) -> bool:
         """Whether the tree is the best so far, at its best scale and, if that is promising, with its best hyperplanes."""
         if planes is None:
             return False
         planes = self.without_idle_splits(self.rescaled(planes))
         better = self.offer(planes)
-        if planes.cost > self.best.cost * factor or not planes.split.any():
+        if planes.cost > self.best.cost * PROMISING or not planes.split.any():
             return better
         return self._optimised(self.assignment(planes)) or better
 
@@ -117,13 +118,13 @@ class SideSearch(SideBuilder):
             "prune": self.prune,
             "grow": self.grow_next,
         }
-        names, idle = list(steps), 0
-        success, attempts = np.ones(len(names)), np.full(len(names), 4.0)
+        selection, apply = AdaptiveSelection([WEIGHTS[name] for name in steps]), list(steps.values())
+        idle = 0
         while idle < patience and not self.budget.tick():
-            share = success / attempts * [WEIGHTS[name] for name in names]
-            k = int(self.rng.choice(len(names), p=share / share.sum()))
-            done = steps[names[k]]()
-            success[k], attempts[k], idle = success[k] + done, attempts[k] + 1, 0 if done else idle + 1
+            number = selection.draw(self.rng)
+            done = apply[number]()
+            selection.record(number, done)
+            idle = 0 if done else idle + 1
             if done:
                 yield self.best
 

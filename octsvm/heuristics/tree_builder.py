@@ -94,8 +94,12 @@ class InductionOptions:
 
 
 class Builder(ABC):
-    """What keeps the best tree for the rows of a table; its ``best`` costs inf before one was offered."""
+    """What keeps the best tree for the rows ``X`` of a table; its ``best`` costs inf before one was offered."""
 
+    X: FloatArray
+    depth: int
+    B: int
+    mu: float
     best: Hyperplanes
 
     @abstractmethod
@@ -105,6 +109,10 @@ class Builder(ABC):
     @abstractmethod
     def unsplit(self) -> Hyperplanes:
         """The tree without a split."""
+
+    @abstractmethod
+    def side(self, rows: IntArray) -> float:
+        """The intercept of a node that does not split, for the rows there."""
 
     def offer(self, planes: Hyperplanes | None) -> bool:
         """Keep a copy where there is a tree, and it is better than the best."""
@@ -122,6 +130,29 @@ class Builder(ABC):
         for t, (omega, omega0) in given.items():
             planes.omega[t - 1], planes.omega0[t - 1], planes.split[t - 1] = omega, omega0, True
         return planes
+
+    def set_sides(self, planes: Hyperplanes, clear: bool = False) -> Hyperplanes:
+        """Set the intercepts of the nodes that do not split, from the root down; those of others are shifted where ``clear``.
+
+        A shift leaves no score in (-μ, 0).
+        """
+        node = np.ones(len(self.X), dtype=np.int64)
+        for _ in range(self.depth + 1):
+            for t in np.unique(node).tolist():
+                rows = np.flatnonzero(node == t)
+                if not planes.split[t - 1]:
+                    planes.omega0[t - 1] = self.side(rows)
+                s = self.X[rows] @ planes.omega[t - 1] + planes.omega0[t - 1]
+                if clear and planes.split[t - 1] and t <= self.B and self.mu:
+                    shift = boundary_shift(s, self.mu)
+                    planes.omega0[t - 1] += shift
+                    s = s + shift
+                node[rows] = 2 * t + (s >= 0)
+        return planes
+
+    def clear_boundaries(self, planes: Hyperplanes) -> Hyperplanes:
+        """Shift intercepts from the root down until no score is in (-μ, 0)."""
+        return self.set_sides(planes, clear=True)
 
 
 class TreeBuilder(Builder):
@@ -171,6 +202,10 @@ class TreeBuilder(Builder):
         plus, minus = float(w[y > 0].sum()), float(w[y < 0].sum())
         return min(plus, minus) * min(2 * self.c1, self.c2), 1.0 if plus >= minus else -1.0
 
+    def side(self, rows: IntArray) -> float:
+        """The majority class."""
+        return self.constant(rows)[1]
+
     def route(self, planes: Hyperplanes) -> tuple[IntArray, FloatArray]:
         """Nodes (n, D + 1) and the scores there."""
         n = len(self.X)
@@ -203,10 +238,8 @@ class TreeBuilder(Builder):
 
     def unsplit(self) -> Hyperplanes:
         """The tree without a split."""
-        _, side = self.constant(np.arange(len(self.X)))
-        return Hyperplanes(
-            np.zeros((self.T, self.X.shape[1])), np.full(self.T, side), np.zeros(self.T, dtype=bool)
-        )
+        omega0 = np.full(self.T, self.side(np.arange(len(self.X))))
+        return Hyperplanes(np.zeros((self.T, self.X.shape[1])), omega0, np.zeros(self.T, dtype=bool))
 
     # -- one node -------------------------------------------------------------------------------------------
 
@@ -391,21 +424,7 @@ class TreeBuilder(Builder):
 
     def assemble(self, subtree: Subtree) -> Hyperplanes:
         """The subtree of the root as a tree; nodes that do not split take the majority class of their rows."""
-        planes = self.with_planes(subtree.planes)
-        self.set_majority_sides(planes)
-        return planes
-
-    def set_majority_sides(self, planes: Hyperplanes) -> None:
-        """Set the intercepts of the nodes that do not split to ±1, the majority class of their rows."""
-        node = np.ones(len(self.X), dtype=np.int64)
-        for level in range(self.depth + 1):
-            for t in np.unique(node):
-                rows = np.flatnonzero(node == t)
-                if not planes.split[t - 1]:
-                    planes.omega0[t - 1] = self.constant(rows)[1]
-                if level < self.depth:
-                    s = self.X[rows] @ planes.omega[t - 1] + planes.omega0[t - 1]
-                    node[rows] = 2 * t + (s >= 0)
+        return self.set_sides(self.with_planes(subtree.planes))
 
     def grow_and_offer(self, options: InductionOptions) -> bool:
         """Grow a tree and optimise its norms; whether it is the best so far."""
@@ -490,21 +509,6 @@ class TreeBuilder(Builder):
         kept: BoolArray = self.c1 * np.maximum(0, 1 - ys) <= self.c2 + self.c1 * np.maximum(0, 1 + ys)
         return kept
 
-    def clear_boundaries(self, planes: Hyperplanes) -> None:
-        """Shift intercepts from the root down until no score is in (-μ, 0), and let unsplit nodes take the majority class."""
-        node = np.ones(len(self.X), dtype=np.int64)
-        for _ in range(self.depth + 1):
-            for t in np.unique(node).tolist():
-                rows = np.flatnonzero(node == t)
-                if not planes.split[t - 1]:
-                    planes.omega0[t - 1] = self.constant(rows)[1]
-                s = self.X[rows] @ planes.omega[t - 1] + planes.omega0[t - 1]
-                if planes.split[t - 1] and t <= self.B and self.mu:
-                    shift = boundary_shift(s, self.mu)
-                    planes.omega0[t - 1] += shift
-                    s = s + shift
-                node[rows] = 2 * t + (s >= 0)
-
     def without(self, planes: Hyperplanes, t: int) -> Hyperplanes:
         """The tree without the subtree at ``t``."""
         fresh = planes.copy()
@@ -513,8 +517,7 @@ class TreeBuilder(Builder):
             below += [c for c in (2 * s, 2 * s + 1) if c <= self.T]
         for s in below:
             fresh.split[s - 1], fresh.omega[s - 1] = False, 0.0
-        self.set_majority_sides(fresh)
-        return fresh
+        return self.set_sides(fresh)
 
     def with_hyperplane(self, planes: Hyperplanes, t: int, omega: FloatArray, omega0: float) -> Hyperplanes:
         """The tree with another hyperplane at ``t`` and the subtrees below it grown anew."""
