@@ -9,7 +9,7 @@ import numpy as np
 import pyomo.environ as pyo
 from numpy.typing import NDArray
 
-from .base import BoolArray, Data, Evaluation, FloatArray, IntArray, Scaling, table
+from .base import BoolArray, Data, Evaluation, FloatArray, Formulation, IntArray, Scaling, table
 from .blocks.assignment import set_leaf_assignment
 from .blocks.leaf_label import set_leaf_labels
 from .errors import TreeNotAdmitted
@@ -220,13 +220,22 @@ def embed_leaves(model: pyo.ConcreteModel, data: Data, path: IntArray, label: In
     set_leaf_labels(model.leaf_label, path, label, data)
 
 
-def evaluate_leaves(
-    tree: LeafyTree, X: FloatArray, y: IntArray, params: Any, weights: FloatArray, complexity: float
+def evaluate(
+    tree: AxisTree | ObliqueTree,
+    X: FloatArray,
+    y: IntArray,
+    params: Any,
+    weights: FloatArray,
+    relabelled: BoolArray | None = None,
 ) -> Evaluation:
     """Errors and complexity of ``tree`` on rows ``X (n, p)`` in original units as an :class:`Evaluation`.
 
-    ``y (n,)`` holds indices into the tree's classes.
+    ``y (n,)`` holds indices into the tree's classes. Where features are counted, an axis-parallel split has one, as one
+    without any weight has.
     """
+    complexity = float(tree.splits.sum())
+    if params.complexity == "features" and isinstance(tree, ObliqueTree):
+        complexity = float(np.maximum(1, np.count_nonzero(tree.a[tree.split], axis=1)).sum())
     M = tree.scaling.transform(X) if tree.routes_on_scaled else X
     wrong = (tree.class_index_at(tree._route(M), M) != y).astype(float)
     errors = float((weights * wrong).sum())
@@ -282,3 +291,11 @@ def add_objective(model: pyo.ConcreteModel, data: Data, params: Params, complexi
         doc="Σ_t L_t + α · complexity",
     )
     model.objective = pyo.Objective(expr=model.cost, doc="errors and complexity")
+
+
+class LeafFormulation(Formulation):
+    """What formulations share whose trees have a class at each leaf."""
+
+    evaluate = staticmethod(evaluate)
+    improve = staticmethod(with_majority_labels)
+    assigned_path = staticmethod(leaf_path)

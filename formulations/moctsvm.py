@@ -20,7 +20,6 @@ from .base import (
     Data,
     Evaluation,
     FloatArray,
-    Formulation,
     IntArray,
     ModelInfo,
     Tried,
@@ -274,7 +273,7 @@ def evaluate(
 
 
 @register
-class MOCTSVM(Formulation):
+class MOCTSVM(leaf_trees.LeafFormulation):
     """MOCTSVM, as :mod:`octsvm.formulations.moctsvm` says."""
 
     name = NAME
@@ -301,8 +300,6 @@ class MOCTSVM(Formulation):
     size = staticmethod(size)
     normalise = staticmethod(normalise)
     require = staticmethod(require)
-    improve = staticmethod(leaf_trees.with_majority_labels)
-    assigned_path = staticmethod(leaf_trees.leaf_path)
 
     def unit_cost(self, data: Data, params: MOCTSVMParams) -> float:
         """Of :func:`~.margin_trees.noise_cost`."""

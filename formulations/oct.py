@@ -32,9 +32,7 @@ from . import leaf_trees
 from .base import (
     BoolArray,
     Data,
-    Evaluation,
     FloatArray,
-    Formulation,
     IntArray,
     ModelInfo,
     Tried,
@@ -365,7 +363,7 @@ def embed(model: pyo.ConcreteModel, tree: AxisTree, relabelled: BoolArray | None
         set_cut_splits(model.split, tree.feature, cut)
         set_flow_routing(model.routing, tree.feature, cut, groups.position)
         if (bounds := model.component("subtree_bounds")) is not None:
-            cost = evaluate(tree, data.X_original, data.y, params, data.weights).objective
+            cost = leaf_trees.evaluate(tree, data.X_original, data.y, params, data.weights).objective
             bounds.total.set_value(cost, skip_validation=True)
     else:
         set_axis_splits(model.split, tree.feature, threshold)
@@ -464,18 +462,6 @@ def require(tree: AxisTree, data: Data, params: OCTParams) -> None:
     leaf_trees.require_leaf_sizes(tree._route(data.X_original), params.leaf_size(data.n))
 
 
-def evaluate(
-    tree: AxisTree,
-    X: FloatArray,
-    y: IntArray,
-    params: OCTParams,
-    weights: FloatArray,
-    relabelled: BoolArray | None = None,
-) -> Evaluation:
-    """Objective terms of ``tree``, as :func:`leaf_trees.evaluate_leaves` says."""
-    return leaf_trees.evaluate_leaves(tree, X, y, params, weights, float(tree.splits.sum()))
-
-
 def constant_tree(data: Data, params: OCTParams) -> AxisTree:
     """The tree that predicts the majority class everywhere."""
     B = 2**params.depth - 1
@@ -489,7 +475,7 @@ def wants_cart(data: Data, depth: int) -> bool:
 
 
 @register
-class OCT(Formulation):
+class OCT(leaf_trees.LeafFormulation):
     """OCT, as :mod:`octsvm.formulations.oct` says."""
 
     name = NAME
@@ -507,13 +493,10 @@ class OCT(Formulation):
     build = staticmethod(build)
     extract = staticmethod(extract)
     embed = staticmethod(embed)
-    evaluate = staticmethod(evaluate)
     constant_tree = staticmethod(constant_tree)
     size = staticmethod(size)
     normalise = staticmethod(normalise)
     require = staticmethod(require)
-    improve = staticmethod(leaf_trees.with_majority_labels)
-    assigned_path = staticmethod(leaf_trees.leaf_path)
 
     def libraries_for(self, data: Data, params: Any) -> tuple[str, ...]:
         """None where the search alone is at once at the best tree."""

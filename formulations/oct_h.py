@@ -21,9 +21,7 @@ from .base import (
     FEASIBILITY,
     BoolArray,
     Data,
-    Evaluation,
     FloatArray,
-    Formulation,
     IntArray,
     ModelInfo,
     Tried,
@@ -274,23 +272,8 @@ def require(tree: ObliqueTree, data: Data, params: OCTHParams) -> None:
     leaf_trees.require_leaf_sizes(path, params.leaf_size(data.n))
 
 
-def evaluate(
-    tree: ObliqueTree,
-    X: FloatArray,
-    y: IntArray,
-    params: OCTHParams,
-    weights: FloatArray,
-    relabelled: BoolArray | None = None,
-) -> Evaluation:
-    """Objective terms of ``tree``, as :func:`leaf_trees.evaluate_leaves` says."""
-    complexity = float(tree.split.sum())
-    if params.complexity == "features":
-        complexity = float(np.maximum(1, np.count_nonzero(tree.a[tree.split], axis=1)).sum())
-    return leaf_trees.evaluate_leaves(tree, X, y, params, weights, complexity)
-
-
 @register
-class OCTH(Formulation):
+class OCTH(leaf_trees.LeafFormulation):
     """OCT-H, as :mod:`octsvm.formulations.oct_h` says."""
 
     name = NAME
@@ -310,10 +293,7 @@ class OCTH(Formulation):
     extract_as_it_stands = staticmethod(extract_as_it_stands)
     embed = staticmethod(embed)
     embed_as_it_stands = staticmethod(embed_as_it_stands)
-    evaluate = staticmethod(evaluate)
     constant_tree = staticmethod(leaf_trees.constant_oblique_tree)
     size = staticmethod(size)
     normalise = staticmethod(normalise)
     require = staticmethod(require)
-    improve = staticmethod(leaf_trees.with_majority_labels)
-    assigned_path = staticmethod(leaf_trees.leaf_path)
