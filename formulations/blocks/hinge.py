@@ -162,35 +162,25 @@ def add_product_hinge(
     plus_beta |= {(i, t, -1): term(1.0, v) for (i, t), v in block.beta0.items()}
     minus_omega = {(t, j): term(-1.0, v) for (t, j), v in omega.items()}
     minus_omega |= {(t, -1): term(-1.0, v) for t, v in omega0.items()}
-    of_omega, of_intercept = (
-        ({k: term(W, v) for k, v in xi.items()}, {k: term(-W, v) for k, v in xi.items()})
-        for W in (weight_bound, intercept_bound)
-    )
-
-    def bound(j: int) -> float:
-        return intercept_bound if j < 0 else weight_bound
-
-    def plus_xi(i: int, t: int, j: int) -> object:
-        return (of_intercept if j < 0 else of_omega)[0][i, t]
-
-    def minus_xi(i: int, t: int, j: int) -> object:
-        return (of_intercept if j < 0 else of_omega)[1][i, t]
+    bound = {**dict.fromkeys(J, weight_bound), -1: intercept_bound}
+    plus_xi = {W: {k: term(W, v) for k, v in xi.items()} for W in set(bound.values())}
+    minus_xi = {W: {k: term(-W, v) for k, v in xi.items()} for W in set(bound.values())}
 
     @block.Constraint(I, nodes, keys, doc="β_itj <= W ξ_it (3)")
     def product_above(b: pyo.Block, i: int, t: int, j: int) -> object:
-        return (None, sum_of(plus_beta[i, t, j], minus_xi(i, t, j)), 0.0)
+        return (None, sum_of(plus_beta[i, t, j], minus_xi[bound[j]][i, t]), 0.0)
 
     @block.Constraint(I, nodes, keys, doc="-W ξ_it <= β_itj (3)")
     def product_below(b: pyo.Block, i: int, t: int, j: int) -> object:
-        return (0.0, sum_of(plus_beta[i, t, j], plus_xi(i, t, j)), None)
+        return (0.0, sum_of(plus_beta[i, t, j], plus_xi[bound[j]][i, t]), None)
 
     @block.Constraint(I, nodes, keys, doc="β_itj - ω_tj <= W(1 - ξ_it) (3)")
     def equals_above(b: pyo.Block, i: int, t: int, j: int) -> object:
-        return (None, sum_of(plus_beta[i, t, j], minus_omega[t, j], plus_xi(i, t, j)), bound(j))
+        return (None, sum_of(plus_beta[i, t, j], minus_omega[t, j], plus_xi[bound[j]][i, t]), bound[j])
 
     @block.Constraint(I, nodes, keys, doc="-W(1 - ξ_it) <= β_itj - ω_tj (3)")
     def equals_below(b: pyo.Block, i: int, t: int, j: int) -> object:
-        return (-bound(j), sum_of(plus_beta[i, t, j], minus_omega[t, j], minus_xi(i, t, j)), None)
+        return (-bound[j], sum_of(plus_beta[i, t, j], minus_omega[t, j], minus_xi[bound[j]][i, t]), None)
 
     return block
 
