@@ -221,7 +221,7 @@ def embed_leaves(model: pyo.ConcreteModel, data: Data, path: IntArray, label: In
 
 
 def evaluate(
-    tree: AxisTree | ObliqueTree,
+    tree: Any,
     X: FloatArray,
     y: IntArray,
     params: Any,

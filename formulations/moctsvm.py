@@ -14,7 +14,7 @@ import numpy as np
 import pyomo.environ as pyo
 from pydantic import Field
 
-from . import leaf_trees, margin_trees
+from . import blocks, leaf_trees, margin_trees
 from .base import (
     BoolArray,
     Data,
@@ -27,18 +27,7 @@ from .base import (
     structure,
     values,
 )
-from .blocks import (
-    add_hyperplanes,
-    add_leaf_assignment,
-    add_leaf_labels,
-    add_level_assignment,
-    add_margin,
-    add_pruning,
-    add_side_hinge,
-    add_side_routing,
-    add_topology,
-    big_m,
-)
+from .blocks import big_m
 from .blocks.assignment import (
     leaf_assignment_size,
     level_assignment_size,
@@ -110,18 +99,18 @@ def build(data: Data, params: MOCTSVMParams, upper_bound: float = np.inf) -> pyo
     M = big_m.score_bound(W, big_m.farthest(data.X, params.norm))
 
     m = pyo.ConcreteModel(name=f"MOCTSVM ({params.variant or 'compact'}, {params.norm})")
-    topology = add_topology(m, params.depth)
+    topology = blocks.add_topology(m, params.depth)
     branch = topology.tree.branch
-    split = add_hyperplanes(m, branch, data.X, W, M)
-    pruning = add_pruning(m, topology, split, W, branch)
+    split = blocks.add_hyperplanes(m, branch, data.X, W, M)
+    pruning = blocks.add_pruning(m, topology, split, W, branch)
     if levels:
-        assignment = add_level_assignment(m, topology, data.n)
-        add_side_routing(m, topology, split, assignment, M, params.mu_svm)
+        assignment = blocks.add_level_assignment(m, topology, data.n)
+        blocks.add_side_routing(m, topology, split, assignment, M, params.mu_svm)
     else:
-        assignment = add_leaf_assignment(m, topology, data.n, 1)
-    add_side_hinge(m, topology, split, pruning, assignment, M, None if levels else params.mu_svm)
-    add_margin(m, branch, split, params.norm, delta)
-    add_leaf_labels(m, topology, assignment, data.y, data.K, data.weights)
+        assignment = blocks.add_leaf_assignment(m, topology, data.n, 1)
+    blocks.add_side_hinge(m, topology, split, pruning, assignment, M, None if levels else params.mu_svm)
+    blocks.add_margin(m, branch, split, params.norm, delta)
+    blocks.add_leaf_labels(m, topology, assignment, data.y, data.K, data.weights)
     _add_objective(m, data, params)
     m.info = ModelInfo(NAME, params, data, ub, margin_trees.largest_big_m(W, M), structure=structure(m))
     return m

@@ -28,7 +28,7 @@ from typing import Any, Literal
 import numpy as np
 import pyomo.environ as pyo
 
-from . import leaf_trees
+from . import blocks, leaf_trees
 from .base import (
     BoolArray,
     Data,
@@ -39,20 +39,6 @@ from .base import (
     origin,
     structure,
     values,
-)
-from .blocks import (
-    add_axis_routing,
-    add_axis_splits,
-    add_counted_leaf_labels,
-    add_cut_splits,
-    add_flow_routing,
-    add_group_assignment,
-    add_group_leaf_labels,
-    add_leaf_assignment,
-    add_leaf_labels,
-    add_leafwise_axis_routing,
-    add_subtree_bounds,
-    add_topology,
 )
 from .blocks.assignment import leaf_assignment_size
 from .blocks.flow import (
@@ -174,26 +160,26 @@ def build(
     n_min = params.leaf_size(data.n)
     levels = _levels(data, variant)
     m = pyo.ConcreteModel(name=f"OCT ({variant})")
-    topology = add_topology(m, params.depth)
+    topology = blocks.add_topology(m, params.depth)
     if variant == "flow":
         groups = groups_of(data, levels)
         factor = leaf_trees.error_factor(data.y, data.weights, data.K, params.error_scale)
-        splits = add_cut_splits(m, topology, groups.n_values)
-        assignment = add_group_assignment(m, topology, groups.of_row, n_min)
-        add_flow_routing(m, topology, splits, assignment, groups.position, groups.n_values)
-        labels = add_group_leaf_labels(m, topology, assignment, groups.weight)
+        splits = blocks.add_cut_splits(m, topology, groups.n_values)
+        assignment = blocks.add_group_assignment(m, topology, groups.of_row, n_min)
+        blocks.add_flow_routing(m, topology, splits, assignment, groups.position, groups.n_values)
+        labels = blocks.add_group_leaf_labels(m, topology, assignment, groups.weight)
         bounds = root_bounds(groups, params, n_min, factor, stop)
-        block = add_subtree_bounds(m, topology, splits, labels, bounds, factor, params.alpha)
+        block = blocks.add_subtree_bounds(m, topology, splits, labels, bounds, factor, params.alpha)
         m.cost = pyo.Expression(expr=block.total, doc="Σ_t L_t + α · complexity")
         m.objective = pyo.Objective(expr=m.cost, doc="errors and complexity")
         known = tree_of(bounds.found, data, params.depth)
         m.info = ModelInfo(NAME, params, data, structure=structure(m), tree=known, least=block.total.lb)
         return m
-    splits = add_axis_splits(m, topology, data.p, levels.constant)
-    assignment = add_leaf_assignment(m, topology, data.n, n_min)
-    route = add_leafwise_axis_routing if variant == "bd" else add_axis_routing
+    splits = blocks.add_axis_splits(m, topology, data.p, levels.constant)
+    assignment = blocks.add_leaf_assignment(m, topology, data.n, n_min)
+    route = blocks.add_leafwise_axis_routing if variant == "bd" else blocks.add_axis_routing
     route(m, topology, splits, assignment, levels.X, levels.step)
-    label = add_counted_leaf_labels if variant == "bd" else add_leaf_labels
+    label = blocks.add_counted_leaf_labels if variant == "bd" else blocks.add_leaf_labels
     label(m, topology, assignment, data.y, data.K, data.weights)
     leaf_trees.add_objective(m, data, params, sum(splits.d[t] for t in topology.tree.branch))
     m.info = ModelInfo(NAME, params, data, structure=structure(m))

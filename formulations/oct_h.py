@@ -16,7 +16,7 @@ import numpy as np
 import pyomo.environ as pyo
 from pydantic import Field
 
-from . import leaf_trees
+from . import blocks, leaf_trees
 from .base import (
     FEASIBILITY,
     BoolArray,
@@ -29,13 +29,6 @@ from .base import (
     structure,
     table,
     values,
-)
-from .blocks import (
-    add_leaf_assignment,
-    add_leaf_labels,
-    add_oblique_routing,
-    add_oblique_splits,
-    add_topology,
 )
 from .blocks.assignment import leaf_assignment_size
 from .blocks.leaf_label import leaf_labels_size
@@ -81,11 +74,11 @@ def build(data: Data, params: OCTHParams, upper_bound: float = np.inf) -> pyo.Co
     """
     sparse = params.complexity == "features"
     m = pyo.ConcreteModel(name="OCT-H")
-    topology = add_topology(m, params.depth)
-    splits = add_oblique_splits(m, topology, data.p, sparse)
-    assignment = add_leaf_assignment(m, topology, data.n, params.leaf_size(data.n))
-    add_oblique_routing(m, topology, splits, assignment, data.X, params.mu)
-    add_leaf_labels(m, topology, assignment, data.y, data.K, data.weights)
+    topology = blocks.add_topology(m, params.depth)
+    splits = blocks.add_oblique_splits(m, topology, data.p, sparse)
+    assignment = blocks.add_leaf_assignment(m, topology, data.n, params.leaf_size(data.n))
+    blocks.add_oblique_routing(m, topology, splits, assignment, data.X, params.mu)
+    blocks.add_leaf_labels(m, topology, assignment, data.y, data.K, data.weights)
     counted = splits.s if sparse else splits.d
     leaf_trees.add_objective(m, data, params, sum(counted[key] for key in counted))
     m.info = ModelInfo(NAME, params, data, structure=structure(m))

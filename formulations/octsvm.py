@@ -27,22 +27,9 @@ import numpy as np
 import pyomo.environ as pyo
 from pydantic import Field
 
-from . import margin_trees
+from . import blocks, margin_trees
 from .base import BoolArray, Data, IntArray, ModelInfo, Tried, origin, structure, values
-from .blocks import (
-    add_convex_hull_inequalities,
-    add_hinge,
-    add_hyperplanes,
-    add_level_assignment,
-    add_margin,
-    add_misrouting_inequalities,
-    add_product_hinge,
-    add_pruning,
-    add_relabelling,
-    add_side_routing,
-    add_topology,
-    big_m,
-)
+from .blocks import big_m
 from .blocks.assignment import level_assignment_size, set_level_assignment
 from .blocks.hinge import hinge_size, product_hinge_size
 from .blocks.margin import margin_size, set_margin
@@ -130,27 +117,31 @@ def build(data: Data, params: OCTSVMParams, upper_bound: float = np.inf) -> pyo.
     E = big_m.error_bound(ub, params.c1, data.weights, M)
 
     m = pyo.ConcreteModel(name=f"OCTSVM ({variant}, {params.norm})")
-    topology = add_topology(m, params.depth)
+    topology = blocks.add_topology(m, params.depth)
     nodes = topology.tree.nodes
-    split = add_hyperplanes(m, nodes, data.X, W, M)
-    pruning = add_pruning(m, topology, split, None if printed else W)
-    assignment = add_level_assignment(m, topology, data.n, binary=printed)
-    add_side_routing(
+    split = blocks.add_hyperplanes(m, nodes, data.X, W, M)
+    pruning = blocks.add_pruning(m, topology, split, None if printed else W)
+    assignment = blocks.add_level_assignment(m, topology, data.n, binary=printed)
+    blocks.add_side_routing(
         m, topology, split, assignment, M, params.boundary, last_level=printed, forced=not printed
     )
-    relabelling = add_relabelling(m, nodes, data.n, None if printed else assignment)
+    relabelling = blocks.add_relabelling(m, nodes, data.n, None if printed else assignment)
     if printed:
         W0 = big_m.intercept_bound(W, M, data.X - split.center, params.norm)
-        hinge = add_product_hinge(m, nodes, split, relabelling, data.sign, data.X, W, W0, M, E, assignment)
-        margin = add_margin(m, nodes, split, params.norm, W / 2, pruning, W)
+        hinge = blocks.add_product_hinge(
+            m, nodes, split, relabelling, data.sign, data.X, W, W0, M, E, assignment
+        )
+        margin = blocks.add_margin(m, nodes, split, params.norm, W / 2, pruning, W)
     else:
-        hinge = add_hinge(m, nodes, split, data.sign, M, E, assignment, relabelling)
-        margin = add_margin(m, nodes, split, params.norm, W / 2)
-        add_misrouting_inequalities(
+        hinge = blocks.add_hinge(m, nodes, split, data.sign, M, E, assignment, relabelling)
+        margin = blocks.add_margin(m, nodes, split, params.norm, W / 2)
+        blocks.add_misrouting_inequalities(
             m, topology, assignment, hinge, relabelling, data.sign, params.boundary or 0.0
         )
         if combined:
-            add_convex_hull_inequalities(m, combined, W, margin, pruning, assignment, hinge, relabelling)
+            blocks.add_convex_hull_inequalities(
+                m, combined, W, margin, pruning, assignment, hinge, relabelling
+            )
     _add_objective(m, data, params)
     largest = margin_trees.largest_big_m(W, M) | {"scores_proved": float(proved.max())}
     m.info = ModelInfo(NAME, params, data, ub, largest, structure=structure(m))

@@ -14,17 +14,9 @@ from dataclasses import replace
 import numpy as np
 import pyomo.environ as pyo
 
-from . import margin_trees
+from . import blocks, margin_trees
 from .base import BoolArray, Data, IntArray, ModelInfo, Tried, origin, structure
-from .blocks import (
-    add_hinge,
-    add_hyperplanes,
-    add_product_hinge,
-    add_relabelling,
-    add_squared_margin,
-    add_topology,
-    big_m,
-)
+from .blocks import big_m
 from .blocks.hinge import hinge_size, product_hinge_size
 from .blocks.margin import set_margin, squared_margin_size
 from .blocks.relabelling import relabelling_size
@@ -73,15 +65,15 @@ def build(data: Data, params: RESVMParams, upper_bound: float = np.inf) -> pyo.C
     E = big_m.error_bound(ub, params.c1, data.weights, M)
 
     m = pyo.ConcreteModel(name=f"RE-SVM ({variant}, {params.norm})")
-    add_topology(m, 0)
-    split = add_hyperplanes(m, NODES, data.X, W, M)
-    relabelling = add_relabelling(m, NODES, data.n)
+    blocks.add_topology(m, 0)
+    split = blocks.add_hyperplanes(m, NODES, data.X, W, M)
+    relabelling = blocks.add_relabelling(m, NODES, data.n)
     if variant == "paper":
         W0 = big_m.intercept_bound(W, M, data.X - split.center, params.norm)
-        hinge = add_product_hinge(m, NODES, split, relabelling, data.sign, data.X, W, W0, M, E)
+        hinge = blocks.add_product_hinge(m, NODES, split, relabelling, data.sign, data.X, W, W0, M, E)
     else:
-        hinge = add_hinge(m, NODES, split, data.sign, M, E, relabelling=relabelling)
-    margin = add_squared_margin(m, 1, split, params.norm)
+        hinge = blocks.add_hinge(m, NODES, split, data.sign, M, E, relabelling=relabelling)
+    margin = blocks.add_squared_margin(m, 1, split, params.norm)
     w = data.weights.tolist()
     m.cost = pyo.Expression(
         expr=margin.cost
