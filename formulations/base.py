@@ -335,6 +335,11 @@ class Formulation(ABC):
         """The model on ``data``, with ``cost``, ``objective`` and ``info`` (a :class:`ModelInfo`).
 
         ``upper_bound`` is the objective of a known tree; trees that cost more need not be in the model.
+
+        Raises
+        ------
+        InvalidData, InvalidParameter
+            The model needs other data, or the table has too few rows for a parameter; so does :meth:`size`.
         """
 
     @abstractmethod
@@ -398,7 +403,13 @@ class Formulation(ABC):
         """The best tree without a split."""
 
     def normalise(self, tree: Any, data: Data, params: Any) -> Any:
-        """The tree for the model's depth, classes and scaling, at no higher objective. Default: as it is."""
+        """The tree for the model's depth, classes and scaling, at no higher objective. Default: as it is.
+
+        Raises
+        ------
+        TreeNotAdmitted
+            Of another kind or on other features, too deep, or a leaf in use predicts a class that the data lacks.
+        """
         return tree
 
     def require(self, tree: Any, data: Data, params: Any) -> None:

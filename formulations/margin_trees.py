@@ -267,10 +267,6 @@ def normalise_margin(tree: MarginTree, data: Data, params: Any) -> MarginTree:
     Where all training rows have a score of one sign beyond 1, the intercept moves until the smallest is 1: no side
     changes and no error grows, and the scores then obey the proved bounds (:func:`blocks.big_m.score_bound`).
     Unsplit nodes have a zero normal vector.
-
-    Raises
-    ------
-    TreeNotAdmitted
     """
     if not isinstance(tree, MarginTree):
         raise TreeNotAdmitted(

@@ -201,12 +201,7 @@ def embed(model: pyo.ConcreteModel, tree: ObliqueTree, relabelled: BoolArray | N
 
 
 def require(tree: ObliqueTree, data: Data, params: MOCTSVMParams) -> None:
-    """Refuse a tree in which a training row goes left with -μ < s < 0.
-
-    Raises
-    ------
-    TreeNotAdmitted
-    """
+    """Refuse a tree in which a training row goes left with -μ < s < 0."""
     margin_trees.require_beyond(scores(tree, data.X), tree._route(data.X), params.mu_svm)
 
 
@@ -215,10 +210,6 @@ def normalise(tree: ObliqueTree, data: Data, params: MOCTSVMParams) -> ObliqueTr
 
     Where all training rows have a score of one sign beyond 1, the threshold moves until the smallest is 1: no side
     changes and no error grows, and the scores then obey the proved bounds (:func:`blocks.big_m.score_bound`).
-
-    Raises
-    ------
-    TreeNotAdmitted
     """
     tree = leaf_trees.normalise_oblique(tree, data, params)
     b = tree.b.copy()

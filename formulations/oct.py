@@ -151,10 +151,6 @@ def build(
     Source: Bertsimas & Dunn (2017), (24); the paper's Section 2 for the objective. ``upper_bound`` is not needed.
     ``stop`` is asked in between whether the search for the bounds of "flow" is to end before its work is done; the model
     is then as exact, and its bounds are lower.
-
-    Raises
-    ------
-    InvalidData, InvalidParameter
     """
     variant = _variant(params)
     n_min = params.leaf_size(data.n)
@@ -190,10 +186,6 @@ def size(params: OCTParams, table: Data | Shape, stop: Callable[[], bool] | None
     """What :func:`build` builds on ``table``; of a shape all values differ and none is zero.
 
     Where ``stop`` says so from the beginning, no bounds are searched, and it is at most as much as is said.
-
-    Raises
-    ------
-    InvalidData, InvalidParameter
     """
     tree, variant, (n, p, K) = Topology(params.depth), _variant(params), (table.n, table.p, table.K)
     if variant == "flow":
@@ -359,12 +351,7 @@ def embed(model: pyo.ConcreteModel, tree: AxisTree, relabelled: BoolArray | None
 
 
 def _places(tree: AxisTree, path: IntArray, levels: _Levels, data: Data) -> tuple[IntArray, FloatArray]:
-    """Cut and threshold b of each node (B,); 0 where it does not split.
-
-    Raises
-    ------
-    TreeNotAdmitted
-    """
+    """Cut and threshold b of each node (B,); 0 where it does not split."""
     cut, threshold = np.zeros(tree.n_branch, dtype=np.int64), np.zeros(tree.n_branch)
     for t in (np.flatnonzero(tree.feature >= 0) + 1).tolist():
         j = int(tree.feature[t - 1])
@@ -439,12 +426,7 @@ def _without_empty_left(arrays: dict[str, Any], data: Data) -> dict[str, Any]:
 
 
 def require(tree: AxisTree, data: Data, params: OCTParams) -> None:
-    """Refuse a tree with a leaf in use that is smaller than N_min.
-
-    Raises
-    ------
-    TreeNotAdmitted
-    """
+    """Refuse a tree with a leaf in use that is smaller than N_min."""
     leaf_trees.require_leaf_sizes(tree._route(data.X_original), params.leaf_size(data.n))
 
 

@@ -67,10 +67,6 @@ def build(data: Data, params: OCTHParams, upper_bound: float = np.inf) -> pyo.Co
     """Build OCT-H on ``data`` (features in [0, 1]).
 
     Source: Bertsimas & Dunn (2017), Section 4. ``upper_bound`` is not needed.
-
-    Raises
-    ------
-    InvalidData, InvalidParameter
     """
     sparse = params.complexity == "features"
     m = pyo.ConcreteModel(name="OCT-H")
@@ -86,12 +82,7 @@ def build(data: Data, params: OCTHParams, upper_bound: float = np.inf) -> pyo.Co
 
 
 def size(params: OCTHParams, table: Data | Shape) -> BlockSize:
-    """What :func:`build` builds on ``table``; of a shape every value counts as nonzero.
-
-    Raises
-    ------
-    InvalidParameter
-    """
+    """What :func:`build` builds on ``table``; of a shape every value counts as nonzero."""
     tree, (n, p, K) = Topology(params.depth), (table.n, table.p, table.K)
     entries = n * p
     if isinstance(table, Data):
@@ -253,12 +244,7 @@ def normalise(tree: AxisTree | ObliqueTree, data: Data, params: OCTHParams) -> O
 
 
 def require(tree: ObliqueTree, data: Data, params: OCTHParams) -> None:
-    """Refuse a tree whose rows are less than μ apart, or with a leaf in use that is smaller than N_min.
-
-    Raises
-    ------
-    TreeNotAdmitted
-    """
+    """Refuse a tree whose rows are less than μ apart, or with a leaf in use that is smaller than N_min."""
     path = tree._route(data.X)
     for t in (np.flatnonzero(tree.split) + 1).tolist():
         _place(tree, t, data, path, params.mu)

@@ -96,10 +96,6 @@ def build(data: Data, params: OCTSVMParams, upper_bound: float = np.inf) -> pyo.
     infinite: that of the best constant tree.
 
     Source: Blanco, Japón, Puerto, (OCTSVM). Rows for c1, c2 carry the weights of the data.
-
-    Raises
-    ------
-    InvalidData
     """
     data.require_two_classes(NAME)
     data = model_rows(data, params)
@@ -257,12 +253,7 @@ def embed(model: pyo.ConcreteModel, tree: MarginTree, relabelled: BoolArray | No
 
 
 def require_strict(tree: MarginTree, data: Data, params: OCTSVMParams) -> None:
-    """Refuse a tree in which a training row goes left with -μ < s < 0 (no such rule in the printed rows).
-
-    Raises
-    ------
-    TreeNotAdmitted
-    """
+    """Refuse a tree in which a training row goes left with -μ < s < 0 (no such rule in the printed rows)."""
     if params.boundary is not None:
         margin_trees.require_beyond(tree._node_scores(data.X), tree._route(data.X), params.boundary)
 

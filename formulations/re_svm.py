@@ -50,10 +50,6 @@ def build(data: Data, params: RESVMParams, upper_bound: float = np.inf) -> pyo.C
     solution; infinite: that of the best constant classifier.
 
     Source: Blanco, Japón, Puerto, (RE-SVM).
-
-    Raises
-    ------
-    InvalidData
     """
     data.require_two_classes(NAME)
     data = model_rows(data, params)

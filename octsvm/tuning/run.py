@@ -180,12 +180,7 @@ def tune(
 
 
 def _settings(form: Formulation, grid: Any, fixed: Mapping[str, Any], kernels: bool) -> list[Setting]:
-    """The settings of a grid, valid together with what is fixed; of our own grid those that agree with it.
-
-    Raises
-    ------
-    InvalidParameter
-    """
+    """The settings of a grid, valid together with what is fixed; of our own grid those that agree with it."""
     if kernels and not (form.tried and form.tried.kernels):
         raise InvalidParameter(f"{form.name!r} has no kernels to choose from; leave kernel='auto' out.")
     found = settings_of(form, grid, kernels)
@@ -209,12 +204,7 @@ def _settings(form: Formulation, grid: Any, fixed: Mapping[str, Any], kernels: b
 
 
 def _check(rule: Any, prior_rows: Any, folds: Any, repeats: Any, jobs: Any, store: Any) -> None:
-    """Refuse what is out of range.
-
-    Raises
-    ------
-    InvalidParameter
-    """
+    """Refuse what is out of range."""
     if rule not in RULES:
         raise InvalidParameter(f"rule={rule!r} should be one of {', '.join(map(repr, RULES))}.")
     whole("folds", folds, 2)
