@@ -41,9 +41,6 @@ class RESVMParams(margin_trees.MarginParams):
         return size**2 / 2 if self.norm == "l2" else size
 
 
-NODES = range(1, 2)
-
-
 @model_builder
 def build(data: Data, params: RESVMParams, upper_bound: float = np.inf) -> pyo.ConcreteModel:
     """Build RE-SVM on ``data`` (features in [0, 1]); ``upper_bound`` is the objective of a known
@@ -61,14 +58,14 @@ def build(data: Data, params: RESVMParams, upper_bound: float = np.inf) -> pyo.C
     E = big_m.error_bound(ub, params.c1, data.weights, M)
 
     m = pyo.ConcreteModel(name=f"RE-SVM ({variant}, {params.norm})")
-    blocks.add_topology(m, 0)
-    split = blocks.add_hyperplanes(m, NODES, data.X, W, M)
-    relabelling = blocks.add_relabelling(m, NODES, data.n)
+    nodes = blocks.add_topology(m, 0).tree.nodes
+    split = blocks.add_hyperplanes(m, nodes, data.X, W, M)
+    relabelling = blocks.add_relabelling(m, nodes, data.n)
     if variant == "paper":
         W0 = big_m.intercept_bound(W, M, data.X - split.center, params.norm)
-        hinge = blocks.add_product_hinge(m, NODES, split, relabelling, data.sign, data.X, W, W0, M, E)
+        hinge = blocks.add_product_hinge(m, nodes, split, relabelling, data.sign, data.X, W, W0, M, E)
     else:
-        hinge = blocks.add_hinge(m, NODES, split, data.sign, M, E, relabelling=relabelling)
+        hinge = blocks.add_hinge(m, nodes, split, data.sign, M, E, relabelling=relabelling)
     margin = blocks.add_squared_margin(m, 1, split, params.norm)
     w = data.weights.tolist()
     m.cost = pyo.Expression(

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import pyomo.environ as pyo
 
+from ..heap import upwards
+
 
 @dataclass(frozen=True)
 class Topology:
@@ -35,11 +37,11 @@ class Topology:
 
     def left_ancestors(self, t: int) -> list[int]:
         """A_L(t): ancestors whose left branch leads to ``t``."""
-        return [m for m, right in self._path(t) if not right]
+        return [s // 2 for s in upwards(t)[:-1] if s % 2 == 0]
 
     def right_ancestors(self, t: int) -> list[int]:
         """A_R(t): ancestors whose right branch leads to ``t``."""
-        return [m for m, right in self._path(t) if right]
+        return [s // 2 for s in upwards(t)[:-1] if s % 2 == 1]
 
     @property
     def n_left_pairs(self) -> int:
@@ -50,14 +52,6 @@ class Topology:
         """Nodes of the last level below (or equal to) ``t``."""
         steps = self.depth + 1 - t.bit_length()
         return range(t << steps, (t + 1) << steps)
-
-    @staticmethod
-    def _path(t: int) -> list[tuple[int, int]]:
-        path = []
-        while t > 1:
-            path.append((t // 2, t % 2))
-            t //= 2
-        return path
 
 
 def add_topology(model: pyo.ConcreteModel, depth: int) -> pyo.Block:

@@ -72,6 +72,12 @@ class AxisSearch:
         total = self.Y[rows].sum(axis=0)
         return AxisSubtree(self.costs.error * float(total.sum() - total.max()), int(np.argmax(total)))
 
+    def joined(
+        self, at: AxisSubtree, j: int, threshold: float, one: AxisSubtree, two: AxisSubtree
+    ) -> AxisSubtree:
+        """The rows of ``at`` split by feature ``j``, with ``one`` below on the left and ``two`` on the right."""
+        return AxisSubtree(self.costs.split + one.cost + two.cost, at.label, j, threshold, one, two)
+
     def _sorted(self, rows: BoolArray) -> IntArray:
         """Indices of the rows in each column's order (m, p)."""
         p = self.X.shape[1]
@@ -123,7 +129,7 @@ class AxisSearch:
         threshold = between(values[found.cut - 1], values[found.cut])
         left = rows & (self.X[:, j] < threshold)
         one, two = self._read(found.left, left), self._read(found.right, rows & ~left)
-        return AxisSubtree(self.costs.split + one.cost + two.cost, leaf.label, j, threshold, one, two)
+        return self.joined(leaf, j, threshold, one, two)
 
     def below(self, rows: BoolArray, depth: int, budget: Budget) -> AxisSubtree:
         """A good subtree of the given depth: exact up to two levels, the best few splits above."""
@@ -144,9 +150,8 @@ class AxisSearch:
             threshold = between(values[k, j], values[k + 1, j])
             left = rows & (self.X[:, j] < threshold)
             one, two = self.below(left, depth - 1, budget), self.below(rows & ~left, depth - 1, budget)
-            total = self.costs.split + one.cost + two.cost
-            if total < best.cost:
-                best = AxisSubtree(total, best.label, int(j), threshold, one, two)
+            found = self.joined(best, int(j), threshold, one, two)
+            best = found if found.cost < best.cost else best
         return best
 
 
@@ -284,8 +289,8 @@ def upper_splits(
         if min(inside, int(rows.sum()) - inside) < search.costs.n_min:
             return leaf
         one, two = at(2 * t, left), at(2 * t + 1, rows & ~left)
-        cost = search.costs.split + one.cost + two.cost
-        return leaf if leaf.cost <= cost else AxisSubtree(cost, leaf.label, j, threshold, one, two)
+        found = search.joined(leaf, j, threshold, one, two)
+        return leaf if leaf.cost <= found.cost else found
 
     return at(1, np.ones(search.data.n, dtype=bool))
 

@@ -19,7 +19,7 @@ from . import fixed_assignment, hard_margin
 from .alternating_optimisation import saving_on_the_right
 from .fixed_assignment import LOOSE, STANDARD, TIGHT, Assignment, Costs, Tolerance
 from .linear_svm import fit_linear_svm
-from .move_estimates import MoveEstimates, SolvedTree, changed_rows
+from .move_estimates import MoveEstimates, SolvedTree, changed_rows, crossed
 from .tree_builder import Hyperplanes, TreeBuilder
 
 ALTERNATIONS = 6  # of hyperplanes and labels; one or two are usual
@@ -400,16 +400,10 @@ class LocalSearch:
 
     def _crossed(self, assignment: Assignment, planes: Hyperplanes, row: int, level: int) -> Assignment:
         """The row on the other side of its hyperplane on this level, and below it where the tree routes it."""
-        builder = self.builder
-        node, score, label = assignment.node.copy(), assignment.score.copy(), assignment.label.copy()
-        t = int(node[row, level + 1]) ^ 1
-        for below in range(level + 1, builder.depth + 1):
-            node[row, below] = t
-            s = float(builder.X[row] @ planes.omega[t - 1] + planes.omega0[t - 1])
-            score[row, below] = s
-            label[row, below] = builder.cheaper_labels(np.array([[s]]), np.array([row]))[0, 0]
-            t = 2 * t + (s >= 0)
-        score[row, level] = 0.0
+        node, score = crossed(self.builder.X, assignment, planes, row, level)
+        label = assignment.label.copy()
+        below = score[[row], level + 1 :]
+        label[row, level + 1 :] = self.builder.cheaper_labels(below, np.array([row]))[0]
         if self.label_follows_side:
             # On the far side the old label costs c1 or more, and the other one c2 at most.
             label[row, level] = 1.0 if node[row, level + 1] % 2 == 1 else -1.0

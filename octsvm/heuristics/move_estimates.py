@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..formulations.base import BoolArray, IntArray
+from ..formulations.base import BoolArray, FloatArray, IntArray
 from ..formulations.margin_trees import norms
 from . import hard_margin
 from .fixed_assignment import Assignment, Solution
@@ -61,6 +61,19 @@ def changed_rows(before: Assignment, after: Assignment) -> IntArray:
     if opened.any():
         other |= opened[after.node - 1]
     return np.flatnonzero(other.any(axis=1))
+
+
+def crossed(
+    X: FloatArray, assignment: Assignment, planes: Hyperplanes, row: int, level: int
+) -> tuple[IntArray, FloatArray]:
+    """Nodes and scores (n, D + 1) with a row on the other side on this level, and below it where the tree routes it."""
+    node, score = assignment.node.copy(), assignment.score.copy()
+    score[row, level], t = 0.0, int(node[row, level + 1]) ^ 1
+    for below in range(level + 1, node.shape[1]):
+        node[row, below] = t
+        score[row, below] = s = float(X[row] @ planes.omega[t - 1] + planes.omega0[t - 1])
+        t = 2 * t + (s >= 0)
+    return node, score
 
 
 class MoveEstimates:

@@ -15,8 +15,8 @@ import numpy as np
 
 from ..formulations.base import FloatArray
 from ..formulations.bounds.scores import DualBound, Envelope, Intervals, ScoreCosts
+from .active_set import SOFT, UNBOUNDED
 
-SOFT = 8  # DAQP's code for rows that may be violated
 # Of ω_0 about its last value, which the objective lacks: the method needs a strictly convex one.
 CURVATURE = 1e-6
 # Until that takes less than this from the bound, relative to the cost of interest.
@@ -24,7 +24,6 @@ PROXIMAL_STEPS, PRECISION = 3, 1e-6
 BEND = 1e6  # a violation v costs v²/(2·BEND) more than it should, for the same reason
 MISSED = 1e-3  # by which, at most, a margin is taken to be missed for that
 PRICE = 1e3  # times the cost of interest, of leaving an interval by 1; hard rows would say nothing where none is left
-UNBOUNDED = 1e30
 MOST_ITERATIONS = 20_000
 NORM_STEPS, NORM_CLOSE = 3, 0.3  # until the norm that the margin was taken about is that of the hyperplane
 PRECISE_STEPS, PRECISE = 20, 1e-3

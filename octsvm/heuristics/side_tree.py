@@ -25,6 +25,7 @@ from .budget import Budget
 from .fixed_assignment import LOOSE, Assignment, Solution
 from .linear_svm import LARGE, fit_linear_svm
 from .margin_tree import AdaptiveSelection
+from .move_estimates import crossed
 from .side_builder import SideBuilder
 from .tree_builder import Hyperplanes, outside
 
@@ -208,14 +209,7 @@ class SideSearch(SideBuilder):
 
     def _crossed(self, assignment: Assignment, row: int, level: int, planes: Hyperplanes) -> Assignment:
         """The row on the other side on this level, and below it where the tree routes it."""
-        node, score = assignment.node.copy(), assignment.score.copy()
-        score[row, level], t = 0.0, int(node[row, level + 1]) ^ 1
-        for below in range(level + 1, self.depth + 1):
-            node[row, below] = t
-            s = float(self.X[row] @ planes.omega[t - 1] + planes.omega0[t - 1]) if t <= self.B else 1.0
-            score[row, below] = s
-            t = 2 * t + (s >= 0)
-        return self.assigned(node, score, planes)
+        return self.assigned(*crossed(self.X, assignment, planes, row, level), planes)
 
     def refit(self) -> bool:
         """Fit a node anew to the sides that cost less below it; the subtrees below are kept or grown anew."""
