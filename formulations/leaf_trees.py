@@ -71,14 +71,10 @@ def rows_for(tree: LeafyTree, data: Data) -> FloatArray:
 def with_majority_labels(tree: LeafyTree, data: Data, params: Params) -> LeafyTree:
     """The same splits with the best class in every leaf."""
     path = tree.nodes(data.X_original)
-    best = leaf_labels(path, data)
-    totals = [
-        class_weights(data.y[r], data.weights[r], data.K)
-        for r in (path[:, -1] == t for t in range(2**tree.depth, 2 ** (tree.depth + 1)))
-    ]
-    keep = np.array(
-        [t[old] >= t[new] and t.sum() > 0 for t, old, new in zip(totals, tree.label, best, strict=True)]
-    )
+    best, leaves = leaf_labels(path, data), np.arange(2**tree.depth)
+    places = (path[:, -1] - len(leaves)) * data.K + data.y
+    total = np.bincount(places, data.weights, len(leaves) * data.K).reshape(-1, data.K)
+    keep = (total[leaves, tree.label] >= total[leaves, best]) & (total.sum(axis=1) > 0)
     return replace(tree, label=np.where(keep, tree.label, best))
 
 
@@ -126,35 +122,34 @@ def to_depth(tree: LeafyTree, depth: int) -> dict[str, Any]:
     """
     names = ("feature", "threshold") if isinstance(tree, AxisTree) else ("a", "b", "split")
     B = 2**depth - 1
-    if tree.depth > depth:
-        if tree.splits[B:].any():
-            raise TreeNotAdmitted(
-                f"The tree splits on {tree.depth} levels and the model has {depth}. Build the model with depth={tree.depth}."
-            )
-        steps = tree.depth - depth
-        # An unsplit node sends every row right: its class stands in the rightmost leaf below it.
-        label = tree.label[np.arange(1, 2**depth + 1) * 2**steps - 1]
-        return {name: getattr(tree, name)[:B].copy() for name in names} | {"label": label}
+    if tree.splits[B:].any():
+        raise TreeNotAdmitted(
+            f"The tree splits on {tree.depth} levels and the model has {depth}. Build the model with depth={tree.depth}."
+        )
     out: dict[str, Any] = {}
     for name in names:
         old: NDArray[Any] = getattr(tree, name)
-        fresh = np.zeros((B, *old.shape[1:]), dtype=old.dtype)
-        if name == "feature":
-            fresh[:] = -1
-        fresh[: len(old)] = old
-        out[name] = fresh
-    out["label"] = np.repeat(tree.label, 2 ** (depth - tree.depth))
+        out[name] = np.full((B, *old.shape[1:]), -1 if name == "feature" else 0, dtype=old.dtype)
+        both = slice(min(B, len(old)))
+        out[name][both] = old[both]
+    if tree.depth > depth:
+        # An unsplit node sends every row right: its class stands in the rightmost leaf below it.
+        out["label"] = tree.label[np.arange(1, 2**depth + 1) * 2 ** (tree.depth - depth) - 1]
+    else:
+        out["label"] = np.repeat(tree.label, 2 ** (depth - tree.depth))
     return out
 
 
-def with_classes_of(data: Data, tree: LeafyTree) -> LeafyTree:
-    """The same tree with the data's classes.
+def in_model(tree: LeafyTree, data: Data, arrays: dict[str, Any]) -> LeafyTree:
+    """The tree with ``arrays`` of another depth in place of its own, and with the data's features and classes.
 
     Raises
     ------
     TreeNotAdmitted
         A leaf in use predicts a class that the data lacks.
     """
+    depth = len(arrays["label"]).bit_length() - 1
+    tree = type(tree)(depth, tree.classes, data.feature_names, data.scaling, **arrays)
     position = {c: k for k, c in enumerate(data.classes)}
     known = np.array([position.get(c, -1) for c in tree.classes], dtype=np.int64)[tree.label]
     if (known < 0).any():
@@ -264,9 +259,7 @@ def normalise_oblique(tree: ObliqueTree, data: Data, params: Any) -> ObliqueTree
         raise TreeNotAdmitted(f"The model takes trees with oblique splits, not {type(tree).__name__}.")
     require_same_features(tree, data)
     tree = rescaled(tree, data.scaling)
-    arrays = to_depth(tree, params.depth)
-    fresh = ObliqueTree(params.depth, tree.classes, data.feature_names, data.scaling, **arrays)
-    return with_classes_of(data, fresh)
+    return in_model(tree, data, to_depth(tree, params.depth))
 
 
 def constant_oblique_tree(data: Data, params: Any) -> ObliqueTree:

@@ -18,7 +18,7 @@ from .errors import TreeNotAdmitted
 from .kernels import Gamma, KernelChoice, model_rows
 from .leaf_trees import require_same_features, sides
 from .params import Norm, Params
-from .trees import MarginTree, Relabelled, rescaled, tree_on
+from .trees import MarginTree, Relabelled, rescaled, tree_on, visited
 
 # Prices of a label, in units of c1, that ``octsvm.tune`` tries. Below 2 c1 the constant tree would rather give up the smaller
 # class than pay 2 c1 for each of its rows, and be the best one where a hyperplane is wanted; at 100 c1 no label is given up.
@@ -235,23 +235,14 @@ def pad(tree: MarginTree, depth: int, data: Data) -> MarginTree:
         If the tree splits below the model's last level.
     """
     T = 2 ** (depth + 1) - 1
-    if tree.depth > depth:
-        if tree.split[T:].any():
-            raise TreeNotAdmitted(
-                f"The tree has {tree.depth + 1} levels of hyperplanes and the model {depth + 1}. "
-                f"Build the model with depth={tree.depth}."
-            )
-        return replace(
-            tree,
-            depth=depth,
-            omega=tree.omega[:T],
-            omega0=tree.omega0[:T],
-            split=tree.split[:T],
-            relabelled=(),
+    if tree.split[T:].any():
+        raise TreeNotAdmitted(
+            f"The tree has {tree.depth + 1} levels of hyperplanes and the model {depth + 1}. "
+            f"Build the model with depth={tree.depth}."
         )
     omega, omega0, split = np.zeros((T, data.p)), np.full(T, constant_side(data)), np.zeros(T, dtype=bool)
-    old = tree.n_nodes
-    omega[:old], omega0[:old], split[:old] = tree.omega, tree.omega0, tree.split
+    both = slice(min(T, tree.n_nodes))
+    omega[both], omega0[both], split[both] = tree.omega[both], tree.omega0[both], tree.split[both]
     out = replace(tree, depth=depth, omega=omega, omega0=omega0, split=split, relabelled=())
     for level in range(tree.depth + 1, depth + 1):
         path = out._route(data.X)
@@ -347,13 +338,6 @@ def with_given_up(model: pyo.ConcreteModel, tree: MarginTree) -> MarginTree:
     else:
         marks[:] = False
     return recorded(tree, data, model.info.params, marks)
-
-
-def visited(path: IntArray, T: int) -> BoolArray:
-    """Which of the nodes 1 to T lie on each row's ``path (n, D + 1)``, (n, T)."""
-    out = np.zeros((len(path), T), dtype=bool)
-    np.put_along_axis(out, path - 1, True, axis=1)
-    return out
 
 
 def embed_margin_tree(

@@ -44,7 +44,7 @@ from .blocks.split import hyperplanes_size, pruning_size, set_hyperplanes, set_p
 from .blocks.topology import Topology
 from .params import Norm, TreeParams
 from .registry import register
-from .trees import ObliqueTree, tree_on
+from .trees import ObliqueTree, tree_on, visited
 
 NAME = "moctsvm"
 # Rows of the largest table proved optimal, by norm and depth: :mod:`octsvm.diagnostics.model_size` says how measured.
@@ -166,7 +166,7 @@ def scores(tree: ObliqueTree, M: FloatArray) -> FloatArray:
 
 def side_errors(tree: ObliqueTree, M: FloatArray, path: IntArray) -> FloatArray:
     """max(0, 1 - |s_it|) (n, B) at the nodes of each row's ``path (n, D + 1)`` that split, else 0."""
-    here = margin_trees.visited(path, tree.n_nodes)[:, : tree.n_branch]
+    here = visited(path, tree.n_nodes)[:, : tree.n_branch]
     return np.where(here, np.maximum(0.0, 1.0 - np.abs(scores(tree, M))), 0.0)
 
 

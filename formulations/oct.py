@@ -29,17 +29,7 @@ import numpy as np
 import pyomo.environ as pyo
 
 from . import blocks, leaf_trees
-from .base import (
-    BoolArray,
-    Data,
-    FloatArray,
-    IntArray,
-    ModelInfo,
-    Tried,
-    origin,
-    structure,
-    values,
-)
+from .base import BoolArray, Data, FloatArray, IntArray, ModelInfo, Tried, origin, structure, values
 from .blocks.assignment import leaf_assignment_size
 from .blocks.flow import (
     cut_splits_size,
@@ -58,6 +48,7 @@ from .blocks.split import axis_splits_size, set_axis_splits
 from .blocks.topology import Topology
 from .bounds import subtrees
 from .errors import InvalidData, TreeNotAdmitted
+from .heap import children, rightmost
 from .params import LeafLabelledParams
 from .registry import register
 from .trees import AxisTree, tree_on
@@ -387,8 +378,7 @@ def normalise(tree: AxisTree, data: Data, params: OCTParams) -> AxisTree:
     arrays = leaf_trees.to_depth(tree, params.depth)
     if _variant(params) == "flow":
         arrays = _without_empty_left(arrays, data)
-    fresh = AxisTree(params.depth, tree.classes, data.feature_names, data.scaling, **arrays)
-    return leaf_trees.with_classes_of(data, fresh)
+    return leaf_trees.in_model(tree, data, arrays)
 
 
 def _without_empty_left(arrays: dict[str, Any], data: Data) -> dict[str, Any]:
@@ -404,24 +394,18 @@ def _without_empty_left(arrays: dict[str, Any], data: Data) -> dict[str, Any]:
     if not any(useless(t) for t in range(1, B + 1)):
         return arrays
     out = {"feature": np.full(B, -1, dtype=np.int64), "threshold": np.zeros(B), "label": label.copy()}
-
-    def fill(t: int, old: int) -> None:
+    source = {1: 1}  # for every node the one of the tree that comes to its place
+    for t in range(1, 2 * B + 2):
+        old = source[t]
         while old <= B and useless(old):
             old = 2 * old + 1
-        if t > B:
-            while old <= B:  # an unsplit node sends every row right
-                old = 2 * old + 1
-            out["label"][t - B - 1] = label[old - B - 1]
-            return
-        if old <= B and feature[old - 1] >= 0:
+        if t > B:  # an unsplit node sends every row right
+            out["label"][t - B - 1] = label[rightmost(old, B.bit_length()) - B - 1]
+        elif old <= B and feature[old - 1] >= 0:
             out["feature"][t - 1], out["threshold"][t - 1] = feature[old - 1], threshold[old - 1]
-            fill(2 * t, 2 * old)
-            fill(2 * t + 1, 2 * old + 1)
+            source[2 * t], source[2 * t + 1] = children(old)
         else:
-            fill(2 * t, old)
-            fill(2 * t + 1, old)
-
-    fill(1, 1)
+            source[2 * t] = source[2 * t + 1] = old
     return out
 
 

@@ -180,8 +180,11 @@ class Preparation(BaseModel):
         for j, name in enumerate(names):
             kind = "category" if name in encode else "date" if name in forms else "number"
             rule = _rule(name, kind, rules)
-            learn = _learn_category if kind == "category" else _learn_number
-            columns.append(learn(name, frame.column(j), rule, tuple(missing), forms.get(name)))
+            values, marks = frame.column(j), tuple(missing)
+            if kind == "category":
+                columns.append(_learn_category(name, values, rule, marks))
+            else:
+                columns.append(_learn_number(name, values, rule, marks, forms.get(name)))
         out = cls(columns=tuple(columns), missing=tuple(missing))
         twice = next((n for n, count in Counter(out.feature_names).items() if count > 1), None)
         if twice is not None:
@@ -289,9 +292,7 @@ def _rule(name: str, kind: str, rules: Mapping[str, str]) -> str | None:
     return rule
 
 
-def _learn_category(
-    name: str, values: Any, rule: str | None, marks: Sequence[str], form: str | None
-) -> Column:
+def _learn_category(name: str, values: Any, rule: str | None, marks: Sequence[str]) -> Column:
     texts = _texts(values, name, marks)
     held = [t for t in texts if t is not None]
     categories = sorted(set(held))
@@ -315,13 +316,8 @@ def _learn_number(name: str, values: Any, rule: str | None, marks: Sequence[str]
     """Of numbers, or of dates where a ``form`` is given; "" stands for whichever fits."""
     kind: Literal["number", "date"] = "number" if form is None else "date"
     found = _form_of_dates(values, name, marks) if form == "" else form or ""
-    return Column(
-        name=name,
-        kind=kind,
-        form=found,
-        fill=_filled(name, _measured(values, name, found, marks), rule),
-        rule=rule,
-    )
+    fill = _filled(name, _measured(values, name, found, marks), rule)
+    return Column(name=name, kind=kind, form=found, fill=fill, rule=rule)
 
 
 def _require_form(name: str, form: str) -> None:

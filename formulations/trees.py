@@ -187,10 +187,7 @@ class Tree:
 
     def decision_path(self, X: Any) -> BoolArray:
         """Indicator (m, T) of the nodes that each row visits; column k belongs to node k + 1."""
-        path = self.nodes(X)
-        out = np.zeros((len(path), self.n_nodes), dtype=bool)
-        np.put_along_axis(out, path - 1, True, axis=1)
-        return out
+        return visited(self.nodes(X), self.n_nodes)
 
     def predict_index(self, X: Any) -> IntArray:
         """Index into ``classes`` (m,) of each row's predicted class."""
@@ -614,6 +611,13 @@ def tree_on(data: Data, kind: type[Kind], depth: int, *arrays: Any) -> Kind:
     made: Any = KernelTree if kind is MarginTree and isinstance(data.scaling, KernelMap) else kind
     tree: Kind = made(depth, data.classes, data.feature_names, data.scaling, *arrays)
     return tree
+
+
+def visited(path: IntArray, T: int) -> BoolArray:
+    """Which of the nodes 1 to T lie on each row's ``path (n, D + 1)``, (n, T)."""
+    out = np.zeros((len(path), T), dtype=bool)
+    np.put_along_axis(out, path - 1, True, axis=1)
+    return out
 
 
 def _to_original(W: FloatArray, scaling: Scaling) -> tuple[FloatArray, FloatArray]:

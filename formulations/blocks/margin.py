@@ -35,16 +35,6 @@ class SquaredNorm:
     expression: Any
 
 
-def _add_cones(
-    block: pyo.Block, name: str, nodes: range, omega: Any, J: range, rhs: Any, factor: float, doc: str
-) -> list[SecondOrderCone]:
-    rows = pyo.Constraint(
-        nodes, rule=lambda b, t: sum(omega[t, j] ** 2 for j in J) <= factor**2 * rhs(t) ** 2, doc=doc
-    )
-    block.add_component(name, rows)
-    return [SecondOrderCone(tuple(omega[t, j] for j in J), rhs(t), factor, rows[t]) for t in nodes]
-
-
 def _add_absolute_values(block: pyo.Block, nodes: range, omega: Any, J: range) -> None:
     block.abs_omega = pyo.Var(nodes, J, domain=pyo.NonNegativeReals, doc="at least |ω_tj|")
     describe(block.abs_omega, node=0, feature=1)
@@ -54,16 +44,6 @@ def _add_absolute_values(block: pyo.Block, nodes: range, omega: Any, J: range) -
     block.abs_below = pyo.Constraint(
         nodes, J, rule=lambda b, t, j: -b.abs_omega[t, j] <= omega[t, j], doc="-|ω_tj| <= ω_tj"
     )
-
-
-def _add_sums(block: pyo.Block, name: str, nodes: range, J: range, rhs: Any, factor: float, doc: str) -> None:
-    """Σ_j |ω_tj| <= factor·rhs."""
-    coefs = [*[1.0] * len(J), -factor]
-
-    def row(b: pyo.Block, t: int) -> object:
-        return (None, linear(coefs, [*(block.abs_omega[t, j] for j in J), rhs(t)]), 0.0)
-
-    block.add_component(name, pyo.Constraint(nodes, rule=row, doc=doc))
 
 
 def add_margin(
@@ -92,19 +72,28 @@ def add_margin(
     block = model.margin = pyo.Block(doc="½‖ω_t‖ <= δ")
     block.delta = pyo.Var(bounds=(0, delta_bound), doc="largest half norm")
     describe(block.delta)
-    families: list[tuple[str, Any, float, str]] = [("cone", lambda t: block.delta, 2.0, "½‖ω_t‖ <= δ (1)")]
-    if pruning is not None and weight_bound is not None:
-        families.append(
-            ("weights_need_split", lambda t: pruning.d[t], float(weight_bound), "‖ω_t‖ <= M d_t (4)")
-        )
-    cones: list[SecondOrderCone] = []
     if norm == "l1":
         _add_absolute_values(block, nodes, omega, J)
-    for name, rhs, factor, doc in families:
+    cones: list[SecondOrderCone] = []
+
+    def add_norms(name: str, rhs: Any, factor: float, doc: str) -> None:
+        """‖ω_t‖ <= factor·rhs_t at every node."""
+
+        def row(b: pyo.Block, t: int) -> object:
+            if norm == "l2":
+                return sum(omega[t, j] ** 2 for j in J) <= factor**2 * rhs[t] ** 2
+            sizes = [block.abs_omega[t, j] for j in J]
+            return (None, linear([*[1.0] * len(J), -factor], [*sizes, rhs[t]]), 0.0)
+
+        rows = pyo.Constraint(nodes, rule=row, doc=doc)
+        block.add_component(name, rows)
         if norm == "l2":
-            cones += _add_cones(block, name, nodes, omega, J, rhs, factor, doc)
-        else:
-            _add_sums(block, name, nodes, J, rhs, factor, doc)
+            vectors = {t: tuple(omega[t, j] for j in J) for t in nodes}
+            cones.extend(SecondOrderCone(vectors[t], rhs[t], factor, rows[t]) for t in nodes)
+
+    add_norms("cone", dict.fromkeys(nodes, block.delta), 2.0, "½‖ω_t‖ <= δ (1)")
+    if pruning is not None and weight_bound is not None:
+        add_norms("weights_need_split", pruning.d, float(weight_bound), "‖ω_t‖ <= M d_t (4)")
     block.second_order_cones = tuple(cones)
     block.squared_norms = ()
     return block

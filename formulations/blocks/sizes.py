@@ -65,7 +65,8 @@ def rows(count: int, each: int = 0, more: int = 0) -> BlockSize:
 
 def counted(model: Any) -> BlockSize:
     """The size of a model or block that was built."""
-    size = BlockSize(squares=sum(len(b.squared_norms) for b in _marked(model)))
+    marked = [b.squared_norms for b in model.block_data_objects() if hasattr(b, "squared_norms")]
+    size = BlockSize(squares=sum(map(len, marked)))
     for var in model.component_data_objects(pyo.Var):
         if not var.fixed:
             size += binary(1) if var.is_binary() else continuous(1)
@@ -75,7 +76,3 @@ def counted(model: Any) -> BlockSize:
         inside = {id(v) for v, c in linear if c != 0} | {id(v) for pair in form.quadratic_vars for v in pair}
         size += BlockSize(rows=1, cones=int(bool(form.quadratic_vars)), nonzeros=len(inside))
     return size
-
-
-def _marked(model: Any) -> list[Any]:
-    return [b for b in model.block_data_objects() if hasattr(b, "squared_norms")]

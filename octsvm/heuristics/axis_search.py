@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..formulations import leaf_trees
-from ..formulations.base import BoolArray, Data, FloatArray, IntArray
+from ..formulations.base import BoolArray, Data, FloatArray
 from ..formulations.bounds import subtrees
 from ..formulations.heap import level
 from ..formulations.oct import between, groups_of, wants_cart
@@ -78,14 +78,9 @@ class AxisSearch:
         """The rows of ``at`` split by feature ``j``, with ``one`` below on the left and ``two`` on the right."""
         return AxisSubtree(self.costs.split + one.cost + two.cost, at.label, j, threshold, one, two)
 
-    def _sorted(self, rows: BoolArray) -> IntArray:
-        """Indices of the rows in each column's order (m, p)."""
-        p = self.X.shape[1]
-        return self.order.T[rows[self.order.T]].reshape(p, -1).T
-
     def split_costs(self, rows: BoolArray) -> tuple[FloatArray, FloatArray]:
         """Cost of a single split after each position in each column's order (m - 1, p), and the sorted values."""
-        order = self._sorted(rows)
+        order = self.order.T[rows[self.order.T]].reshape(self.X.shape[1], -1).T
         values = np.take_along_axis(self.X, order, axis=0)
         left = np.cumsum(self.Y[order], axis=0)
         total, left = left[-1, 0], left[:-1]

@@ -189,9 +189,7 @@ class MoveEstimates:
             # Where the label agrees with the side and margins are kept, the routing constraint is implied.
             near = (np.abs(assignment.score[rows, level]) < CROSSING_SCORE) | (right != over)
             X = np.concatenate([X, X[near]])
-            over, bound = (
-                np.concatenate([over, right[near]]),
-                np.concatenate([bound, np.where(right[near], 0.0, -builder.mu)]),
-            )
+            over = np.concatenate([over, right[near]])
+            bound = np.concatenate([bound, np.where(right[near], 0.0, -builder.mu)])
             penalties = np.concatenate([penalties, np.full(int(near.sum()), LARGEST_PENALTY)])
         return least_violation(X, over, bound, penalties) if len(X) else 0.0

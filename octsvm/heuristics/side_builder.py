@@ -179,21 +179,13 @@ class SideBuilder(Builder):
         randomised: bool = False,
     ) -> Subtree:
         """The subtree at ``t`` for these rows, from linear SVMs of this C; hyperplanes ``given`` by node are kept."""
-        level, leaf = (
-            t.bit_length() - 1,
-            self.c2 * self.misclassified(np.zeros(len(rows), dtype=np.int64), rows),
-        )
-        alone = Subtree(leaf, {})
+        alone = self.c2 * self.misclassified(np.zeros(len(rows), dtype=np.int64), rows)
+        best = Subtree(alone, {})
         forced = None if given is None else given.get(t)
-        if (
-            level >= self.levels
-            or (forced is None and leaf <= self.c3)
-            or len(rows) < 2
-            or self.budget.late()
-        ):
-            return alone
+        pays = forced is not None or alone > self.c3
+        if t.bit_length() > self.levels or not pays or len(rows) < 2 or self.budget.late():
+            return best
         trials = [(0.0, *forced)] if forced is not None else self._trials(rows, C, randomised)
-        best = alone
         for at_node, omega, omega0 in trials:
             s = self.X[rows] @ omega + omega0
             if forced is not None:

@@ -103,9 +103,13 @@ class SideSearch(SideBuilder):
         found = None if self.budget.late() else self.solve(assignment)
         if found is None or not self.offer(found[0]):
             return better
-        self._solved = self.best, assignment, found[1]
-        self._pending = self._moves(assignment, found[1], self.best)
+        self._go_on_from(assignment, found[1])
         return True
+
+    def _go_on_from(self, assignment: Assignment, solution: Solution) -> None:
+        """Take the moves of the best tree from now on."""
+        self._solved = self.best, assignment, solution
+        self._pending = self._moves(assignment, solution, self.best)
 
     # -- improvement ----------------------------------------------------------------------------------------
 
@@ -128,12 +132,6 @@ class SideSearch(SideBuilder):
             idle = 0 if done else idle + 1
             if done:
                 yield self.best
-
-    def _nodes(self) -> IntArray:
-        """Nodes of the best tree that split, and those below them that could."""
-        split = np.flatnonzero(self.best.split) + 1
-        below = [c for t in split.tolist() for c in (2 * t, 2 * t + 1) if c < 2**self.levels]
-        return np.unique([1, *split.tolist(), *below])
 
     def cross(self) -> bool:
         """Let the next few rows cross a hyperplane, the most promising first; whether one of them makes a better tree."""
@@ -175,8 +173,7 @@ class SideSearch(SideBuilder):
         if found is None:
             return False
         self.offer(found[0])
-        self._solved = self.best, assignment, found[1]
-        self._pending = self._moves(assignment, found[1], self.best)
+        self._go_on_from(assignment, found[1])
         return True
 
     def _moves(
@@ -258,8 +255,10 @@ class SideSearch(SideBuilder):
         return saved
 
     def regrow(self) -> bool:
-        """Grow the subtree at a random node anew, from linear SVMs of random weights and a random C."""
-        t = int(self.rng.choice(self._nodes()))
+        """Grow the subtree at a random node that splits, or could, anew, from linear SVMs of random weights and a random C."""
+        split = (np.flatnonzero(self.best.split) + 1).tolist()
+        below = [c for t in split for c in (2 * t, 2 * t + 1) if c < 2**self.levels]
+        t = int(self.rng.choice(np.unique([1, *split, *below])))
         given = outside(self.best, t)
         return self._grown(given, float(10 ** self.rng.uniform(-0.5, 4)), randomised=True)
 

@@ -85,18 +85,15 @@ def scores(
     )
 
 
-def _kernels(frame: pd.DataFrame) -> Any:
-    """Whether each setting has a kernel."""
-    return np.array([has_kernel(kernel) for kernel in frame.get("kernel", pd.Series(None, frame.index))])
-
-
 def choose(frame: pd.DataFrame, rule: Rule) -> int:
     """Position of the setting that a rule chooses; of equal ones that with fewer splits, then the first in the grid."""
     score = frame["score"].to_numpy()
     open_ = np.ones(len(frame), dtype=bool)
     if rule == "one_standard_error":
         open_ = score.max() - score <= frame["standard_error"].fillna(0.0).to_numpy()
-        for plainer in (_kernels(frame), frame.get("depth", pd.Series(0, frame.index)).to_numpy()):
+        kernels = [has_kernel(kernel) for kernel in frame.get("kernel", pd.Series(None, frame.index))]
+        depths = frame.get("depth", pd.Series(0, frame.index))
+        for plainer in map(np.asarray, (kernels, depths)):
             open_ &= plainer == plainer[open_].min()
     order = np.lexsort((frame["splits"].to_numpy(), -np.where(open_, score, -np.inf)))
     return int(order[0])
