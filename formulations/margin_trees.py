@@ -353,36 +353,23 @@ def embed_margin_tree(
     TreeNotAdmitted
         It costs more than the bound that the model's big-M was built from.
     """
-    info = model.info
-    data, params = info.data, info.params
-    if not hasattr(model, "relabelling"):
+    data, params = model.info.data, model.info.params
+    block = model.component("relabelling")
+    if block is None:
         relabelled = np.zeros((data.n, tree.n_nodes), dtype=bool)
     found = evaluate(tree, data.X_original, data.y, params, data.weights, relabelled)
-    require_within(found.objective, info.upper_bound)
+    require_within(found.objective, model.info.upper_bound)
     error, marks, path = node_costs(tree, data.X, data.sign, params.c1, params.c2, relabelled)
-    score = embed_hyperplanes(model, tree, data, error, marks)
-    return recorded(tree, data, params, marks), path, score
-
-
-def embed_hyperplanes(
-    model: pyo.ConcreteModel, tree: MarginTree, data: Data, error: FloatArray, marks: BoolArray
-) -> FloatArray:
-    """Set ``split``, ``hinge`` and, where it stands, ``relabelling``; return the scores (n, T).
-
-    A label that the user fixed as given up at a node where its row is not costs what it costs, and changes no tree.
-    """
-    if hasattr(model, "relabelling"):
-        path = tree._route(data.X)
-        marks = marks.copy()
-        for (i, t), xi in model.relabelling.xi.items():
+    given_up, score = marks.copy(), tree._node_scores(data.X)
+    if block is not None:
+        # One that the user fixed at a node where its row is not costs what it costs, and changes no tree.
+        for (i, t), xi in block.xi.items():
             if xi.fixed and t not in path[i]:
-                marks[i, t - 1] = xi.value == 1
-    score = tree._node_scores(data.X)
+                given_up[i, t - 1] = xi.value == 1
+        set_relabelling(block, given_up)
     set_hyperplanes(model.split, tree.omega, tree.omega0, score)
-    set_hinge(model.hinge, error, marks, model.split)
-    if hasattr(model, "relabelling"):
-        set_relabelling(model.relabelling, marks)
-    return score
+    set_hinge(model.hinge, error, given_up, model.split)
+    return recorded(tree, data, params, marks), path, score
 
 
 def require_within(objective: float, upper_bound: float) -> None:

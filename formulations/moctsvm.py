@@ -34,11 +34,11 @@ from .blocks.assignment import (
     set_leaf_assignment,
     set_level_assignment,
 )
+from .blocks.hinge import set_side_hinge, side_hinge_size
 from .blocks.leaf_label import leaf_labels_size, set_leaf_labels
 from .blocks.margin import margin_size, set_margin
 from .blocks.routing import set_side_routing, side_routing_size
 from .blocks.rows import linear, model_builder
-from .blocks.side_hinge import set_side_hinge, side_hinge_size
 from .blocks.sizes import BlockSize, Shape
 from .blocks.split import hyperplanes_size, pruning_size, set_hyperplanes, set_pruning
 from .blocks.topology import Topology

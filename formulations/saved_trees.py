@@ -46,6 +46,12 @@ class _Saved(BaseModel):
         return values
 
 
+# JSON has no tuples.
+_Record = Annotated[
+    tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=1)], float], Field(strict=False)
+]
+
+
 class _SavedAxis(_Saved):
     feature: list[int]
     threshold: list[float]
@@ -63,15 +69,7 @@ class _SavedMargin(_Saved):
     omega: list[list[float]]
     omega0: list[float]
     split: list[bool]
-    relabelled: list[tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=1)], float]]
-
-    @field_validator("relabelled", mode="before")
-    @classmethod
-    def _records(cls, values: Any) -> Any:
-        # JSON has no tuples
-        return (
-            [tuple(v) if isinstance(v, list) else v for v in values] if isinstance(values, list) else values
-        )
+    relabelled: list[_Record]
 
 
 class _SavedKernel(BaseModel):

@@ -28,14 +28,13 @@ from .flow import (
     add_group_leaf_labels,
     add_subtree_bounds,
 )
-from .hinge import add_hinge, add_product_hinge
+from .hinge import add_hinge, add_product_hinge, add_side_hinge
 from .leaf_label import add_counted_leaf_labels, add_leaf_labels
 from .margin import SecondOrderCone, SquaredNorm, add_margin, add_squared_margin
 from .prediction import add_leaf_prediction, add_side_prediction
 from .relabelling import add_relabelling
 from .roles import Role, Subject, describe, groups_of, role_of, subject
 from .routing import add_axis_routing, add_leafwise_axis_routing, add_oblique_routing, add_side_routing
-from .side_hinge import add_side_hinge
 from .split import add_axis_splits, add_hyperplanes, add_oblique_splits, add_pruning
 from .topology import Topology, add_topology
 from .valid_inequalities import add_convex_hull_inequalities, add_misrouting_inequalities

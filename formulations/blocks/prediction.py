@@ -95,11 +95,8 @@ def add_side_prediction(
     block.p = pyo.Var(I, range(2), domain=pyo.Binary, doc="p_ik = 1: sample i is predicted as of class k")
     describe(block.p, sample=0)
     _add_one_class(block, I, range(2))
-    above, below = block.score_above, block.score_below = pyo.Constraint(pyo.Any), pyo.Constraint(pyo.Any)
-    above.doc, below.doc = (
-        "s_it >= -M_i(1 - p_i1) where node t decides",
-        "s_it <= -μ + (M_i + μ)p_i1 where node t decides",
-    )
+    above = block.score_above = pyo.Constraint(pyo.Any, doc="s_it >= -M_i(1 - p_i1) where node t decides")
+    below = block.score_below = pyo.Constraint(pyo.Any, doc="s_it <= -μ + (M_i + μ)p_i1 where node t decides")
 
     def decided_at(i: int, t: int, ones: Sequence[pyo.Var] = (), zeros: Sequence[pyo.Var] = ()) -> None:
         """The sign of s_it is the class where all ``ones`` are 1 and all ``zeros`` are 0."""

@@ -18,8 +18,9 @@ from ..formulations.heap import is_below
 from ..formulations.margin_trees import norms
 from . import fixed_assignment
 from .budget import Budget
-from .fixed_assignment import STANDARD, Assignment, Costs, Solution, Tolerance
+from .fixed_assignment import STANDARD, Assignment, Costs, Tolerance
 from .linear_svm import fit_linear_svm
+from .move_estimates import SolvedTree
 from .tree_builder import Builder, Hyperplanes, Subtree
 
 ALL_GROUPINGS = 4  # classes up to which all ways to divide them are tried
@@ -112,10 +113,8 @@ class SideBuilder(Builder):
         side[:, :-1] = np.where(node[:, 1:] % 2 == 1, 1.0, -1.0)
         return Assignment(node, side, split, score)
 
-    def solve(
-        self, assignment: Assignment, tolerance: Tolerance = STANDARD
-    ) -> tuple[Hyperplanes, Solution] | None:
-        """The best tree for an assignment and the dual values; None where there is none, or the table is too large."""
+    def solve(self, assignment: Assignment, tolerance: Tolerance = STANDARD) -> SolvedTree | None:
+        """The best tree for an assignment; None where there is none, or the table is too large."""
         if assignment.node.size > MOST_CELLS:
             return None
         found = fixed_assignment.solve(
@@ -126,7 +125,7 @@ class SideBuilder(Builder):
         omega0 = np.where(assignment.split, found.omega0, 1.0)
         planes = Hyperplanes(found.omega, omega0, assignment.split.copy())
         planes.cost = self.value(planes)
-        return planes, found
+        return SolvedTree(planes, assignment, found)
 
     def without_idle_splits(self, planes: Hyperplanes) -> Hyperplanes:
         """The tree without splits that send all of their rows to one side, which only cost."""

@@ -22,10 +22,10 @@ from ..formulations.margin_trees import norms
 from ..formulations.trees import ObliqueTree
 from .axis_search import sample
 from .budget import Budget
-from .fixed_assignment import LOOSE, Assignment, Solution
+from .fixed_assignment import LOOSE, Assignment
 from .linear_svm import LARGE, fit_linear_svm
 from .margin_tree import AdaptiveSelection
-from .move_estimates import crossed
+from .move_estimates import SolvedTree, crossed
 from .side_builder import SideBuilder
 from .tree_builder import Hyperplanes, outside
 
@@ -46,7 +46,7 @@ WEIGHTS = {"cross": 3.0, "walk": 1.5, "refit": 2.0, "regrow": 2.0, "prune": 0.5,
 class SideSearch(SideBuilder):
     """Grows trees and improves the best one."""
 
-    _solved: tuple[Hyperplanes, Assignment, Solution] | None = None  # the best tree, where it was optimised
+    _solved: SolvedTree | None = None  # the best tree, where it was optimised
     _costs: list[float]  # C of the trees that were not grown yet
     _pending: Iterator[tuple[int, int]] = iter(())  # moves from there that were not tried
 
@@ -97,19 +97,19 @@ class SideSearch(SideBuilder):
     def _optimised(self, assignment: Assignment) -> bool:
         """Whether the best hyperplanes for an assignment make the best tree so far."""
         loose = self.solve(assignment, LOOSE)
-        if loose is None or loose[0].cost > self.best.cost * (1 + LOOSELY):
+        if loose is None or loose.cost > self.best.cost * (1 + LOOSELY):
             return False
-        better = self.offer(loose[0])
+        better = self.offer(loose.planes)
         found = None if self.budget.late() else self.solve(assignment)
-        if found is None or not self.offer(found[0]):
+        if found is None or not self.offer(found.planes):
             return better
-        self._go_on_from(assignment, found[1])
+        self._go_on_from(found)
         return True
 
-    def _go_on_from(self, assignment: Assignment, solution: Solution) -> None:
-        """Take the moves of the best tree from now on."""
-        self._solved = self.best, assignment, solution
-        self._pending = self._moves(assignment, solution, self.best)
+    def _go_on_from(self, found: SolvedTree) -> None:
+        """Take the moves of the best tree from now on, for whose assignment this was found."""
+        self._solved = replace(found, planes=self.best)
+        self._pending = self._moves(self._solved)
 
     # -- improvement ----------------------------------------------------------------------------------------
 
@@ -135,14 +135,12 @@ class SideSearch(SideBuilder):
 
     def cross(self) -> bool:
         """Let the next few rows cross a hyperplane, the most promising first; whether one of them makes a better tree."""
-        if (self._solved is None or self._solved[0] is not self.best) and not self._solve_best():
+        if (self._solved is None or self._solved.planes is not self.best) and not self._solve_best():
             return False
         assert self._solved is not None
         before = self.best
         for row, level in islice(self._pending, MOVES):
-            if self.budget.late() or self._optimised(
-                self._crossed(self._solved[1], row, level, self._solved[0])
-            ):
+            if self.budget.late() or self._optimised(self._crossed(self._solved, row, level)):
                 break
         return before is not self.best
 
@@ -150,47 +148,46 @@ class SideSearch(SideBuilder):
         """Take promising moves one after another, also for the worse; whether that leads below the best tree."""
         if not self.best.split.any():
             return False
-        planes, assignment, before = self.best, self.assignment(self.best), self.best
-        found = self.solve(assignment, LOOSE)
+        before = planes = self.best
+        found = self.solve(self.assignment(before), LOOSE)
         for _ in range(WALKS):
-            if found is None or self.budget.late() or found[0].cost > before.cost * (1 + WORSENING):
+            if found is None or self.budget.late() or found.cost > before.cost * (1 + WORSENING):
                 break
-            moves = list(islice(self._moves(assignment, found[1], planes), FIRST))
+            at = replace(found, planes=planes)
+            moves = list(islice(self._moves(at), FIRST))
             if not moves:
                 break
-            assignment = self._crossed(assignment, *moves[int(self.rng.integers(len(moves)))], planes)
+            assignment = self._crossed(at, *moves[int(self.rng.integers(len(moves)))])
             found = self.solve(assignment, LOOSE)
             if found is not None:
-                planes = found[0]
-                if planes.cost < before.cost * (1 + LOOSELY) and self._optimised(assignment):
+                planes = found.planes
+                if found.cost < before.cost * (1 + LOOSELY) and self._optimised(assignment):
                     return True
         return False
 
     def _solve_best(self) -> bool:
         """Optimise the hyperplanes of the best tree; whether there is a solution to start from."""
-        assignment = self.assignment(self.best)
-        found = self.solve(assignment)
+        found = self.solve(self.assignment(self.best))
         if found is None:
             return False
-        self.offer(found[0])
-        self._go_on_from(assignment, found[1])
+        self.offer(found.planes)
+        self._go_on_from(found)
         return True
 
-    def _moves(
-        self, assignment: Assignment, solution: Solution, planes: Hyperplanes
-    ) -> Iterator[tuple[int, int]]:
+    def _moves(self, at: SolvedTree) -> Iterator[tuple[int, int]]:
         """Rows and levels: in turn those that would cost less on the other side and those with the largest dual values,
         then all others next to a hyperplane.
         """
-        node, distance = assignment.node, np.abs(assignment.score[:, :-1])
+        node, distance = at.assignment.node, np.abs(at.assignment.score[:, :-1])
         saved = np.zeros(distance.shape)
-        for t in (np.flatnonzero(planes.split) + 1).tolist():
+        for t in (np.flatnonzero(at.planes.split) + 1).tolist():
             level = t.bit_length() - 1
             rows = np.flatnonzero(node[:, level] == t)
             right = node[rows, level + 1] % 2 == 1
-            saved[rows, level] = self._saving_on_the_right(t, rows, node, planes) * np.where(right, -1.0, 1.0)
-        pull = solution.side[:, :-1]
-        near = np.where(assignment.split[node - 1][:, :-1], 1.0 / (NEAR + distance), 0.0)
+            gain = self._saving_on_the_right(t, rows, node, at.planes)
+            saved[rows, level] = gain * np.where(right, -1.0, 1.0)
+        pull = at.solution.side[:, :-1]
+        near = np.where(at.assignment.split[node - 1][:, :-1], 1.0 / (NEAR + distance), 0.0)
         orders = [
             np.argsort(-worth, axis=None, kind="stable")[: np.count_nonzero(worth > least)]
             for worth, least in ((np.maximum(saved, 0.0) * near, 0.0), (pull, 1e-6 * pull.max(initial=0.0)))
@@ -204,9 +201,9 @@ class SideSearch(SideBuilder):
                 done.add(place)
                 yield divmod(int(place), self.depth)
 
-    def _crossed(self, assignment: Assignment, row: int, level: int, planes: Hyperplanes) -> Assignment:
+    def _crossed(self, at: SolvedTree, row: int, level: int) -> Assignment:
         """The row on the other side on this level, and below it where the tree routes it."""
-        return self.assigned(*crossed(self.X, assignment, planes, row, level), planes)
+        return self.assigned(*crossed(self.X, at.assignment, at.planes, row, level), at.planes)
 
     def refit(self) -> bool:
         """Fit a node anew to the sides that cost less below it; the subtrees below are kept or grown anew."""
