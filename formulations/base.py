@@ -62,9 +62,13 @@ class Scaling:
 
 def table_digest(matrix: FloatArray, classes: tuple[Any, ...], index: IntArray) -> str:
     """A short hash of a table ``(n, p)`` and its labels, to know the table of a fit again whatever its weights."""
+    return _digest(classes, matrix + 0.0, index)  # -0.0 is 0.0
+
+
+def _digest(classes: tuple[Any, ...], *arrays: NDArray[Any]) -> str:
     h = hashlib.sha256()
-    for part in (matrix + 0.0, index):  # -0.0 is 0.0
-        h.update(np.ascontiguousarray(part).tobytes())
+    for array in arrays:
+        h.update(np.ascontiguousarray(array).tobytes())
     h.update(repr(classes).encode())
     return h.hexdigest()[:16]
 
@@ -151,11 +155,7 @@ class Data:
     @property
     def digest(self) -> str:
         """A short hash of the table and its labels, to tie files and results to their data."""
-        h = hashlib.sha256()
-        for part in (self.X_original, self.y, self.weights):
-            h.update(np.ascontiguousarray(part).tobytes())
-        h.update(repr(self.classes).encode())
-        return h.hexdigest()[:16]
+        return _digest(self.classes, self.X_original, self.y, self.weights)
 
     @property
     def table_digest(self) -> str:
