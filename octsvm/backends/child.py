@@ -36,23 +36,22 @@ def job_for(request: Request, start: Array | None) -> Job:
         return f.first, f.second, f.coef * factor
 
     program, spec, scale = request.program, request.spec, request.scale
-    arrays = request.nl is None
-    A = program.A
+    rows = slice(None if request.nl is None else 0)  # a file has them instead
+    A = program.A if request.nl is None else program.A[:0]
+    squares = program.quadratic_cost if request.nl is None else None
     return Job(
         cost=program.cost * scale,
         offset=program.offset * scale,
         low=program.low,
         high=program.high,
         integer=program.integer,
-        matrix=(A.indptr, A.indices, A.data) if arrays else (A.indptr[:1], A.indices[:0], A.data[:0]),
-        row_low=program.row_low if arrays else program.row_low[:0],
-        row_high=program.row_high if arrays else program.row_high[:0],
-        quadratic_cost=None
-        if program.quadratic_cost is None or not arrays
-        else form(program.quadratic_cost, scale),
-        quadratic_rows=[(*form(r.form, 1.0), r.at, r.value, r.low, r.high) for r in program.quadratic_rows]
-        if arrays
-        else [],
+        matrix=(A.indptr, A.indices, A.data),
+        row_low=program.row_low[rows],
+        row_high=program.row_high[rows],
+        quadratic_cost=None if squares is None else form(squares, scale),
+        quadratic_rows=[
+            (*form(r.form, 1.0), r.at, r.value, r.low, r.high) for r in program.quadratic_rows[rows]
+        ],
         nl="" if request.nl is None else str(request.nl.path),
         settings=settings(spec, request.limits, dict(request.limits.options)),
         own_options=tuple(request.limits.options),
@@ -121,7 +120,7 @@ class _Findings:
         self.best: Array | None = None
         self.objective = np.inf
         self.bound, self.nodes = -np.inf, 0
-        self.startup, self.version, self.start = 0.0, "", ""
+        self.startup, self.version = 0.0, ""
         self.answer: Answer | None = None
         self.refusal: tuple[str, str] | None = None
         self.failure = ""
@@ -159,8 +158,6 @@ class _Findings:
             self.raise_bound(message[1])
             self.nodes = max(self.nodes, message[2])
             self._ask()
-        elif kind == "start":
-            self.start = message[1]
         elif kind == "done":
             self.answer = message[1]
         elif kind == "refused":
@@ -193,8 +190,6 @@ def solve(request: Request, start: Array | None = None, watch: Watch | None = No
     found = _Findings(request, supervisor)
     with contextlib.closing(log), supervisor:
         worker = _Worker(spec, log, supervisor)
-        if start is not None and spec.start.passes == "none":
-            found.start = "unsupported"
         job = job_for(request, start)
         worker.send(job)
         supervisor.wait(lambda: found.next(worker.messages), worker.stop)
@@ -209,7 +204,7 @@ def solve(request: Request, start: Array | None = None, watch: Watch | None = No
         outcome = _unanswered(request, found, log, supervisor, code)
     return replace(
         outcome,
-        start=found.start or log.start,
+        start="unsupported" if start is not None and job.start is None else log.start,
         startup=found.startup,
         options=job.settings,
         version=found.version,

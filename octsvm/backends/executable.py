@@ -159,7 +159,7 @@ def _model_file(request: Request, folder: Path) -> Path:
     if request.nl is not None:
         # Into its own folder: an AMPL solver writes its solution next to the model.
         path = folder / "model.nl"
-        path.write_bytes(Path(request.nl.path).read_bytes())
+        path.write_bytes(request.nl.path.read_bytes())
         return path
     path = folder / f"model.{request.spec.format}"
     write_model(request.program, path, request.scale)

@@ -38,14 +38,10 @@ _STOPS = {
     highspy.HighsModelStatus.kSolutionLimit: "node_limit",
     highspy.HighsModelStatus.kInterrupt: "interrupted",
     highspy.HighsModelStatus.kModelEmpty: "optimal",
+    highspy.HighsModelStatus.kMemoryLimit: "memory_limit",
+    highspy.HighsModelStatus.kObjectiveBound: "objective_limit",
+    highspy.HighsModelStatus.kObjectiveTarget: "objective_limit",
 }
-for _name, _stop in (
-    ("kMemoryLimit", "memory_limit"),
-    ("kObjectiveBound", "objective_limit"),
-    ("kObjectiveTarget", "objective_limit"),
-):
-    if hasattr(highspy.HighsModelStatus, _name):
-        _STOPS[getattr(highspy.HighsModelStatus, _name)] = _stop
 
 LAST_SECONDS = 30.0  # at most so long the end of the interpreter waits for the engine
 _runs: set[_Run] = set()
@@ -58,7 +54,7 @@ class _Run:
 
     def __init__(self) -> None:
         self.stop = self.left_behind = False
-        self._over = threading.Event()
+        self.over = threading.Event()
         self._for_main = threading.current_thread() is threading.main_thread()
 
     def __enter__(self) -> _Run:
@@ -70,11 +66,7 @@ class _Run:
 
     def __exit__(self, *failure: object) -> None:
         _runs.discard(self)
-        self._over.set()
-
-    def wait(self, seconds: float) -> None:
-        """Wait for its end."""
-        self._over.wait(seconds)
+        self.over.set()
 
 
 @atexit.register
@@ -86,7 +78,7 @@ def _end_all() -> None:
         run.stop = True
     until = time.monotonic() + LAST_SECONDS
     for run in left:
-        run.wait(max(0.0, until - time.monotonic()))
+        run.over.wait(max(0.0, until - time.monotonic()))
 
 
 if hasattr(os, "register_at_fork"):  # the threads that run the engine are not in the child
@@ -292,14 +284,19 @@ def _answered(h: Any, request: Request, progress: _Progress, supervisor: Supervi
     )
 
 
+def _run_for(h: Any, seconds: float) -> None:
+    """Run in this thread, for so many seconds more than before."""
+    _set(h, "time_limit", float(max(0.0, seconds)) + h.getRunTime())
+    with _Run():
+        h.run()
+
+
 class FixedProgram:
     """The continuous rest of a program whose integers are fixed; rows can be added between solves."""
 
     def __init__(self, program: LinearProgram, spec: SolverSpec, limits: Limits, x: Array) -> None:
         self._program = program
-        self._scale = program.cost_scale(limits.size)
-        self._spec = spec
-        self._h = _native(program, spec, limits, self._scale, relax=True)
+        self._h = _native(program, spec, limits, program.cost_scale(limits.size), relax=True)
         fixed = np.flatnonzero(program.integer).astype(np.int32)
         whole = np.round(x[fixed])
         if len(fixed):
@@ -318,9 +315,7 @@ class FixedProgram:
 
     def solve(self, seconds: float) -> tuple[str, Array | None, float]:
         """Stop, point and objective."""
-        _set(self._h, self._spec.native("time_limit"), float(max(0.0, seconds)) + self._h.getRunTime())
-        with _Run():
-            self._h.run()
+        _run_for(self._h, seconds)
         stop = _STOPS.get(self._h.getModelStatus(), "error")
         if stop != "optimal":
             return stop, None, np.inf
@@ -358,9 +353,7 @@ class WarmProgram:
             self._h.changeColsCost(len(cost), self._columns, cost)
         if low is not None:
             self._h.changeColsBounds(len(low), self._columns, low, high)
-        _set(self._h, "time_limit", float(max(0.0, seconds)) + self._h.getRunTime())
-        with _Run():
-            self._h.run()
+        _run_for(self._h, seconds)
         if self._h.getModelStatus() != highspy.HighsModelStatus.kOptimal:
             return None
         found = self._h.getSolution()

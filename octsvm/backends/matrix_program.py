@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -120,12 +121,6 @@ class LinearProgram:
     unit: Array | None = None
 
     @classmethod
-    def none(cls) -> LinearProgram:
-        """A program without a point."""
-        empty, no_rows = np.zeros(0), sp.csr_array((0, 0))
-        return cls([], empty, 0.0, empty, empty, empty.astype(bool), no_rows, empty, empty, infeasible=True)
-
-    @classmethod
     @uncollected
     def compile(cls, model: pyo.ConcreteModel) -> LinearProgram:
         """Translate a model without nonlinear terms; a maximisation is turned around."""
@@ -133,7 +128,8 @@ class LinearProgram:
         try:
             info = _standard_form(model)
         except InfeasibleConstraintException:  # a row of constants alone, e.g. of fixed variables
-            return cls.none()
+            none, no_rows = np.zeros(0), sp.csr_array((0, 0))
+            return cls([], none, 0.0, none, none, none.astype(bool), no_rows, none, none, infeasible=True)
         sign = 1.0 if objective.sense == pyo.minimize else -1.0
         rhs = np.asarray(info.rhs, dtype=float)
         kind = np.array([row.bound_type for row in info.rows])
@@ -291,14 +287,7 @@ class LinearProgram:
             if not new.any():
                 break
         rows[rows == 0] = 1.0
-        scaled_rows = replace(
-            self,
-            A=sp.csr_array(sp.diags_array(rows) @ self.A),
-            row_low=self.row_low * rows,
-            row_high=self.row_high * rows,
-            unit=columns,
-        )
-        return scaled_rows._measured_in(columns)
+        return replace(self._with_rows_times(rows)._measured_in(columns), unit=columns)
 
     def in_units_of_cost(self, size: float) -> tuple[LinearProgram, Array]:
         """The program with columns in units by which an engine sees their prices, and these units (n,).
@@ -313,9 +302,12 @@ class LinearProgram:
             return self, unit
         program = self._measured_in(unit)
         largest = _largest(abs(program.A), 1)
-        rows = np.where(largest > MOST, _powers(largest), 1.0)
-        A = sp.csr_array(sp.diags_array(rows) @ program.A)
-        return replace(program, A=A, row_low=program.row_low * rows, row_high=program.row_high * rows), unit
+        return program._with_rows_times(np.where(largest > MOST, _powers(largest), 1.0)), unit
+
+    def _with_rows_times(self, factor: Array) -> LinearProgram:
+        """The program with each row times its ``factor`` (m,)."""
+        A = sp.csr_array(sp.diags_array(factor) @ self.A)
+        return replace(self, A=A, row_low=self.row_low * factor, row_high=self.row_high * factor)
 
     def _measured_in(self, unit: Array) -> LinearProgram:
         """The program in columns that are ``unit`` (n,) times as large."""
@@ -422,18 +414,14 @@ class Limits:
 LOOSENING = ("gap", "cutoff", "increment")  # what options are called that let an engine be done earlier
 
 
-def claimed_bound(objective: float, limits: Limits, relative: str | None = None) -> float:
-    """The bound that an engine claims by saying that it is done, where it names none itself.
+@dataclass(frozen=True)
+class ModelFile:
+    """An .nl file of the model, where its variables stand among the program's columns (-1: nowhere, as one that its bounds fix
+    and that has coefficients 0 only), and its objective's scale."""
 
-    None (minus infinity) where the caller's own options may have made it content with less than the gap of ``limits``.
-    ``relative`` is the engine's name of its relative gap: under it a number no larger than ours asks for more, not less.
-    """
-    for name, value in limits.options.items():
-        if name == relative and isinstance(value, int | float) and value <= limits.gap:
-            continue
-        if any(word in name.lower() for word in LOOSENING):
-            return -np.inf
-    return objective - limits.gap * abs(objective) - 1e-9
+    path: Path
+    columns: NDArray[np.int64]
+    scale: float
 
 
 @dataclass(frozen=True)
@@ -475,7 +463,7 @@ class Request:
     program: LinearProgram
     spec: SolverSpec
     limits: Limits
-    nl: Any = None
+    nl: ModelFile | None = None
 
     @cached_property
     def scale(self) -> float:
@@ -512,8 +500,17 @@ class Request:
         return Outcome(stop, x, self.objective(x), bound, nodes, **more)
 
     def claimed_bound(self, objective: float) -> float:
-        """The bound that the engine claims by saying that it is done; see :func:`claimed_bound`."""
-        return claimed_bound(objective, self.limits, self.spec.native("gap"))
+        """The bound that the engine claims by saying that it is done, where it names none itself.
+
+        None (minus infinity) where the caller's own options may have made it content with less than the gap of the limits.
+        """
+        limits = self.limits
+        for name, value in limits.options.items():
+            if name == self.spec.native("gap") and isinstance(value, int | float) and value <= limits.gap:
+                continue  # it asks for more, not less
+            if any(word in name.lower() for word in LOOSENING):
+                return -np.inf
+        return objective - limits.gap * abs(objective) - 1e-9
 
 
 Watch = Callable[[float, int, Array | None], bool]

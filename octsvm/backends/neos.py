@@ -23,7 +23,7 @@ from pyomo.neos.kestrel import NEOS, ProxiedTransport, kestrelAMPL
 from ..errors import EngineFailed, InvalidSolutionFile, SolverUnavailable, UnknownSolver
 from ..solvers import REMOTE, SolverSpec, neos_email
 from .engine_log import EngineLog
-from .matrix_program import Array, Outcome, Request, Watch, claimed_bound
+from .matrix_program import Array, Outcome, Request, Watch
 from .scratch import unwritable
 from .solution_formats import SolutionFile, read
 from .supervisor import Supervisor
@@ -134,7 +134,8 @@ class _Job:
         """Send it, wait for its end or for the limit, and fetch the answer: the solution file, or why there is none."""
         supervisor = self._supervisor
         stub = supervisor.make_folder() / "model"
-        stub.with_suffix(".nl").write_bytes(Path(self._request.nl.path).read_bytes())
+        assert self._request.nl is not None
+        stub.with_suffix(".nl").write_bytes(self._request.nl.path.read_bytes())
         client = self._client = _connected(self._request.spec, dict(self._request.limits.options))
         self._send(client, stub)
         finished = supervisor.wait(lambda: self._poll(client))
@@ -291,6 +292,6 @@ def _answered(request: Request, found: SolutionFile) -> Outcome:
     bound = -np.inf
     if found.stop == "optimal" and x is not None:
         asked = limits if limits.options else replace(limits, gap=max(limits.gap, 0.9 * spec.least_gap))
-        bound = claimed_bound(request.objective(x), asked, spec.native("gap"))
+        bound = replace(request, limits=asked).claimed_bound(request.objective(x))
     native, options = " ".join(found.status.split()), dict(limits.options)
     return request.outcome(found.stop, x, bound, 0, start="unsupported", native=native, options=options)

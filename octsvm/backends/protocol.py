@@ -156,17 +156,12 @@ def set_options(
 class Reporter:
     """An adapter's line to the parent.
 
-    ``point``, ``bound`` and ``start`` report while the engine runs; ``ready`` says that it has the model; ``on_stop``
-    registers what ends the solve early.
+    ``point`` and ``bound`` report while the engine runs; ``on_stop`` registers what ends the solve early.
     """
 
     send: Callable[[tuple[Any, ...]], None]
     stopping: bool = False
     _stoppers: list[Callable[[], None]] = field(default_factory=list)
-
-    def ready(self) -> None:
-        """The engine has the model and begins."""
-        self.send(("ready",))
 
     def point(self, x: Any) -> None:
         """A feasible point that the engine found."""
@@ -175,10 +170,6 @@ class Reporter:
     def bound(self, value: float, nodes: int) -> None:
         """The engine's bound, and the nodes that it has looked at."""
         self.send(("bound", float(value), int(nodes)))
-
-    def start(self, state: str) -> None:
-        """What became of the start: "accepted" or "rejected"."""
-        self.send(("start", state))
 
     def on_stop(self, stopper: Callable[[], None]) -> None:
         """Register what ends the solve early; called at once where the end was asked for already."""

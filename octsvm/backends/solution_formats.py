@@ -247,12 +247,12 @@ def _put(values: dict[str, float], name: str, value: float, line: int) -> None:
     values[name] = value
 
 
-def _name_values(lines: Iterable[tuple[int, str]], comment: str = "#") -> dict[str, float]:
+def _name_values(lines: Iterable[tuple[int, str]]) -> dict[str, float]:
     """Lines of a name and a number; what follows on the line is left aside."""
     values: dict[str, float] = {}
     for k, line in lines:
         parts = line.split()
-        if parts[0].startswith(comment):
+        if parts[0].startswith("#"):
             continue
         if len(parts) < 2:
             raise _Broken(f"line {k} ends after {parts[0][:40]!r}, without a value")

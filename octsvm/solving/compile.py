@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
 import pyomo.environ as pyo
-from numpy.typing import NDArray
 from pyomo.common.errors import InfeasibleConstraintException
 from pyomo.core.expr.numvalue import is_fixed
 from pyomo.core.expr.visitor import identify_variables
@@ -23,7 +22,7 @@ from pyomo.repn import generate_standard_repn
 from pyomo.repn.plugins.nl_writer import NLWriter
 
 from .. import bridges
-from ..backends.matrix_program import Array, LinearProgram, QuadraticForm, QuadraticRow
+from ..backends.matrix_program import Array, LinearProgram, ModelFile, QuadraticForm, QuadraticRow, bounds_of
 from ..bridges import LINEAR, Bridge
 from ..errors import InvalidParameter
 from ..formulations.base import FEASIBILITY
@@ -31,10 +30,8 @@ from ..problem_class import ProblemClass, degree
 from .certificate import excess
 
 LIGHT = 0.01  # of the heaviest sample
-TOO_LARGE, INFINITE = (
-    1e15,
-    1e20,
-)  # of a coefficient in a row, and of a side or a price: what HiGHS and others take for infinite
+TOO_LARGE = 1e15  # of a coefficient in a row
+INFINITE = 1e20  # of a side or a price: what HiGHS and others take for infinite
 
 
 def compile_program(model: pyo.ConcreteModel, problem: ProblemClass, bridge: Bridge | None) -> LinearProgram:
@@ -49,32 +46,19 @@ def compile_program(model: pyo.ConcreteModel, problem: ProblemClass, bridge: Bri
         return program
     objective = _objective(model)
     curved = [
-        row
-        for row in model.component_data_objects(pyo.Constraint, active=True, descend_into=True)
-        if degree(row.body) > 1
+        row for row in model.component_data_objects(pyo.Constraint, active=True) if degree(row.body) > 1
     ]
-    expression, linear, form = objective.expr, None, None
-    try:
-        for row in curved:
-            row.deactivate()
-        if degree(expression) > 1:
-            repn = generate_standard_repn(expression, quadratic=True, compute_values=True)
-            linear = repn.constant + sum(
-                c * v for c, v in zip(repn.linear_coefs, repn.linear_vars, strict=True)
-            )
-            objective.set_value(linear)
-            form = repn
+    rows = [generate_standard_repn(row.body, quadratic=True, compute_values=True) for row in curved]
+    parts, cost, linear = [row.body for row in curved], None, objective.expr
+    if degree(objective.expr) > 1:
+        parts.append(objective.expr)
+        cost = generate_standard_repn(objective.expr, quadratic=True, compute_values=True)
+        linear = cost.constant + sum(c * v for c, v in zip(cost.linear_coefs, cost.linear_vars, strict=True))
+    with _deactivated(curved), _replaced(objective, linear):
         program = _linear(model)
-    finally:
-        for row in curved:
-            row.activate()
-        if linear is not None:
-            objective.set_value(expression)
-    parts = [row.body for row in curved] + ([expression] if form is not None else [])
     extra = {id(v): v for e in parts for v in identify_variables(e, include_fixed=False)}
     program = program.with_columns([v for k, v in extra.items() if k not in program.position])
-    rows = [generate_standard_repn(row.body, quadratic=True, compute_values=True) for row in curved]
-    partial = any(r.nonlinear_expr is not None for r in [*rows, *([form] if form is not None else [])])
+    partial = any(r.nonlinear_expr is not None for r in (rows if cost is None else [*rows, cost]))
     program = replace(
         program,
         quadratic_rows=[
@@ -82,7 +66,7 @@ def compile_program(model: pyo.ConcreteModel, problem: ProblemClass, bridge: Bri
             for r, row in zip(rows, curved, strict=True)
             if r.nonlinear_expr is None
         ],
-        quadratic_cost=None if form is None or partial else _form(form, program.position),
+        quadratic_cost=None if cost is None or partial else _form(cost, program.position),
         partial=partial,
     )
     if bridge is not None:
@@ -98,43 +82,50 @@ def _weighs_little(model: pyo.ConcreteModel) -> bool:
 
 def _linear(model: pyo.ConcreteModel) -> LinearProgram:
     """The linear rows; rows of fixed variables alone hold within the tolerance that a tree is embedded with."""
-    with _without_suffixes(model):
+    with _deactivated(_suffixes(model)):
         program = LinearProgram.compile(model)
         if program.infeasible:
-            with _without_rows_that_hold(model):
+            with _deactivated(_rows_that_hold(model)):
                 program = LinearProgram.compile(model)
     beyond = program.low - program.high
     program.infeasible |= bool((beyond > FEASIBILITY * np.maximum(1.0, np.abs(program.high))).any())
     return program
 
 
-@contextmanager
-def _without_suffixes(model: pyo.ConcreteModel) -> Iterator[None]:
+def _suffixes(model: pyo.ConcreteModel) -> list[Any]:
     """What a user has Pyomo hand over with files belongs to no solve: readers of .nl files stumble over it."""
-    found = list(model.component_objects(pyo.Suffix, active=True, descend_into=True))
-    try:
-        for suffix in found:
-            suffix.deactivate()
-        yield
-    finally:
-        for suffix in found:
-            suffix.activate()
+    return list(model.component_objects(pyo.Suffix, active=True))
+
+
+def _rows_that_hold(model: pyo.ConcreteModel) -> list[Any]:
+    """The rows of fixed variables alone that are off by a rounding error at most; Pyomo has no tolerance."""
+    rows = model.component_data_objects(pyo.Constraint, active=True)
+    return [row for row in rows if is_fixed(row.body) and excess(row)[0] <= FEASIBILITY]
 
 
 @contextmanager
-def _without_rows_that_hold(model: pyo.ConcreteModel) -> Iterator[None]:
-    """Leave out, for a while, the rows of fixed variables alone that are off by a rounding error; Pyomo has no tolerance."""
-    left_out = []
+def _deactivated(components: list[Any]) -> Iterator[None]:
+    """Leave active components out of the model for a while."""
     try:
-        for row in model.component_data_objects(pyo.Constraint, active=True, descend_into=True):
-            if is_fixed(row.body) and excess(row)[0] <= FEASIBILITY:
-                left_out.append(row)
-        for row in left_out:
-            row.deactivate()
+        for component in components:
+            component.deactivate()
         yield
     finally:
-        for row in left_out:
-            row.activate()
+        for component in components:
+            component.activate()
+
+
+@contextmanager
+def _replaced(objective: Any, expression: Any) -> Iterator[None]:
+    """Let an objective be another ``expression`` for a while."""
+    before = objective.expr
+    try:
+        if expression is not before:
+            objective.set_value(expression)
+        yield
+    finally:
+        if expression is not before:
+            objective.set_value(before)
 
 
 def require_finite(model: pyo.ConcreteModel, program: LinearProgram, size: float) -> None:
@@ -208,35 +199,10 @@ def _form(repn: Any, position: dict[int, int]) -> QuadraticForm:
 
 def _quadratic_row(repn: Any, row: Any, position: dict[int, int]) -> QuadraticRow:
     at = np.array([position[id(v)] for v in repn.linear_vars], dtype=np.int64)
-    low, high = row.lb, row.ub
+    (low,), (high,) = bounds_of([(row.lb, row.ub)])
     shift = float(repn.constant)
-    return QuadraticRow(
-        _form(repn, position),
-        at,
-        np.array(repn.linear_coefs, dtype=float),
-        -np.inf if low is None else float(low) - shift,
-        np.inf if high is None else float(high) - shift,
-    )
-
-
-@contextmanager
-def _scaled(objective: Any, scale: float) -> Iterator[None]:
-    expression = objective.expr
-    try:
-        if scale != 1.0:
-            objective.set_value(scale * expression)
-        yield
-    finally:
-        if scale != 1.0:
-            objective.set_value(expression)
-
-
-@dataclass(frozen=True)
-class Written:
-    """An .nl file and where its variables stand among a program's columns; -1 where a variable has none."""
-
-    path: Path
-    columns: NDArray[np.int64]
+    coefs = np.array(repn.linear_coefs, dtype=float)
+    return QuadraticRow(_form(repn, position), at, coefs, float(low) - shift, float(high) - shift)
 
 
 def write_nl(
@@ -246,7 +212,7 @@ def write_nl(
     form: str,
     scale: float,
     folder: Path,
-) -> Written:
+) -> ModelFile:
     """Write ``model`` (no bridge applied) into ``folder``, its objective multiplied by ``scale``.
 
     Its cones are in ``form``: that of the bridge of this name, or as they stand where there is none.
@@ -255,9 +221,10 @@ def write_nl(
     bridge = bridges.bridge(form) if form in bridges.names() else None
     if bridge is not None and bridge.gives(problem) is None:
         bridge = None
+    objective = _objective(model)
     with (
-        _without_suffixes(model),
-        _scaled(_objective(model), scale),
+        _deactivated(_suffixes(model)),
+        _replaced(objective, objective.expr if scale == 1.0 else scale * objective.expr),
         bridge.applied(model, problem) if bridge is not None else nullcontext(),
         path.open("w", newline="") as out,
     ):
@@ -267,17 +234,15 @@ def write_nl(
         except InfeasibleConstraintException:
             out.seek(0)
             out.truncate()
-            with _without_rows_that_hold(model):
+            with _deactivated(_rows_that_hold(model)):
                 info = NLWriter().write(model, out, **options)
-    return Written(path, np.array([program.position.get(id(v), -1) for v in info.variables], dtype=np.int64))
+    columns = np.array([program.position.get(id(v), -1) for v in info.variables], dtype=np.int64)
+    return ModelFile(path, columns, scale)
 
 
 def start_point(program: LinearProgram, bridge: Bridge | None) -> Array:
     """The model's values; NaN for variables of the user's own that have none, 0 for the bridge's (it repairs them)."""
-    lifted = () if bridge is None else bridge.own_variables()
-    lifted_ids = {id(v) for v in lifted}
-    blank = {True: 0.0, False: np.nan}
-    x = np.array(
-        [blank[id(v) in lifted_ids] if v.value is None else v.value for v in program.columns], dtype=float
-    )
+    x = np.array([v.value for v in program.columns], dtype=float)
+    lifted = {id(v) for v in (() if bridge is None else bridge.own_variables())}
+    x[np.isnan(x) & np.array([id(v) in lifted for v in program.columns], dtype=bool)] = 0.0
     return x if program.unit is None else x / program.unit

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyomo.environ as pyo
-from numpy.typing import NDArray
 from pyomo.common.errors import InfeasibleConstraintException
 
 from .. import solvers
-from ..backends.matrix_program import Array, Limits, LinearProgram, Outcome, Request, Watch, claimed_bound
+from ..backends.matrix_program import Array, Limits, LinearProgram, ModelFile, Outcome, Request, Watch
 from ..backends.nl_text import write_linear_nl
 from ..backends.own_options import own_options
 from ..backends.scratch import Scratch, unwritable
@@ -30,16 +29,6 @@ TRIAL_SECONDS = 5.0  # at most, for the model of two variables that options are 
 # Seconds for each nonzero, by the format; "walked" is an .nl file by Pyomo, which walks through every expression.
 WRITING = {"walked": 1e-5, "nl": 5e-6, "lp": 3.5e-6, "mps": 2.5e-6}
 LONG_WRITING = 0.1  # seconds: what is shorter is done without looking at the clock
-
-
-@dataclass(frozen=True)
-class ModelFile:
-    """An .nl file of the model, where its variables stand among the engine's columns (-1: nowhere, as one that its bounds fix
-    and that has coefficients 0 only), and its objective's scale."""
-
-    path: Path
-    columns: NDArray[np.int64]
-    scale: float
 
 
 class Engine:
@@ -93,15 +82,13 @@ class Engine:
             return
         scale = self._program.cost_scale(size)
         try:
-            written = write_nl(model, problem, self._program, self.spec.cone_form, scale, self._place())
+            place = self._place()
+            self._file = write_nl(model, problem, self._program, self.spec.cone_form, scale, place)
         except OSError as error:
             raise unwritable(self.spec.title, error) from None
-        except (
-            InfeasibleConstraintException
-        ):  # a row of fixed variables alone, which the compiled program keeps
+        except InfeasibleConstraintException:
+            # Of a row of fixed variables alone, which the compiled program keeps.
             self._program.infeasible = self._lifted.infeasible = True
-            return
-        self._file = ModelFile(written.path, written.columns, scale)
 
     def _place(self) -> Path:
         if self._scratch is None:
@@ -164,7 +151,7 @@ class Engine:
             bound = -np.inf
         elif out.stop in ("optimal", "gap_limit") and out.x is not None and not np.isfinite(bound):
             # It says that it is done within the gap, and names no bound.
-            bound = claimed_bound(out.objective, limits, self.spec.native("gap"))
+            bound = request.claimed_bound(out.objective)
         return replace(out, x=None if out.x is None else back(out.x), bound=bound)
 
 

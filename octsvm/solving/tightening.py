@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field, replace
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -94,9 +93,7 @@ class Tightening:
     def __enter__(self) -> Tightening:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
-    ) -> None:
+    def __exit__(self, *failure: object) -> None:
         self.undo()
 
     def __str__(self) -> str:
@@ -201,13 +198,12 @@ def _problem(model: pyo.ConcreteModel) -> ScoreProblem:
 def _cost(model: pyo.ConcreteModel, start: Tree) -> float:
     """What a tree costs that the model admits, rows of the user's own included; the model's values stay."""
     form = formulation(model.info.formulation)
-    before = [(v, v.value) for v in model.component_data_objects(pyo.Var)]
+    before = checks.kept_values(model)
     try:
         checks.embed(model, form, start)
         return float(pyo.value(model.cost.expr))
     finally:
-        for var, value in before:
-            var.set_value(value, skip_validation=True)
+        checks.restore(before)
 
 
 def _reduced(problem: ScoreProblem, upper_bound: float, left: Any) -> tuple[Intervals, float, int]:

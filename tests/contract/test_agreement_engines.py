@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import instances
@@ -13,7 +12,7 @@ import pytest
 from benchmarks.run import read
 from benchmarks.studies import agreement_engines
 from octsvm import solvers
-from octsvm.backends.matrix_program import Limits, claimed_bound
+from octsvm.backends.matrix_program import Limits, Request
 
 ENGINES = agreement_engines.engines()
 # The others are in test_small_models_have_the_optimum_of_brute_force.
@@ -58,13 +57,19 @@ def test_a_gap_of_the_callers_own_is_no_proof(engine: str, options: dict[str, fl
 
 
 def test_a_claim_names_the_bound_only_within_the_gap_that_we_asked_for() -> None:
-    limits = Limits(1.0, 0.1, None, 1, 0, 1e-6)
-    assert claimed_bound(10.0, limits) == pytest.approx(9.0)
-    assert claimed_bound(10.0, replace(limits, options={"MIPGap": 0.5})) == -float("inf")
-    assert claimed_bound(10.0, replace(limits, options={"threads": 2})) == pytest.approx(9.0)
-    assert claimed_bound(10.0, replace(limits, options={"MIPGap": 0.01}), "MIPGap") == pytest.approx(9.0)
-    assert claimed_bound(10.0, replace(limits, options={"MIPGapAbs": 0.01}), "MIPGap") == -float("inf")
-    assert claimed_bound(10.0, replace(limits, options={"MIPGap": 0.5}), "MIPGap") == -float("inf")
+    spec = solvers.get("gurobi")
+    nameless = spec.model_copy(update={"options": {}})
+
+    def claimed(spec: solvers.SolverSpec, **options: float) -> float:
+        limits = Limits(1.0, 0.1, None, 1, 0, 1e-6, options=options)
+        return Request(None, spec, limits).claimed_bound(10.0)  # type: ignore[arg-type]
+
+    assert claimed(nameless) == pytest.approx(9.0)
+    assert claimed(nameless, MIPGap=0.5) == -float("inf")
+    assert claimed(nameless, threads=2) == pytest.approx(9.0)
+    assert claimed(spec, MIPGap=0.01) == pytest.approx(9.0)
+    assert claimed(spec, MIPGapAbs=0.01) == -float("inf")
+    assert claimed(spec, MIPGap=0.5) == -float("inf")
 
 
 def test_every_installed_entry_is_compared() -> None:

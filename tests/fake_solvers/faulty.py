@@ -35,7 +35,6 @@ def solve(job: Any, reporter: Any) -> Answer:
     h.run()
     x = np.array(h.getSolution().col_value)
     value = float(h.getInfo().objective_function_value)
-    reporter.ready()
     if fault not in ("wrong shape", "infeasible", "bound too high", "claims the start"):
         reporter.point(x)
         reporter.bound(value - 1e-3 * abs(value), 7)

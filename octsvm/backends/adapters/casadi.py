@@ -33,12 +33,7 @@ def version() -> str:
 
 
 def solve(job: Job, reporter: Reporter) -> Answer:
-    """Solve one job.
-
-    Raises
-    ------
-    Refused
-    """
+    """Solve one job."""
     settings = dict(job.settings)
     set_options({name: settings[name] for name in job.own_options}, _kind, settings.__setitem__)
     builder = casadi.NlpBuilder()
@@ -48,7 +43,6 @@ def solve(job: Job, reporter: Reporter) -> Answer:
     problem = {"f": builder.f, "x": casadi.vertcat(*builder.x), "g": casadi.vertcat(*builder.g)}
     try:
         solver = casadi.nlpsol("engine", PLUGIN, problem, options)
-        reporter.ready()
         out = solver(
             x0=builder.x_init, lbx=builder.x_lb, ubx=builder.x_ub, lbg=builder.g_lb, ubg=builder.g_ub
         )

@@ -61,12 +61,7 @@ def _parameter(model: Any, dotted: str) -> Any:
 
 
 def solve(job: Job, reporter: Reporter) -> Answer:
-    """Solve one job.
-
-    Raises
-    ------
-    Refused
-    """
+    """Solve one job."""
     try:
         return _solve(job, reporter)
     except CplexError as error:
@@ -117,7 +112,6 @@ def _solve(job: Job, reporter: Reporter) -> Answer:
     if mixed:
         model.set_callback(_Watch(reporter), cplex.callbacks.Context.id.global_progress)
     _parameter(model, job.time_option).set(max(0.0, job.deadline - time.monotonic()))
-    reporter.ready()
     model.solve()
     solution = model.solution
     status = int(solution.get_status())

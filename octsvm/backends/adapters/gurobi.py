@@ -38,12 +38,7 @@ def version() -> str:
 
 
 def solve(job: Job, reporter: Reporter) -> Answer:
-    """Solve one job.
-
-    Raises
-    ------
-    Refused
-    """
+    """Solve one job."""
     try:
         return _solve(job, reporter)
     except gp.GurobiError as error:
@@ -76,7 +71,6 @@ def _solve(job: Job, reporter: Reporter) -> Answer:
 
     reporter.on_stop(model.terminate)
     model.setParam(job.time_option, max(0.0, job.deadline - time.monotonic()))
-    reporter.ready()
     model.optimize(report)
     return _answer(job, model, x)
 

@@ -16,6 +16,7 @@ from ..mps import write_mps
 from ..protocol import Answer, Job, Reporter, set_options
 
 INFINITE = 1e19
+_EVENTS = (SCIP_EVENTTYPE.BESTSOLFOUND, SCIP_EVENTTYPE.NODESOLVED)
 _STOPS = {
     "optimal": "optimal",
     "gaplimit": "gap_limit",
@@ -55,11 +56,11 @@ class _Watch(Eventhdlr):
         self.last = 0.0
 
     def eventinit(self) -> None:
-        for kind in (SCIP_EVENTTYPE.BESTSOLFOUND, SCIP_EVENTTYPE.NODESOLVED):
+        for kind in _EVENTS:
             self.model.catchEvent(kind, self)
 
     def eventexit(self) -> None:
-        for kind in (SCIP_EVENTTYPE.BESTSOLFOUND, SCIP_EVENTTYPE.NODESOLVED):
+        for kind in _EVENTS:
             self.model.dropEvent(kind, self)
 
     def eventexec(self, event: Any) -> None:
@@ -74,12 +75,7 @@ class _Watch(Eventhdlr):
 
 
 def solve(job: Job, reporter: Reporter) -> Answer:
-    """Solve one job.
-
-    Raises
-    ------
-    Refused
-    """
+    """Solve one job."""
     model = Model()
     by_arrays = not job.nl
     model.hideOutput(False)
@@ -108,20 +104,18 @@ def solve(job: Job, reporter: Reporter) -> Answer:
 
     set_options(job.settings, lambda name: str if name in _EMPHASES else type(model.getParam(name)), put)
     if job.start is not None:
-        _pass_start(job, model, variables, reporter)
+        _pass_start(job, model, variables)
     watch = _Watch(reporter, read)
     model.includeEventhdlr(watch, "octsvm", "reports points and bounds")
     reporter.on_stop(model.interruptSolve)
     model.setParam(job.time_option, max(0.0, job.deadline - time.monotonic()))
-    reporter.ready()
     model.optimizeNogil()
     native = str(model.getStatus())
     stop = _STOPS.get(native, "error")
     x = None
-    if model.getNSols() > 0 and stop not in ("unbounded", "inf_or_unbd", "infeasible"):
-        value = model.getPrimalbound()
-        if abs(value) < INFINITE:
-            x = read(model.getBestSol())
+    solved = model.getNSols() > 0 and stop not in ("unbounded", "inf_or_unbd", "infeasible")
+    if solved and abs(model.getPrimalbound()) < INFINITE:
+        x = read(model.getBestSol())
     bound = float(model.getDualbound())
     return Answer(stop, x, bound if abs(bound) < INFINITE else -np.inf, int(model.getNTotalNodes()), native)
 
@@ -146,7 +140,7 @@ def _add_quadratics(job: Job, model: Any, variables: list[Any]) -> None:
             model.addCons(body <= float(high))
 
 
-def _pass_start(job: Job, model: Any, variables: list[Any], reporter: Reporter) -> None:
+def _pass_start(job: Job, model: Any, variables: list[Any]) -> None:
     assert job.start is not None
     solution = model.createSol()
     for var, value in zip(variables, job.start.tolist(), strict=True):

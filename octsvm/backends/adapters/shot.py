@@ -41,12 +41,7 @@ def _kind(solver: Any, name: str) -> type | None:
 
 
 def solve(job: Job, reporter: Reporter) -> Answer:
-    """Solve one job.
-
-    Raises
-    ------
-    Refused
-    """
+    """Solve one job."""
     solver = SHOTpy.Solver()
     set_options(job.settings, lambda name: _kind(solver, name), solver.updateSetting)
     solver.updateSetting(job.time_option, max(0.1, job.deadline - time.monotonic()))
@@ -65,7 +60,6 @@ def solve(job: Job, reporter: Reporter) -> Answer:
     places = SHOTpy.CallbackLocation
     solver.registerCallback(places.NewPrimalSolution, lambda context: reporter.point(context.point))
     solver.registerCallback(places.TerminationCheck, report_bound)
-    reporter.ready()
     solver.solveProblem()
     native = f"{solver.getModelReturnStatus().name}/{solver.getTerminationReason().name}"
     stop = _STOPS.get(solver.getTerminationReason().name, "numeric")

@@ -27,12 +27,7 @@ def version() -> str:
 
 
 def solve(job: Job, reporter: Reporter) -> Answer:
-    """Solve one job.
-
-    Raises
-    ------
-    Refused
-    """
+    """Solve one job."""
     try:
         return _solve(job, reporter)
     except (xp.SolverError, xp.ModelError, xp.InterfaceError) as error:
@@ -53,7 +48,6 @@ def _solve(job: Job, reporter: Reporter) -> Answer:
         _report_progress(model, reporter)
     reporter.on_stop(lambda: model.interrupt(xp.StopType.USER))
     model.setControl(job.time_option, max(1e-3, job.deadline - time.monotonic()))
-    reporter.ready()
     model.optimize()
     return _answer(job, model)
 
