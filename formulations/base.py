@@ -398,6 +398,12 @@ class Formulation(ABC):
         ``y (m,)`` holds indices into the tree's classes, ``weights (m,)`` the weight of each sample's errors.
         """
 
+    def evaluate_on(
+        self, tree: Any, data: Data, params: Any, relabelled: BoolArray | None = None
+    ) -> Evaluation:
+        """As :meth:`evaluate`, on a training table."""
+        return self.evaluate(tree, data.X_original, data.y, params, data.weights, relabelled)
+
     @abstractmethod
     def constant_tree(self, data: Data, params: Any) -> Any:
         """The best tree without a split."""

@@ -60,41 +60,8 @@ if TYPE_CHECKING:
     from . import datasets
     from .api import build, embed, evaluate, extract, fit, solve
     from .diagnostics.race import race
-    from .errors import (
-        CertificateMismatch,
-        DatasetUnavailable,
-        EngineFailed,
-        InvalidData,
-        InvalidParameter,
-        InvalidSolutionFile,
-        InvalidSolverTable,
-        InvalidStore,
-        LicenseTooSmall,
-        MissingPackage,
-        NoValues,
-        OctsvmError,
-        OutputNotWritable,
-        ProtocolMismatch,
-        SchedulerLost,
-        SolverUnavailable,
-        TimeLimitReached,
-        TreeNotAdmitted,
-        UnknownFormulation,
-        UnknownSolver,
-        UnsupportedProblem,
-    )
-    from .estimators import (
-        MOCTSVMClassifier,
-        MOCTSVMClassifierCV,
-        OCTClassifier,
-        OCTClassifierCV,
-        OCTHClassifier,
-        OCTHClassifierCV,
-        OCTSVMClassifier,
-        OCTSVMClassifierCV,
-        RESVMClassifier,
-        RESVMClassifierCV,
-    )
+    from .errors import *
+    from .estimators import *
     from .estimators.from_sklearn import from_sklearn
     from .exports import export_dict, export_graphviz, export_source, export_text
     from .files.read_solution import read_solution

@@ -225,7 +225,7 @@ def embed(model: pyo.ConcreteModel, tree: Tree) -> Tree:
         ``tree`` is no tree, or the model belongs to no formulation.
     """
     _require_tree(tree)
-    with checks.as_before_on_error(model), checks.with_its_blocks(model):
+    with checks.restored_on_error(checks.kept_values(model)), checks.with_its_blocks(model):
         return admission.embed_wholly(model, _formulation_of(model), tree)
 
 
@@ -250,8 +250,7 @@ def extract(model: pyo.ConcreteModel) -> Tree:
         The model belongs to no formulation.
     """
     with checks.with_its_blocks(model):
-        tree: Tree = _formulation_of(model).extract(model)
-    return tree
+        return _formulation_of(model).extract(model)
 
 
 def evaluate(
@@ -307,8 +306,7 @@ def evaluate(
                 f"y holds the label {c!r}, and the tree knows {', '.join(map(repr, tree.classes))}."
             )
     position = np.array([known[c] for c in classes], dtype=np.int64)[index]
-    found: Evaluation = form.evaluate(tree, matrix, position, checked, read_weights(weights, len(matrix)))
-    return found
+    return form.evaluate(tree, matrix, position, checked, read_weights(weights, len(matrix)))
 
 
 def _formulation_of(model: pyo.ConcreteModel) -> Formulation:

@@ -12,6 +12,7 @@ import inspect
 import math
 import os
 import re
+import textwrap
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
@@ -74,9 +75,8 @@ class Clock:
         self.began += seconds
 
 
-MAPPING_SHARE = (
-    0.1  # of a limit, for finding a kernel's pivots; the coordinates of all rows take about as long again
-)
+# Of a limit, for finding a kernel's pivots; the coordinates of all rows take about as long again.
+MAPPING_SHARE = 0.1
 
 
 class WorkLimits(NamedTuple):
@@ -412,8 +412,6 @@ def parameters(who: str) -> list[inspect.Parameter]:
 
 def documentation(who: str, but: Collection[str] = ()) -> str:
     """The paragraphs of a numpydoc "Parameters" section on the options of ``who``, but for some."""
-    import textwrap
-
     optional, none = (", optional", " None for no limit.") if who in UNLIMITED else ("", "")
     return "\n".join(
         f"{name} : {d.kind or SolveOptions.__dataclass_fields__[name].type}{optional}\n"
@@ -511,8 +509,6 @@ def takes_options(who: str) -> Callable[[Callable[..., Any]], Callable[..., Any]
 
 def with_options(doc: str, who: str, but: Collection[str] = ()) -> str:
     """A docstring whose line ``{options}`` is replaced by the paragraphs of the options of ``who``, but for some."""
-    import textwrap
-
     return re.sub(
         r"^([ \t]*)\{options\}$",
         lambda match: textwrap.indent(documentation(who, but), match[1]),

@@ -196,7 +196,7 @@ def _result(form: Formulation, data: Data, params: Any, trees: Iterable[Tree], b
     """The cheapest of the trees that the model admits, or the constant tree where none is cheaper than that."""
 
     def cost(tree: Tree) -> float:
-        return form.evaluate(tree, data.X_original, data.y, params, data.weights).objective
+        return form.evaluate_on(tree, data, params).objective
 
     best: Tree | None = None
     lowest = cost(form.constant_tree(data, params)) * (1 - 1e-9) - 1e-12
@@ -209,10 +209,13 @@ def _result(form: Formulation, data: Data, params: Any, trees: Iterable[Tree], b
         found = cost(known)
         if found < lowest:
             best, lowest = known, found
-    note = "no model was built: the tree was found along a grid, and checked without one"
-    told: Any = {"stop": "work_limit", "note": note}
     return unmodelled(
-        form, ModelInfo(form.name, params, data), best, seconds=time.monotonic() - began, **told
+        form,
+        ModelInfo(form.name, params, data),
+        best,
+        stop="work_limit",
+        seconds=time.monotonic() - began,
+        note="no model was built: the tree was found along a grid, and checked without one",
     )
 
 
@@ -272,8 +275,7 @@ class _Pool:
         """Objective of every tree (K,)."""
         paid = np.einsum("n,kns->k", builder.weights, builder.loss(self.margins))
         delta = np.array([builder.margin(float(size)) for size in self.sizes])
-        total: FloatArray = delta + builder.c3 * self.splits + paid
-        return total
+        return np.asarray(delta + builder.c3 * self.splits + paid)
 
 
 def margin_path(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,16 +66,11 @@ class ProblemClass:
         return f"{self.name} ({', '.join(p for p in [f'{self.variables} variables', *parts] if p)})"
 
 
-def blocks(model: pyo.ConcreteModel) -> Iterator[Any]:
-    """The model and all its active blocks."""
-    yield from model.block_data_objects(active=True)
-
-
 def marks(model: pyo.ConcreteModel) -> tuple[list[SecondOrderCone], list[SquaredNorm]]:
     """Marked cone rows that are active, and marked quadratic terms of active blocks; without those of fixed variables alone."""
     cones: list[SecondOrderCone] = []
     squares: list[SquaredNorm] = []
-    for block in blocks(model):
+    for block in model.block_data_objects(active=True):
         cones += [
             c
             for c in getattr(block, "second_order_cones", ())

@@ -10,9 +10,7 @@ import yaml
 from .formulations.read_file import read_text_bytes
 
 LARGEST = 1 << 18  # bytes of a file; a table of fifty solvers has a tenth of it
-LONGEST_NUMBER = (
-    400  # characters; 1:1:1:... is a number to base 60, and takes time with the square of its length
-)
+LONGEST_NUMBER = 400  # characters: 1:1:1:... is one to base 60, and takes time with the square of its length
 MOST_KEYS = 10_000  # of a mapping: what merges (<<) of merges bring in grows from level to level
 
 # The parser in C, where PyYAML was built with it: with the other one a table takes a noticeable part of a second.

@@ -24,13 +24,8 @@ COLUMNS = ["row", "node", "given", "believed", "predicted", "cost", "margin_befo
 SHOWN = 3  # settings in a warning
 CONSTANT = "A tree of this fit predicts one class"  # how the classifiers' warning begins
 # Types of a report without rows.
-NUMBERS: Any = {
-    "row": "int64",
-    "node": "int64",
-    "cost": float,
-    "margin_before": float,
-    "margin_after": float,
-}
+FIGURES = ("cost", "margin_before", "margin_after")
+NUMBERS: Any = dict.fromkeys(("row", "node"), "int64") | dict.fromkeys(FIGURES, float)
 
 
 class RelabellingScores(NamedTuple):

@@ -37,17 +37,9 @@ INTERFACES = {
     "neos": "the NEOS server",
 }
 NEUTRAL = (
-    "time_limit",
-    "gap",
-    "gap_abs",
-    "threads",
-    "seed",
-    "node_limit",
-    "work_limit",
-    "feasibility_tolerance",
-    "integrality_tolerance",
-    "log",
-)
+    "time_limit", "gap", "gap_abs", "threads", "seed", "node_limit", "work_limit", "feasibility_tolerance",
+    "integrality_tolerance", "log",
+)  # fmt: skip
 
 
 class _At(ValueError):
@@ -217,11 +209,11 @@ class SolverSpec(_Strict):
             missing = [k for k in ("executable", "argv", "format", "answer") if not getattr(self, k)]
             if missing:
                 raise ValueError(f"backend: executable needs {', '.join(missing)}")
-        known = set(NEUTRAL)
-        places: list[tuple[tuple[str | int, ...], str]] = [(("options", k), k) for k in self.options]
-        for at, key in places + [(("unsupported", k), v) for k, v in enumerate(self.unsupported)]:
-            if key not in known:
-                raise _At(f"{key!r} is no neutral option; there are {', '.join(NEUTRAL)}", *at)
+        for section, keys in (("options", self.options), ("unsupported", self.unsupported)):
+            for k, key in enumerate(keys):
+                if key not in NEUTRAL:
+                    place = key if section == "options" else k
+                    raise _At(f"{key!r} is no neutral option; there are {', '.join(NEUTRAL)}", section, place)
         return self
 
     @property
@@ -508,15 +500,11 @@ def _inherited(
     parent = entry.get("inherit")
     if parent is None:
         return own
-    why = (
-        "is the name of an entry"
-        if not isinstance(parent, str)
-        else f"names {parent!r}, which is no entry"
-        if parent not in entries
-        else f"names {parent!r}, which is this entry again"
-        if parent in heirs
-        else ""
-    )
+    why = f"names {parent!r}, which is this entry again" if parent in heirs else ""
+    if not isinstance(parent, str):
+        why = "is the name of an entry"
+    elif parent not in entries:
+        why = f"names {parent!r}, which is no entry"
     if why:
         raise mistake(f"solver {str(name)!r}: inherit {why}.", "solvers", name, "inherit")
     below = _inherited(entries, parent, mistake, heirs)

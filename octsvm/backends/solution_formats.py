@@ -78,11 +78,9 @@ class SolutionFile:
         """What the solve code of an AMPL solver says, one of :data:`octsvm.result.STOPS`; "error" without a code."""
         if self.code == ASL_INTERRUPTED:
             return "interrupted"
-        return (
-            "error"
-            if self.code is None
-            else next((s for below, s in ASL_STOPS if self.code < below), "error")
-        )
+        if self.code is None:
+            return "error"
+        return next((stop for below, stop in ASL_STOPS if self.code < below), "error")
 
 
 def read(path: str | Path, kind: str | None = None) -> SolutionFile:
@@ -231,10 +229,7 @@ def _made(
             where = f"column {bad[0]}" if ordered is None else f"column number {bad[0]} (from 0)"
             value = "nan" if math.isnan(bad[1]) else f"{bad[1]:g}, a solver's infinity"
             why = f"{where} stands at {value}"
-        elif not numbers and kind not in (
-            "scip",
-            "cbc",
-        ):  # these two leave out what stands at 0, here everything
+        elif not numbers and kind not in ("scip", "cbc"):  # they leave out what stands at 0, here everything
             why = "it holds no values of columns"
     given = None if ordered is None else np.array(ordered, dtype=np.float64)
     sparse = sparse or kind in SPARSE
@@ -269,12 +264,9 @@ def _asl(text: str) -> SolutionFile:
     # Message, the line "Options", how many options, the options, four counts (rows, duals, columns, values), duals,
     # values, "objno 0 CODE", suffixes. Duals and values are all there or none.
     lines = text.splitlines()
-    try:
-        at = next(k for k, line in enumerate(lines) if line.strip() == "Options")
-    except StopIteration:
-        raise _Broken(
-            "there is no line 'Options', after which the counts of rows and columns stand"
-        ) from None
+    at = next((k for k, line in enumerate(lines) if line.strip() == "Options"), None)
+    if at is None:
+        raise _Broken("there is no line 'Options', after which the counts of rows and columns stand")
     status = " ".join(line.strip() for line in lines[:at] if line.strip())
     rest = iter([line.strip() for line in lines[at + 1 :]])
     place = at + 1
@@ -333,10 +325,9 @@ def _highs(text: str) -> SolutionFile:
     if filled[0] != "Model status":
         raise _Broken("the first line is not 'Model status'")
     status = filled[1] if len(filled) > 1 else ""
-    try:
-        at = next(k for k, line in enumerate(lines) if line.strip() == "# Primal solution values")
-    except StopIteration:
-        raise _Broken("there are no 'Primal solution values': it was cut off") from None
+    at = next((k for k, line in enumerate(lines) if line.strip() == "# Primal solution values"), None)
+    if at is None:
+        raise _Broken("there are no 'Primal solution values': it was cut off")
     state = lines[at + 1].strip() if at + 1 < len(lines) else ""
     if state == "None":
         return _made("highs", status=status, why=f"it says {status!r} and has no values")
@@ -414,9 +405,7 @@ def _scip(text: str) -> SolutionFile:
         elif line.startswith("objective value:"):
             objective, claimed = _claim(line.split(":", 1)[1]), True
         elif line.strip() == "no solution available":
-            why = (
-                f"it says 'no solution available' ({status})" if status else "it says 'no solution available'"
-            )
+            why = "it says 'no solution available'" + (f" ({status})" if status else "")
         else:
             body.append((k, line))
     if why:
@@ -494,10 +483,9 @@ def _glpk(text: str) -> SolutionFile:
     lines = list(_numbered(text))
     if lines[0][1].startswith("Problem:"):
         return _glpk_printed(lines)
-    status = ""
+    status, complete = "", False
     ordered: list[float] = []
     facts: list[str] = []
-    complete = False
     for k, line in lines:
         cells = line.split()
         if cells[0] == "c":
@@ -528,11 +516,8 @@ def _glpk(text: str) -> SolutionFile:
 
 
 def _glpk_printed(lines: list[tuple[int, str]]) -> SolutionFile:
-    status, objective = "", None
+    status, objective, place, open_name, complete = "", None, "", "", False
     values: dict[str, float] = {}
-    place = ""
-    open_name = ""
-    complete = False
     for k, line in lines:
         cells = line.split()
         if line.startswith("Status:"):
@@ -556,11 +541,7 @@ def _glpk_printed(lines: list[tuple[int, str]]) -> SolutionFile:
                 open_name = ""
     if not complete:
         raise _Broken("there is no 'End of output': it was cut off")
-    found = status.split()[-1:] in (
-        ["OPTIMAL"],
-        ["FEASIBLE"],
-        ["NON-OPTIMAL"],
-    )  # INTEGER NON-OPTIMAL: a limit
+    found = status.split()[-1:] in (["OPTIMAL"], ["FEASIBLE"], ["NON-OPTIMAL"])  # the last: at a limit
     why = "" if found else f"it says {status!r}"
     return _made("glpk", values=values, status=status, objective=None if why else objective, why=why)
 

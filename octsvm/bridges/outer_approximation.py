@@ -148,29 +148,17 @@ class OuterApproximation(Bridge):
 
     def native(self, program: LinearProgram) -> tuple[LinearProgram, NDArray[np.int64]]:
         """The program as it stands without this bridge, with its cones and squares as quadratic parts; its columns."""
-        rows, first, coef = [], [], []
-        none = np.zeros(0, dtype=np.int64)
+        rows, none = [], np.zeros(0, dtype=np.int64)
         for c in [PlainCone(v, np.array([u]), f) for v, _, u, f in self._lifted] + self._plain:
             at = np.append(c.v, c.u)
             form = QuadraticForm(at, at, np.append(np.ones(len(c.v)), np.full(len(c.u), -(c.factor**2))))
             rows.append(QuadraticRow(form, none, np.zeros(0), -np.inf, (c.factor * c.fixed) ** 2))
-        for v, q in self._squares_at:
-            first.append(v)
-            coef.append(0.5 * program.cost[q])
-        squares = program.quadratic_cost
-        if first:
-            at, factors = np.concatenate(first), np.concatenate(coef)
-            squares = (
-                QuadraticForm(at, at, factors)
-                if squares is None
-                else QuadraticForm(
-                    *(np.concatenate(pair) for pair in zip(squares, (at, at, factors), strict=True))
-                )
-            )
+        forms = [] if program.quadratic_cost is None else [program.quadratic_cost]
+        forms += [QuadraticForm(v, v, 0.5 * program.cost[q]) for v, q in self._squares_at]
+        squares = QuadraticForm(*map(np.concatenate, zip(*forms, strict=True))) if forms else None
         lifted = [r for _, r, _, _ in self._lifted] + [q for _, q in self._squares_at]
-        dropped = np.concatenate(lifted) if lifted else np.zeros(0, dtype=np.int64)
         whole = replace(program, quadratic_rows=[*program.quadratic_rows, *rows], quadratic_cost=squares)
-        return whole.without_columns(dropped)
+        return whole.without_columns(np.concatenate([none, *lifted]))
 
     def cuts(self, x: Array, violated: bool = True) -> list[Row]:
         """Tangents at ``x``: those that it violates, or all."""

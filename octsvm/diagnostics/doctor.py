@@ -9,7 +9,8 @@ from dataclasses import asdict, dataclass, replace
 from importlib import metadata
 from typing import Any, Literal
 
-from .installed import older
+from .. import __version__
+from .installed import older, one_line
 
 State = Literal["ok", "missing", "failed"]
 
@@ -50,7 +51,8 @@ class Check:
 def examine() -> list[Check]:
     """Check everything, and never raise: what is broken is a line of the report."""
     needed = _requirements()
-    checks = [_python(), _itself(), *(_dependency(name, least) for name, least in needed.items())]
+    checks = [_python(), Check("octsvm", "program", "ok", True, __version__)]
+    checks += [_dependency(name, least) for name, least in needed.items()]
     checks += [
         _package(name, False, f"not installed; for {what}", f"pip install 'octsvm[{extra}]'")
         for name, (what, extra) in OPTIONAL.items()
@@ -68,20 +70,8 @@ def _python() -> Check:
     if sys.version_info >= OLDEST_PYTHON:
         return Check("python", "program", "ok", True, version)
     oldest = ".".join(map(str, OLDEST_PYTHON))
-    return Check(
-        "python",
-        "program",
-        "failed",
-        True,
-        f"{version}, and {oldest} is needed",
-        f"Make an environment with Python {oldest} or newer.",
-    )
-
-
-def _itself() -> Check:
-    from .. import __version__
-
-    return Check("octsvm", "program", "ok", True, __version__)
+    cure = f"Make an environment with Python {oldest} or newer."
+    return Check("python", "program", "failed", True, f"{version}, and {oldest} is needed", cure)
 
 
 def _requirements() -> dict[str, str]:
@@ -122,7 +112,7 @@ def _solvers(needed: set[str]) -> list[Check]:
         table = solvers.table()
     except Exception as error:
         cure = "Reinstall octsvm, or correct the table that OCTSVM_SOLVERS names."
-        return [Check("solver table", "solver", "failed", True, _one_line(error), cure)]
+        return [Check("solver table", "solver", "failed", True, one_line(error), cure)]
     out = []
     for one in found:
         spec = table[one.name]
@@ -144,7 +134,3 @@ def _solvers(needed: set[str]) -> list[Check]:
         detail = f"{one.version or 'version not told'}{stands_in}{licence}, solves {classes}{proof}{untested}"
         out.append(Check(one.name, "solver", "ok", embedded, detail))
     return out
-
-
-def _one_line(error: BaseException) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split())}"

@@ -149,11 +149,13 @@ def _ceilings(spec: SolverSpec) -> dict[str, dict[str, int]]:
 
 def _try_all(out: dict[str, Installed], seconds: float) -> None:
     """Replace every untried entry that is no other's stand-in by what came of its trial."""
-    remote = {
-        name for name in out if solvers.get(name).backend == "neos"
-    }  # a trial there is a job for others' machines
     tried = [
-        name for name, one in out.items() if one.state == "untried" and one.by == name and name not in remote
+        name
+        for name, one in out.items()
+        if one.state == "untried"
+        and one.by == name
+        # A trial at NEOS is a job for others' machines.
+        and solvers.get(name).backend != "neos"
     ]
     deadline = time.monotonic() + seconds
     results: dict[str, Installed] = {}
@@ -178,32 +180,24 @@ def _try_all(out: dict[str, Installed], seconds: float) -> None:
 
 
 def _tried(one: Installed, deadline: float) -> Installed:
-    began = time.monotonic()
-    left = max(0.1, deadline - began - ENDING)
+    began, spec = time.monotonic(), solvers.get(one.name)
+    if not {"LP", "MILP"} & set(spec.classes):
+        return replace(one, detail="it takes no linear model, and was not tried")
     try:
-        spec = solvers.get(one.name)
-        if not {"LP", "MILP"} & set(spec.classes):
-            return replace(one, detail="it takes no linear model, and was not tried")
-        version = _solve(one.name, "MILP" in spec.classes, left)
+        version = _solve(one.name, "MILP" in spec.classes, max(0.1, deadline - began - ENDING))
     except Exception as error:
         # However an engine fails, and whatever its binding raises then, is a line of the report.
-        text = f"{type(error).__name__}: {' '.join(str(error).split())}"
-        bare = spec_needs_licence(one.name) and LICENCE_WORD.search(str(error)) is not None
+        detail = f"a trial model was not solved: {one_line(error)}"
+        licensed = spec.licence is not None and spec.licence.required
+        bare = licensed and LICENCE_WORD.search(str(error)) is not None
         state: LicenceState = "unlicensed" if isinstance(error, LicenseTooSmall) or bare else one.licence
-        return replace(
-            one,
-            state="failed",
-            detail=f"a trial model was not solved: {text}",
-            licence=state,
-            seconds=time.monotonic() - began,
-        )
+        return replace(one, state="failed", detail=detail, licence=state, seconds=time.monotonic() - began)
     return replace(one, state="ok", version=version or one.version, seconds=time.monotonic() - began)
 
 
-def spec_needs_licence(name: str) -> bool:
-    """Whether an entry is one of a solver that does nothing without a licence of the user's own."""
-    licence = solvers.get(name).licence
-    return licence is not None and licence.required
+def one_line(error: BaseException) -> str:
+    """An error as a line of a report."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"
 
 
 def _licence(spec: SolverSpec) -> LicenceState:
@@ -216,19 +210,11 @@ def _licence(spec: SolverSpec) -> LicenceState:
 
 
 def _solve(name: str, whole: bool, seconds: float) -> str:
-    """Solve min -3x - 2y, 2x + 2y <= 3, 0 <= x <= 2, 0 <= y <= 1 with x whole: -4 at (1, 0.5). The solver's version.
-
-    Without integers x is at most 1, which has the same optimum.
-    """
-    import pyomo.environ as pyo
-
+    """Solve a trial model; the solver's version."""
     from ..api import solve
+    from ..solving.engine import trial_model
 
-    model = pyo.ConcreteModel(name="trial")
-    model.x = pyo.Var(domain=pyo.Integers if whole else pyo.Reals, bounds=(0, 2 if whole else 1))
-    model.y = pyo.Var(bounds=(0, 1))
-    model.row = pyo.Constraint(expr=2 * model.x + 2 * model.y <= 3)
-    model.objective = pyo.Objective(expr=-3 * model.x - 2 * model.y)
+    model = trial_model(whole)
     result = solve(model, solver=name, time_limit=seconds)
     if not (abs(result.objective + 4.0) <= 1e-6 and abs(model.x.value - 1.0) <= 1e-6):
         raise ValueError(

@@ -97,8 +97,7 @@ def text_of(
 
 def plain_params(info: ModelInfo) -> dict[str, Any]:
     """The parameters as JSON has them."""
-    found: dict[str, Any] = json.loads(json.dumps(info.params.model_dump(mode="json")))
-    return found
+    return json.loads(json.dumps(info.params.model_dump(mode="json")))
 
 
 def hash_of(file: Path) -> str:

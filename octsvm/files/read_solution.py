@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyomo.environ as pyo
-from pyomo.core.expr.visitor import identify_variables
 
 from ..backends import solution_formats
 from ..backends.scratch import Scratch
@@ -122,11 +121,11 @@ def read_solution(
     point, notes = _columns(model, info, found, Path(path), sidecar)
     if point.own is not None:
         notes += _other_parts(point.own, checks.own_parts(model), name, trusted)
-    with checks.as_before_on_error(model) as before:
+    before = checks.kept_values(model)
+    with checks.restored_on_error(before):
         _load(model, point, name)
-        known = max(
-            least_terms(model).floor(), info.least if checks.is_own(model) else -math.inf
-        )  # on nobody's word
+        # On nobody's word:
+        known = max(least_terms(model).floor(), info.least if checks.is_own(model) else -math.inf)
         if trusted is not None and trusted.bound <= known:
             trusted = None
         notes.insert(0, _claim(model, found, name, trusted, known))
@@ -152,27 +151,22 @@ def _columns(
     given: str | Path | None,
 ) -> tuple[_Point, list[str]]:
     """The model's variables with the file's values, and notes on how they were found."""
-    variables = {}
     plain = Names(plain=True)
-    for var in model.component_data_objects(pyo.Var, active=True, descend_into=True):
-        variables[plain(var)] = var
-    if given is not None:
-        beside = Path(given)
-        if beside.suffix.lower() in write.FORMATS:
-            beside = column_map.beside(beside)
-        candidates = [column_map.read(beside)]
-    else:
-        candidates = [column_map.read(p) for p in _beside(path)]
+    variables = {plain(var): var for var in model.component_data_objects(pyo.Var, active=True)}
+    places = _beside(path) if given is None else [Path(given)]
+    if given is not None and places[0].suffix.lower() in write.FORMATS:
+        places = [column_map.beside(places[0])]
+    candidates = [column_map.read(place) for place in places]
     if not candidates:
         return _without_column_map(model, found, path.name, variables)
-    fitting: list[tuple[ColumnMap, dict[str, float]]] = []
-    reasons: list[str] = []
     same = [side for side in candidates if _difference(side, info) is None]
     if not same:
         raise InvalidSolutionFile(
             f"The sidecar {candidates[0].path.name!r} belongs to another model: {_difference(candidates[0], info)}. Build the "
             "model as it was when it was written, or write this one and solve that file."
         )
+    fitting: list[tuple[ColumnMap, dict[str, float]]] = []
+    reasons: list[str] = []
     for side in same:
         try:
             fitting.append((side, _by_variable(found, side.columns, side.format == "nl" and side.generic)))
@@ -213,10 +207,9 @@ def _beside(path: Path) -> list[Path]:
         stems.append(Path(stems[-1]).stem)
     endings = [e for ending in write.FORMATS for e in (ending, ending.upper())]
     for stem in dict.fromkeys(stems):
+        if Path(stem).suffix.lower() in write.FORMATS:
+            endings = [*endings, ""]
         places = [path.with_name(stem + e + column_map.SUFFIX) for e in endings]
-        places += (
-            [path.with_name(stem + column_map.SUFFIX)] if Path(stem).suffix.lower() in write.FORMATS else []
-        )
         here = [p for p in places if column_map.is_column_map(p)]
         if here:
             return here
@@ -296,13 +289,7 @@ def _without_column_map(
     model: pyo.ConcreteModel, found: SolutionFile, name: str, variables: Mapping[str, Any]
 ) -> tuple[_Point, list[str]]:
     """Write the model again, as each format and each way of naming has it, and see which fit."""
-    endings = (
-        [".nl"]
-        if found.kind == "asl"
-        else [".lp", ".mps"]
-        if found.kind == "glpk"
-        else [".lp", ".mps", ".nl"]
-    )
+    endings = {"asl": [".nl"], "glpk": [".lp", ".mps"]}.get(found.kind, [".lp", ".mps", ".nl"])
     fitting: list[tuple[str, dict[str, float], int]] = []
     reasons: dict[bool, str] = {}
     with Scratch() as folder:
@@ -355,20 +342,12 @@ def _missing(found: SolutionFile, columns: int) -> list[str]:
 
 def _in_use(model: pyo.ConcreteModel, candidates: Iterable[Any]) -> list[str]:
     """Those of the variables that stand in an active row or the objective."""
-    wanted = {id(v): v for v in candidates}
-    if not wanted:
-        return []
-    used: dict[int, str] = {}
-    expressions = [r.body for r in model.component_data_objects(pyo.Constraint, active=True)]
-    for expression in (*expressions, checks.active_objective(model).expr):
-        for var in identify_variables(expression, include_fixed=False):
-            if id(var) in wanted:
-                used[id(var)] = var.name
-    return list(used.values())
+    wanted = {id(v) for v in candidates}
+    return [v.name for v in checks.used_variables(model) if id(v) in wanted] if wanted else []
 
 
-def _some(names: list[str], most: int = 3) -> str:
-    return ", ".join(names[:most]) + (f", ... ({len(names)} in all)" if len(names) > most else "")
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:3]) + (f", ... ({len(names)} in all)" if len(names) > 3 else "")
 
 
 # -- from values to a result ------------------------------------------------------------------------------------------

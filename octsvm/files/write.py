@@ -7,7 +7,6 @@ import re
 import shutil
 import warnings
 from pathlib import Path
-from typing import Any
 
 import pyomo.environ as pyo
 from pyomo.repn.plugins.nl_writer import NLWriter
@@ -19,7 +18,7 @@ from ..formulations.base import ModelInfo
 from ..formulations.registry import formulation as find_formulation
 from ..formulations.replace_file import destination, move, stat_of, writing
 from ..formulations.trees import Tree
-from ..problem_class import ProblemClass, classify, require_plain
+from ..problem_class import ProblemClass, classify, degree, require_plain
 from ..solving.admission import embed_wholly
 from ..solving.certificate import own_parts
 from ..solving.plan import largest_big_m, slack_advice
@@ -30,10 +29,8 @@ Columns = list[tuple[str, str | None]]  # of a file, in its order: name there, n
 
 START = ".mst"  # the ending of a start
 FORMATS = {".lp": "lp", ".nl": "nl", ".mps": "mps"}
-NAMES_OF_NL = (
-    ".row",
-    ".col",
-)  # AMPL's convention: the names of an .nl file's rows and variables, in its order
+# AMPL's convention: the names of an .nl file's rows and variables, in its order.
+NAMES_OF_NL = (".row", ".col")
 
 
 def format_of(path: str | Path) -> str:
@@ -129,10 +126,8 @@ def _write_nl(model: pyo.ConcreteModel, part: Path, compact: bool) -> Columns:
     return [(v, v) for v in variables]
 
 
-def _why_not(model: Any, suffix: str, message: str) -> Exception | None:
+def _why_not(model: pyo.ConcreteModel, suffix: str, message: str) -> Exception | None:
     """What hinders a format from carrying the model, in words; None where it is something else."""
-    if not isinstance(model, pyo.Block) and not hasattr(model, "component_data_objects"):
-        return None
     objectives = list(model.component_data_objects(pyo.Objective, active=True))
     if len(objectives) != 1:
         names = ", ".join(o.name for o in objectives) or "none"
@@ -140,15 +135,10 @@ def _why_not(model: Any, suffix: str, message: str) -> Exception | None:
             f"The model has {len(objectives)} active objectives ({names}), and an {suffix} file carries one. "
             + ("Deactivate the others." if objectives else "Activate one.")
         )
-
-    def beyond(expression: Any) -> bool:
-        degree = expression.polynomial_degree() if hasattr(expression, "polynomial_degree") else 0
-        return degree is None or degree > 2
-
     rows = [
-        *(row.name for row in model.component_data_objects(pyo.Constraint, active=True) if beyond(row.body)),
-        *(o.name for o in objectives if beyond(o.expr)),
+        row.name for row in model.component_data_objects(pyo.Constraint, active=True) if degree(row.body) > 2
     ]
+    rows += [o.name for o in objectives if degree(o.expr) > 2]
     if rows:
         shown = ", ".join(map(repr, rows[:4])) + (", ..." if len(rows) > 4 else "")
         return UnsupportedProblem(

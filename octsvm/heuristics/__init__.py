@@ -42,7 +42,7 @@ def find(
     from ..errors import TreeNotAdmitted
 
     def cost(tree: Tree) -> float:
-        return form.evaluate(tree, data.X_original, data.y, params, data.weights).objective
+        return form.evaluate_on(tree, data, params).objective
 
     best, lowest = None, cost(form.constant_tree(data, params)) * (1 - 1e-9) - 1e-12
     spending = Budget(seconds, steps) if budget is None else budget

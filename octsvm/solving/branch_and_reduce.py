@@ -36,9 +36,8 @@ STEP_WORTH = 0.02  # of an interval's width
 # Places in a row that a node tries without a better one to branch at, and without settling one: trials narrow the intervals
 # little as long as bounds are far below the incumbent, and then more of them are not worth their time.
 LOOKAHEAD, FARTHER = 1, 8
-TAKEN = (
-    0.01  # of the widths of unsettled intervals: what the last trials have to take for a node to look farther
-)
+# Of the widths of unsettled intervals: what the last trials have to take for a node to look farther.
+TAKEN = 0.01
 MEMORY = 0.003  # weight of the last trial in that, so that the first nodes look farther in any case
 RELIABLE = 4  # trials after which a place is branched at without trying others for comparison
 LEAST_GAIN = 1e-6  # of a bound, in products

@@ -15,8 +15,17 @@ from pyomo.core.expr.visitor import identify_variables
 from pyomo.repn import generate_standard_repn
 
 from ..errors import InvalidParameter, TreeNotAdmitted, UnsupportedProblem
-from ..formulations.base import FEASIBILITY, BoolArray, Evaluation, Formulation, ModelInfo, structure
+from ..formulations.base import (
+    FEASIBILITY,
+    BoolArray,
+    Evaluation,
+    Formulation,
+    ModelInfo,
+    Structure,
+    structure,
+)
 from ..formulations.bounds.scores import ScoreProblem
+from ..formulations.margin_trees import records
 from ..formulations.registry import formulation
 from ..formulations.trees import MarginTree, Tree
 
@@ -24,7 +33,7 @@ from ..formulations.trees import MarginTree, Tree
 AGREE = 1e-5
 ROUNDING = 1e-14  # of the sum of the sizes of its terms: what a sum may be off by, in any order
 MOST_NAMED = 4  # of parts of a model that were changed
-TIE = 1e-9  # relative: what has to be saved for one choice of labels to take the place of an earlier one
+TIE = 1e-9  # relative: what has to be saved for a tree, or a choice of labels, to take the place of an earlier one
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,13 +54,17 @@ class Certificate:
     notes: tuple[str, ...]
 
 
+def as_built(model: pyo.ConcreteModel) -> Structure | None:
+    """What the model was built of; None where it belongs to no formulation."""
+    info: ModelInfo | None = getattr(model, "info", None)
+    return None if info is None else info.structure
+
+
 def user_components(model: pyo.ConcreteModel) -> list[Any]:
     """Top-level components that were not there when the model was built."""
-    info: ModelInfo | None = getattr(model, "info", None)
-    if info is None or info.structure is None:
-        return []
-    own = info.structure.components
-    return [c for c in model.component_objects(descend_into=False) if c.local_name not in own]
+    built = as_built(model)
+    own = model.component_objects(descend_into=False)
+    return [] if built is None else [c for c in own if c.local_name not in built.components]
 
 
 def active_objective(model: pyo.ConcreteModel) -> Any:
@@ -89,11 +102,11 @@ def is_own(model: pyo.ConcreteModel) -> bool:
 
 def changed_inside(model: pyo.ConcreteModel) -> list[str]:
     """The formulation's own rows and variables that were deactivated, fixed, rewritten or given other bounds or domains."""
-    info: ModelInfo | None = getattr(model, "info", None)
-    if info is None or info.structure is None:
+    built = as_built(model)
+    if built is None:
         return []
     now = structure(model).inside
-    return [name for name, mark in info.structure.inside.items() if now.get(name) != mark]
+    return [name for name, mark in built.inside.items() if now.get(name) != mark]
 
 
 def own_parts(model: pyo.ConcreteModel) -> list[str]:
@@ -122,8 +135,8 @@ def with_its_blocks(model: pyo.ConcreteModel) -> Iterator[None]:
     try:
         yield
     except AttributeError:
-        info: ModelInfo | None = getattr(model, "info", None)
-        known = frozenset() if info is None or info.structure is None else info.structure.components
+        built = as_built(model)
+        known = () if built is None else built.components
         lacking = sorted(name for name in known if model.component(name) is None)
         if not lacking:
             raise
@@ -136,10 +149,7 @@ def with_its_blocks(model: pyo.ConcreteModel) -> Iterator[None]:
 def scores_of(model: pyo.ConcreteModel) -> ScoreProblem | None:
     """The model as a function of scores; None where it is none, or not as it was built."""
     info: ModelInfo | None = getattr(model, "info", None)
-    if info is None:
-        return None
-    found: ScoreProblem | None = formulation(info.formulation).scores(model) if is_own(model) else None
-    return found
+    return formulation(info.formulation).scores(model) if info is not None and is_own(model) else None
 
 
 def user_terms(model: pyo.ConcreteModel) -> float:
@@ -208,10 +218,15 @@ def excess(row: Any) -> tuple[float, float]:
             return 0.0, 0.0
         body = float(repn.constant)  # every coefficient is 0
     size = max(1.0, abs(low or 0.0), abs(high or 0.0))
-    beyond = max(low - body if low is not None else 0.0, body - high if high is not None else 0.0)
+    beyond = _beyond(body, low, high)
     if beyond > 0:
         beyond = max(0.0, beyond - ROUNDING * _sum_of_sizes(expression))
     return beyond / size, beyond
+
+
+def _beyond(value: float, low: float | None, high: float | None) -> float:
+    """By how much a value is outside its bounds; not above 0 where it is not."""
+    return max(low - value if low is not None else 0.0, value - high if high is not None else 0.0)
 
 
 def _sum_of_sizes(expression: Any) -> float:
@@ -232,47 +247,38 @@ def broken_row(model: pyo.ConcreteModel, tolerance: float = 1e-6) -> str | None:
     for row in model.component_data_objects(pyo.Constraint, active=True, descend_into=True):
         relative, absolute = excess(row)
         if relative > worst:
-            doc = row.parent_component().doc
-            worst, text = (
-                relative,
-                (
-                    f"{row.name} is violated by {absolute:.3g}"
-                    if absolute < math.inf
-                    else f"{row.name} has no value there, as in a division by zero"
-                )
-                + (f" ({doc})" if doc else ""),
-            )
+            worst, doc = relative, row.parent_component().doc
+            text = f"{row.name} is violated by {absolute:.3g}" if absolute < math.inf else _valueless(row)
+            text += f" ({doc})" if doc else ""
     for var in model.component_data_objects(pyo.Var, active=True, descend_into=True):
         if var.value is None:
             continue
         low, high = var.bounds
-        beyond = max(
-            (low - var.value if low is not None else 0.0), (var.value - high if high is not None else 0.0)
-        )
-        if beyond / max(1.0, abs(var.value)) > worst:
-            worst, text = (
-                beyond / max(1.0, abs(var.value)),
-                f"{var.name} = {var.value:.6g} is outside [{low}, {high}]",
-            )
+        relative = _beyond(var.value, low, high) / max(1.0, abs(var.value))
+        if relative > worst:
+            worst, text = relative, f"{var.name} = {var.value:.6g} is outside [{low}, {high}]"
     objective = active_objective(model)
     if text is None and not has_own_objective(model) and _has_no_value(objective.expr):
-        text = f"{objective.name} has no value there, as in a division by zero"
+        text = _valueless(objective)
     return text
+
+
+def _valueless(component: Any) -> str:
+    return f"{component.name} has no value there, as in a division by zero"
+
+
+def used_variables(model: pyo.ConcreteModel) -> list[Any]:
+    """The variables of active rows and the objective, fixed ones included, each once."""
+    rows = model.component_data_objects(pyo.Constraint, active=True)
+    expressions = [*(row.body for row in rows), active_objective(model).expr]
+    return list({id(var): var for expression in expressions for var in variables_in(expression)}.values())
 
 
 def without_value(model: pyo.ConcreteModel) -> list[Any]:
     """Variables of an active row or the objective that have no value, which only the user's own can be."""
-    if all(var.value is not None for var in model.component_data_objects(pyo.Var, descend_into=True)):
+    if all(var.value is not None for var in model.component_data_objects(pyo.Var)):
         return []
-    rows = model.component_data_objects(pyo.Constraint, active=True, descend_into=True)
-    expressions = [row.body for row in rows]
-    found = {
-        id(var): var
-        for expression in (*expressions, active_objective(model).expr)
-        for var in variables_in(expression)
-        if var.value is None
-    }
-    return list(found.values())
+    return [var for var in used_variables(model) if var.value is None]
 
 
 def moved(fixed: list[tuple[Any, float | None]]) -> str | None:
@@ -326,11 +332,10 @@ def restore(kept: Iterable[tuple[Any, float | None]]) -> None:
 
 
 @contextmanager
-def as_before_on_error(model: pyo.ConcreteModel) -> Iterator[Kept]:
-    """Give the model back the values that it has, where what is done inside fails."""
-    kept = kept_values(model)
+def restored_on_error(kept: Iterable[tuple[Any, float | None]]) -> Iterator[None]:
+    """As :func:`restore`, where what is done inside fails."""
     try:
-        yield kept
+        yield
     except BaseException:
         restore(kept)
         raise
@@ -382,14 +387,14 @@ def _embed(
         if reason is not None:
             raise TreeNotAdmitted(f"The tree is not a point of this model: {reason}.")
         return embedded
-    best = None if reason is not None else (_price(model), embedded, kept_values(model))
+    best = None if reason is not None else (price(model), embedded, kept_values(model))
     for way, choice in _other_ways(formulation, tree, embedded, model.info.data.n):
         try:
             other = way(model, tree, choice)
         except TreeNotAdmitted:
             continue
-        if moved(fixed) is None and refusal(model) is None and (best is None or _price(model) < best[0]):
-            best = _price(model), other, kept_values(model)
+        if moved(fixed) is None and refusal(model) is None and (best is None or price(model) < best[0]):
+            best = price(model), other, kept_values(model)
     if best is None:
         raise TreeNotAdmitted(f"The tree is not a point of this model: {reason}.")
     restore(best[2])
@@ -409,10 +414,15 @@ def _other_ways(
         yield formulation.embed, np.zeros((n, embedded.n_nodes), dtype=bool)
 
 
-def _price(model: pyo.ConcreteModel) -> float:
+def price(model: pyo.ConcreteModel) -> float:
     """The objective at the present values; infinite where a variable has none."""
     found = pyo.value(active_objective(model).expr, exception=False)
     return np.inf if found is None else float(found)
+
+
+def is_cheaper(cost: float, known: float) -> bool:
+    """Whether a tree takes the place of one that was known before."""
+    return cost < known - TIE * max(1.0, abs(known))
 
 
 def certify(model: pyo.ConcreteModel, formulation: Formulation) -> Certificate:
@@ -435,9 +445,9 @@ def certify(model: pyo.ConcreteModel, formulation: Formulation) -> Certificate:
     marks = None
     if isinstance(tree, MarginTree) and (admitted or not own):
         marks = relabelling(tree, data.n)
-    evaluation = formulation.evaluate(tree, data.X_original, data.y, info.params, data.weights, marks)
+    evaluation = formulation.evaluate_on(tree, data, info.params, marks)
     if isinstance(tree, MarginTree) and not admitted and evaluation.relabelled is not None:
-        tree = with_records(tree, model, evaluation.relabelled)
+        tree = with_records(tree, info, evaluation.relabelled)
     objective = total(model, evaluation) if admitted and not own else evaluation.objective + extra
     notes = [] if own else [_note_on_own_parts(model)]
     # As printed, OCTSVM lets a row on a hyperplane choose its side: only a worse tree contradicts it then.
@@ -489,16 +499,16 @@ def _embed_best(model: pyo.ConcreteModel, formulation: Formulation, tree: Tree) 
         except TreeNotAdmitted as error:
             reason = reason or str(error)
         else:
-            cost = _price(model)
-            if best is None or cost < best[0] - TIE * max(1.0, abs(best[0])):
+            cost = price(model)
+            if best is None or is_cheaper(cost, best[0]):
                 best = cost, embedded, kept_values(model)
         restore(before)
         if best is not None and not priced and choice is None:
             break  # nothing of this routing is cheaper
     else:
         held = None if is_own(model) else _held(model, formulation)
-        if held is not None and (best is None or held[0] < best[0] - TIE * max(1.0, abs(best[0]))):
-            return held[1], None
+        if held is not None and (best is None or is_cheaper(held[0], best[0])):
+            best = (*held, before)
     if best is None:
         return tree, reason
     restore(best[2])
@@ -509,15 +519,11 @@ def _held(model: pyo.ConcreteModel, formulation: Formulation) -> tuple[float, Tr
     """What the values as they stand cost, and their tree; None where they are no point of the model, or of no tree."""
     info: ModelInfo = model.info
     tree = formulation.extract_as_it_stands(model)
-    if broken_row(model) is not None or (
-        (tree.nodes(info.data.X_original) != formulation.assigned_path(model)).any()
-    ):
+    routed_otherwise = (tree.nodes(info.data.X_original) != formulation.assigned_path(model)).any()
+    if routed_otherwise or broken_row(model) is not None:
         return None
     marks = relabelling(tree, info.data.n) if isinstance(tree, MarginTree) else None
-    found = formulation.evaluate(
-        tree, info.data.X_original, info.data.y, info.params, info.data.weights, marks
-    )
-    return total(model, found), tree
+    return total(model, formulation.evaluate_on(tree, info.data, info.params, marks)), tree
 
 
 def _note_on_own_parts(model: pyo.ConcreteModel) -> str:
@@ -542,9 +548,7 @@ def relabelling(tree: MarginTree, n: int) -> BoolArray:
     return marks
 
 
-def with_records(tree: MarginTree, model: pyo.ConcreteModel, marks: BoolArray) -> MarginTree:
+def with_records(tree: MarginTree, info: ModelInfo, marks: BoolArray) -> MarginTree:
     """The tree with its relabelled rows and their costs."""
-    from ..formulations.margin_trees import records
-
-    params = model.info.params
-    return tree.with_relabelled(records(tree, model.info.data, params.c1, params.c2, marks))
+    params: Any = info.params
+    return tree.with_relabelled(records(tree, info.data, params.c1, params.c2, marks))

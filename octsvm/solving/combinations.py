@@ -34,11 +34,8 @@ LEAST_WEIGHT = 1e-7
 USED = 0.2  # of each sample of a combination: what the search for the next one of a round takes it to cost besides
 NOISE = 1e-4
 DEAR = 100.0  # of a unit of distance: means that meet are looked for
-NORM_SHARES = (
-    1.0,
-    0.5,
-    0.7,
-)  # of the norm: in the sum of absolute values, which is the longer one, distances cost too much
+# Of the norm: in the sum of absolute values, which is the longer one, distances cost too much.
+NORM_SHARES = 1.0, 0.5, 0.7
 MEETING = 1e-6  # by which, times the largest norm, two means may miss each other
 
 

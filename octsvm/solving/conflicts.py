@@ -155,7 +155,8 @@ class _Claims:
         self._users = {id(v) for c in components for v in checks.variables_of(c)}
         self._own_rows = {id(row) for c in components for row in checks.rows_of(c)}
         self._exact = info is None or not math.isfinite(info.upper_bound)
-        at_build = frozenset() if info is None or info.structure is None else info.structure.fixed
+        built = checks.as_built(model)
+        at_build = () if built is None else built.fixed
         fixed = [v for v in model.component_data_objects(pyo.Var) if v.fixed and v.name not in at_build]
         self.parts: list[_Part] = []
         with _released(fixed if releasing else []):

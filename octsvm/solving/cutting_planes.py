@@ -112,13 +112,21 @@ class CuttingPlaneLoop:
 
     # -- bookkeeping ----------------------------------------------------------------------------------------
 
-    def _left(self) -> float:
+    def left(self) -> float:
+        """Seconds until the limit, below 0 beyond it."""
         return self.deadline - time.monotonic()
+
+    def out_of_work(self) -> bool:
+        """Whether a limit of rounds or nodes is reached."""
+        rounds, nodes = self.asked.limits.rounds, self.asked.limits.nodes
+        if rounds is not None and self.rounds >= rounds:
+            return True
+        return nodes is not None and self.rounds > 0 and self.nodes >= nodes
 
     def _limits(self, gap: float) -> Limits:
         nodes = None if self.asked.limits.nodes is None else max(0, self.asked.limits.nodes - self.nodes)
         return Limits(
-            self._left(),
+            self.left(),
             gap,
             nodes,
             min(self.asked.threads, max(MOST_THREADS, os.cpu_count() or 1)),
@@ -178,7 +186,7 @@ class CuttingPlaneLoop:
             self._take(x, own)  # rows that no bridge knows: nothing to polish with
             return
         best, value, stop = polish_point(
-            self.program, self.bridge, x, self._limits(self.asked.gap), lambda: self._left() + POLISH_GRACE
+            self.program, self.bridge, x, self._limits(self.asked.gap), lambda: self.left() + POLISH_GRACE
         )
         if best is not None:
             if value < self.objective - self.tie or (self.best is None):
@@ -194,7 +202,7 @@ class CuttingPlaneLoop:
     def refine(self) -> None:
         """Alternate: best choice of what the routing leaves free (``improve``), then polish, while that pays."""
         for _ in range(REFINE_ROUNDS):
-            if self.improve is None or self.best is None or self._left() <= 0:
+            if self.improve is None or self.best is None or self.left() <= 0:
                 return
             better = self._admitted(self.improve(self.best))
             if better is None:
@@ -230,7 +238,7 @@ class CuttingPlaneLoop:
                 self.notes.append("the start leaves variables of your own open, and was not used")
                 return
             fixed = self.program.fixed_at(whole, np.round(start[whole]))
-            out = solve_embedded(fixed, self._left(), self.asked.gap)
+            out = solve_embedded(fixed, self.left(), self.asked.gap)
             if out.x is None:
                 self.notes.append(
                     "the start could not be completed by values for your own variables, and was not used"
@@ -279,13 +287,9 @@ class CuttingPlaneLoop:
             return "optimal"
         if self._asked_to_stop:
             return "interrupted"
-        if self._left() <= self.engine.seconds_of_writing():
+        if self.left() <= self.engine.seconds_of_writing():
             return "time_limit"
-        if self.asked.limits.rounds is not None and self.rounds >= self.asked.limits.rounds:
-            return "work_limit"
-        if self.asked.limits.nodes is not None and self.rounds and self.nodes >= self.asked.limits.nodes:
-            return "work_limit"
-        return ""
+        return "work_limit" if self.out_of_work() else ""
 
     def _round(self) -> str:
         """Ask the engine once and keep what comes of it: why the loop ends with that, empty where it goes on."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -128,7 +127,7 @@ def solve_with(
     """
     call = _Call(model, options, start_is_optional, neighbourhoods)
     call.telling.incumbent = incumbent
-    with call.values_restored_on_error(), checks.with_its_blocks(model):
+    with checks.restored_on_error(call.before.values()), checks.with_its_blocks(model):
         try:
             call.choose_plan()
             call.embed_first_tree()
@@ -188,19 +187,6 @@ class _Call:
     def lacking(self) -> str:
         """Why the model may not have all trees that rows of the user's own admit."""
         return lacking_trees(self.model) if self.own_parts else ""
-
-    @contextmanager
-    def values_restored_on_error(self) -> Iterator[None]:
-        """After an error the variables are as before."""
-        try:
-            yield
-        except BaseException:
-            self.restore_values()
-            raise
-
-    def restore_values(self) -> None:
-        """Give the variables the values that they had before the call."""
-        checks.restore(self.before.values())
 
     # -- the plan, the start, and what is returned where there is no time for more --------------------------
 
@@ -278,7 +264,7 @@ class _Call:
             note += ": the tree holds in it, rows of your own included"
         else:
             if self.changed:
-                self.restore_values()
+                checks.restore(self.before.values())
             note += ", and no tree is known to hold in rows of your own; its variables are as before"
         return Outcome(
             info,
@@ -323,9 +309,7 @@ class _Call:
                 # What is left open of the user's own, the rounds try again.
                 self.held, self.feasible = embedded, holds_in_all_rows(self.model)
                 self.start = embedded if known else None
-                held = pyo.value(checks.active_objective(self.model).expr, exception=False)
-                if held is not None:  # otherwise variables of the user's own have no value
-                    self.telling.incumbent = min(self.telling.incumbent, held)
+                self.telling.incumbent = min(self.telling.incumbent, checks.price(self.model))
                 break
         self.ahead.require(COMPILING + self.checking)
 
@@ -336,8 +320,7 @@ class _Call:
             return [(start, True)]
 
         def cost(tree: Tree) -> float:
-            known = form.normalise(tree, data, info.params)
-            return form.evaluate(known, data.X_original, data.y, info.params, data.weights).objective
+            return form.evaluate_on(form.normalise(tree, data, info.params), data, info.params).objective
 
         found = [tree for tree in (start, info.tree) if tree is not None]
         constant = [(form.constant_tree(data, info.params), False)] if start is None else []

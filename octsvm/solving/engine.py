@@ -180,7 +180,7 @@ def require_options(spec: SolverSpec, options: Mapping[str, Any] | None) -> None
         return
     integrality = spec.tolerances.integrality
     limits = Limits(TRIAL_SECONDS, 1e-4, integrality=integrality, size=1.0, options=dict(options))
-    engine = Engine(spec, _trial_program(), None, native=True)
+    engine = Engine(spec, LinearProgram.compile(trial_model()), None, native=True)
     try:
         if engine.solve(limits).stop == "interrupted":
             raise KeyboardInterrupt
@@ -191,14 +191,17 @@ def require_options(spec: SolverSpec, options: Mapping[str, Any] | None) -> None
     _taken.add(key)
 
 
-def _trial_program() -> LinearProgram:
-    """min -3x - 2y, 2x + 2y <= 3, x in {0, 1, 2}, 0 <= y <= 1."""
+def trial_model(whole: bool = True) -> pyo.ConcreteModel:
+    """min -3x - 2y, 2x + 2y <= 3, 0 <= x <= 2, 0 <= y <= 1 with x whole: -4 at (1, 0.5).
+
+    Without integers x is at most 1, which has the same optimum.
+    """
     model = pyo.ConcreteModel(name="trial")
-    model.x = pyo.Var(domain=pyo.Integers, bounds=(0, 2))
+    model.x = pyo.Var(domain=pyo.Integers if whole else pyo.Reals, bounds=(0, 2 if whole else 1))
     model.y = pyo.Var(bounds=(0, 1))
     model.row = pyo.Constraint(expr=2 * model.x + 2 * model.y <= 3)
     model.objective = pyo.Objective(expr=-3 * model.x - 2 * model.y)
-    return LinearProgram.compile(model)
+    return model
 
 
 def embedded() -> SolverSpec:

@@ -16,7 +16,6 @@ Where no integer belongs to a row, as in OCT as a flow, ``near`` and ``random`` 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -225,7 +224,7 @@ class Search:
         """One neighbourhood: why its solve stopped, and a better point if there is one."""
         rounds = self.rounds
         assert rounds.best is not None
-        asked, left = rounds.asked, rounds.deadline - time.monotonic()
+        asked, left = rounds.asked, rounds.left()
         work: dict[str, Any] = {"rounds": ROUNDS, "nodes": NODES if self.spec.takes("node_limit") else None}
         if asked.limits.nodes is not None:
             work["nodes"] = min(
@@ -277,12 +276,9 @@ class Search:
         while True:
             if rounds.tell():
                 return "interrupted"
-            if rounds.deadline - time.monotonic() <= 0:
+            if rounds.left() <= 0:
                 return "time_limit"
-            limits = rounds.asked.limits
-            if limits.rounds is not None and rounds.rounds >= limits.rounds:
-                return "work_limit"
-            if limits.nodes is not None and rounds.nodes >= limits.nodes:
+            if rounds.out_of_work():
                 return "work_limit"
             if failures >= FAILURES or not self.layout.n:
                 return "local_optimum"

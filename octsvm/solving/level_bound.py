@@ -23,11 +23,8 @@ from .combinations import CombinationProgram, Combinations, Packed
 SHARE_OF_GAP = 0.99  # of the gap asked for; the rest is for rounding
 OVERLAP = 4.0  # labels that must be given up, from which on combinations are used; measured on quarters of data sets
 NODE_TRIES = 2  # combinations that a node looks for
-CANDIDATES, LOOKAHEAD, RELIABLE = (
-    8,
-    2,
-    4,
-)  # labels that a node tries; so many in vain end it, as does one known by so many trials
+# Labels that a node tries; so many in vain end it, as does one known by so many trials.
+CANDIDATES, LOOKAHEAD, RELIABLE = 8, 2, 4
 HALF = 1e-6  # of a label: values nearer to 0 or 1 are whole
 
 

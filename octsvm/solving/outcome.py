@@ -16,7 +16,6 @@ import pyomo.environ as pyo
 
 from ..errors import CertificateMismatch, OctsvmError
 from ..formulations.base import Data, Evaluation, Formulation, ModelInfo
-from ..formulations.margin_trees import records
 from ..formulations.registry import formulation
 from ..formulations.trees import MarginTree, Tree
 from ..result import OWN_SEARCH, Result, TracePoint, relative_gap, versions
@@ -24,7 +23,6 @@ from . import certificate as checks
 from .certificate import Certificate
 from .own_terms import NOTHING, Least, complete
 
-TIE = 1e-9  # relative: a tree has to be that much cheaper to take the place of one that was known before
 REFUTED = 1e-6  # relative: a bound that lies farther above a checked tree is wrong
 BENT = 0.5  # of M times the integrality tolerance, in units of the margin: from here on nothing is proved
 BARRED = "; no tree is known that holds with parts of your own, and the one returned is the answer's"
@@ -74,9 +72,8 @@ class Contest:
 
     def enter(self, tree: Tree, source: str) -> None:
         """Enter a tree if the model admits it; one for which variables of the user's own have no value is not known to be."""
-        data, params = self._info.data, self._info.params
         if self._unpriced and self.best is not None:
-            cost = self._form.evaluate(tree, data.X_original, data.y, params, data.weights).objective
+            cost = self._form.evaluate_on(tree, self._info.data, self._info.params).objective
             if not self._wins(cost):
                 return  # spare the embedding
         try:
@@ -94,7 +91,7 @@ class Contest:
         marks = None
         if isinstance(tree, MarginTree) and not self._own:
             marks = checks.relabelling(tree, data.n)
-        evaluation = self._form.evaluate(tree, data.X_original, data.y, params, data.weights, marks)
+        evaluation = self._form.evaluate_on(tree, data, params, marks)
         cost = evaluation.objective if self._own else checks.total(self._model, evaluation)
         if self._wins(cost):
             self.best, self.loaded, self.barred = Candidate(tree, evaluation, cost, source), True, False
@@ -105,8 +102,7 @@ class Contest:
 
         The model takes its values if it does.
         """
-        data, params = self._info.data, self._info.params
-        evaluation = self._form.evaluate(tree, data.X_original, data.y, params, data.weights)
+        evaluation = self._form.evaluate_on(tree, self._info.data, self._info.params)
         if not self._wins(evaluation.objective):
             return
         self.best = Candidate(tree, evaluation, evaluation.objective, source)
@@ -122,9 +118,7 @@ class Contest:
         checks.restore(self._values)
 
     def _wins(self, cost: float) -> bool:
-        if self.best is None or self.barred:
-            return True
-        return cost < self.best.objective - TIE * max(1.0, abs(self.best.objective))
+        return self.best is None or self.barred or checks.is_cheaper(cost, self.best.objective)
 
 
 @dataclass
@@ -288,8 +282,7 @@ def objective_size(info: ModelInfo | None) -> float:
     if math.isfinite(info.upper_bound):
         return info.upper_bound
     form, data, params = formulation(info.formulation), info.data, info.params
-    constant = form.constant_tree(data, params)
-    return float(form.evaluate(constant, data.X_original, data.y, params, data.weights).objective)
+    return float(form.evaluate_on(form.constant_tree(data, params), data, params).objective)
 
 
 def _origin(info: ModelInfo | None) -> dict[str, Any]:
@@ -341,10 +334,9 @@ def unmodelled(
     data, params = info.data, info.params
     held: Any = form.constant_tree(data, params) if tree is None else tree
     form.require(held, data, params)
-    evaluation = form.evaluate(held, data.X_original, data.y, params, data.weights)
+    evaluation = form.evaluate_on(held, data, params)
     if evaluation.relabelled is not None:
-        marked = records(held, data, params.c1, params.c2, evaluation.relabelled)  # type: ignore[attr-defined]
-        held = held.with_relabelled(marked)
+        held = checks.with_records(held, info, evaluation.relabelled)
     return Outcome(
         info,
         stop,
@@ -389,7 +381,7 @@ def one_class(form: Formulation, info: ModelInfo, seconds: float) -> Result:
     if hasattr(params, "leaf_size"):
         params.leaf_size(data.n)
     tree = form.constant_tree(data, params)
-    evaluation = form.evaluate(tree, data.X_original, data.y, params, data.weights)
+    evaluation = form.evaluate_on(tree, data, params)
     return Outcome(
         info,
         "optimal",
@@ -417,7 +409,7 @@ def rebuild_note(form: Formulation, info: ModelInfo, terms: Least = NOTHING) -> 
     data, params = info.data, info.params
     constant = form.constant_tree(data, params)
     none = np.zeros((data.n, constant.n_nodes), dtype=bool)
-    cost = form.evaluate(constant, data.X_original, data.y, params, data.weights, none).objective
+    cost = form.evaluate_on(constant, data, params, none).objective
     return (
         f"big-M was built from a tree that costs {info.upper_bound:.6g}, which rows or fixings of your own may exclude; "
         f"the model is exact for trees up to that only. Build it with upper_bound= more than {info.upper_bound:.6g}, a bound "

@@ -25,9 +25,8 @@ from ..heuristics.score_relaxation import Plane
 from .branch_and_reduce import BranchAndReduce, Reduction
 from .cutting_planes import CuttingPlaneLoop
 
-SHARE_OF_GAP = (
-    0.99  # of the gap asked for, by which trees must be better to be looked for; the rest is for rounding
-)
+# Of the gap asked for, by which trees must be better to be looked for; the rest is for rounding.
+SHARE_OF_GAP = 0.99
 TELL_AFTER = 0.1  # seconds between two reports
 
 
@@ -52,7 +51,7 @@ class OwnSearch:
         try:
             first = self._first(start)
             reduction = Reduction(
-                self.problem.costs, first, self.rounds.asked.gap * SHARE_OF_GAP, self._stop, self._left
+                self.problem.costs, first, self.rounds.asked.gap * SHARE_OF_GAP, self._stop, self.rounds.left
             )
             return self._loop(reduction)
         except KeyboardInterrupt:
@@ -65,7 +64,7 @@ class OwnSearch:
         limit = rounds.asked.limits.nodes
         steps = search.run(by_work=limit is not None)
         labels = LabelSearch(
-            self.problem.costs, reduction.incumbent, lambda: max(0.0, self._left()), rounds.asked.seed
+            self.problem.costs, reduction.incumbent, lambda: max(0.0, rounds.left()), rounds.asked.seed
         )
         rounds.rounds = 1
         while True:
@@ -84,7 +83,7 @@ class OwnSearch:
             if self._asked_to_stop:
                 return "interrupted"
             if ended:
-                return "time_limit" if self._left() <= 0 and not search.closed else "optimal"
+                return "time_limit" if rounds.left() <= 0 and not search.closed else "optimal"
             if limit is not None and search.nodes >= limit:
                 return "optimal" if search.closed else "work_limit"
 
@@ -130,12 +129,9 @@ class OwnSearch:
             return
         self.rounds.keep(self._put(), own=True)
 
-    def _left(self) -> float:
-        return self.rounds.deadline - time.monotonic()
-
     def _stop(self) -> bool:
         self._tell()
-        return self._asked_to_stop or self._left() <= 0
+        return self._asked_to_stop or self.rounds.left() <= 0
 
     def _tell(self, at_once: bool = False) -> None:
         """Tell the caller's callback how things are, every now and then."""

@@ -85,7 +85,7 @@ def polish_tree(form: Formulation, info: ModelInfo, tree: Tree, seconds: float) 
     clock = Clock(max(LEAST_SECONDS, seconds))
     data = info.data
     params = info.params.model_copy(update={"variant": None})
-    cost = form.evaluate(tree, data.X_original, data.y, params, data.weights).objective
+    cost = form.evaluate_on(tree, data, params).objective
     model = form.build(data, params, cost)
     bridge: Bridge | None = None
     try:

@@ -17,9 +17,7 @@ MANY_VARIABLES, MANY_NONZEROS = 20_000, 100_000  # from which on a model is larg
 # In times of embedding a tree and checking every row of the model.
 READING = 1.0  # the whole model, whether it is one that engines take
 EMBEDDING = 1.0
-OTHER_WAYS = (
-    3.0  # in which a tree may be embedded that rows of the user's own refuse, or whose price is theirs
-)
+OTHER_WAYS = 3.0  # in which a tree may be embedded that the user's own rows refuse, or whose price is theirs
 COMPILING = 3.0
 CHECKING = 3.0  # reading an answer's tree, embedding it, and entering the other trees
 CHECKING_OWN = 6.0  # the same under rows of the user's own: a tree is embedded in several ways

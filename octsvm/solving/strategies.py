@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyomo.environ as pyo
 
-from .. import solvers
+from .. import heuristics, solvers
 from ..errors import TimeLimitReached, TreeNotAdmitted
 from ..formulations.base import Data, Formulation, ModelInfo
 from ..formulations.blocks.rows import Abandoned, between_rows, uncollected
@@ -57,8 +57,7 @@ CAUGHT = "Ctrl-C came before the engine ran; the tree is the best one known by t
 
 def cost_of(form: Formulation, data: Data, params: Params, tree: Tree) -> float:
     """The objective of a tree on its training table, rewritten for the model first."""
-    known = form.normalise(tree, data, params)
-    return form.evaluate(known, data.X_original, data.y, params, data.weights).objective
+    return form.evaluate_on(form.normalise(tree, data, params), data, params).objective
 
 
 def bound_from(form: Formulation, data: Data, params: Params, start: Tree) -> float:
@@ -130,7 +129,7 @@ def build_within(
         if clock.late():
             raise Abandoned
 
-    size: BlockSize | None = form.size(params, Shape(data.n, data.p, data.K))
+    size = form.size(params, Shape(data.n, data.p, data.K))
     try:
         if size is not None and LEAST_BUILDING_SECONDS * size.nonzeros > clock.left():
             raise Abandoned
@@ -177,10 +176,8 @@ class Fit:
         """Fit by the strategy that was asked for."""
         self._convert_start()
         self.best = self.options.start
-        if self.best is not None and self.form.uses_upper_bound:
-            bound_from(
-                self.form, self.data, self.params, self.best
-            )  # one that no model has is refused by all
+        if self.best is not None and self.form.uses_upper_bound:  # one that no model has is refused by all
+            bound_from(self.form, self.data, self.params, self.best)
         if self.options.solver != solvers.AUTO:  # which engine that is, the model decides
             require_options(solvers.require(self.options.solver), self.options.options)
         if self.options.strategy != "exact":
@@ -191,8 +188,6 @@ class Fit:
 
     def _load_libraries(self) -> None:
         """Import what the heuristics use; a first import in a process takes seconds, and is no part of the limit."""
-        from .. import heuristics
-
         began = time.monotonic()
         try:
             heuristics.load(self.form.name, self.data, self.params)
@@ -209,7 +204,8 @@ class Fit:
             return self._unbuilt(too_large if self.data.scaling.complete else None)
         self._start_and_bound()
         if self.level is not None and self.level.closed:
-            return self._proved_by_levels(self.level)
+            note = f"proved optimal by {self.level}: no model was built"
+            return self._without_model(self._known(), "optimal", note)
         if self.telling.asked or self.interrupted:
             note = CAUGHT if self.interrupted else CALLED_OFF
             return self._without_model(self._known(), "interrupted", note)
@@ -279,11 +275,6 @@ class Fit:
             self.level = level
         self.interrupted = self.interrupted or level.interrupted
 
-    def _proved_by_levels(self, level: LevelBound) -> Result:
-        """The best tree known, which the top level proves to be optimal."""
-        note = f"proved optimal by {level}: no model was built"
-        return self._without_model(self._known(), "optimal", note)
-
     @uncollected
     def _built_and_solved(self) -> Result:
         """The engine on the whole model; where building took all the time, the start or the constant tree."""
@@ -308,9 +299,8 @@ class Fit:
                 start_is_optional=self.best is not options.start,
                 incumbent=self.telling.incumbent,
             )
-        except (
-            KeyboardInterrupt
-        ):  # before anything was solved: from then on Ctrl-C is caught where it is solved
+        except KeyboardInterrupt:
+            # Before anything was solved: from then on it is caught where it is solved.
             return self._without_model(self._known(), "interrupted", CAUGHT)
         if result.solver == OWN_SEARCH and result.stop == "time_limit":
             return self._searched_instead(result, model.info)
@@ -332,12 +322,10 @@ class Fit:
         Zeros and equal values of the table are looked for only where the model of any such table would be too large.
         """
         form, data, params = self.form, self.data, self.params
-        size: BlockSize | None = form.size(params, Shape(data.n, data.p, data.K))
+        size = form.size(params, Shape(data.n, data.p, data.K))
         if size is None or self._fits(size):
             return size
-        more = {"stop": lambda: True} if form.searches else {}
-        exact: BlockSize | None = form.size(params, data, **more)
-        return exact
+        return form.size(params, data, **({"stop": lambda: True} if form.searches else {}))
 
     def _fits(self, size: BlockSize) -> bool:
         """Whether the limit leaves time to build, hand over and check a model of this size after the start heuristic.
@@ -375,18 +363,18 @@ class Fit:
         ------
         TreeNotAdmitted
         """
-        from .. import heuristics
-
         options = self.options
         if options.start is None or isinstance(options.start, self.form.Tree):
             return
         self._load_libraries()
-        steps = None if options.work_limit is None else START_STEPS
-        budget = heuristics.Budget(
-            START_SHARE * options.time_limit, steps, lambda: self.telling.tell(SEARCHING)
-        )
+        budget = self._budget(START_SHARE * options.time_limit)
         start = self.form.start_of(options.start, self.data, self.params, budget, options.seed)
         self.options = options.but(start=start)
+
+    def _budget(self, seconds: float) -> heuristics.Budget:
+        """Of a heuristic; under a work limit a fixed number of steps is taken."""
+        steps = None if self.options.work_limit is None else START_STEPS
+        return heuristics.Budget(seconds, steps, lambda: self.telling.tell(SEARCHING))
 
     def _admit_start(self) -> None:
         """The caller's start for the model's depth and scaling.
@@ -400,10 +388,8 @@ class Fit:
             self.form.require(self.best, self.data, self.params)
 
     def _better_start(self, most_seconds: float) -> None:
-        """The better of the given start and the heuristic's; under a work limit a fixed number of steps is taken."""
-        from .. import heuristics
-
-        options, steps = self.options, None
+        """The better of the given start and the heuristic's."""
+        options = self.options
         seconds = options.time_limit
         if options.work_limit is None:
             levels = getattr(self.params, "depth", 0) + 1
@@ -411,14 +397,12 @@ class Fit:
             if self._has_top_level():
                 most = LEVEL_START_SECONDS
             seconds = min(most, options.time_limit * START_SHARE, most_seconds)
-        else:
-            steps = START_STEPS
-        budget = heuristics.Budget(seconds, steps, lambda: self.telling.tell(SEARCHING))
 
         def watch(objective: float) -> bool:
             self.telling.incumbent = min(self.telling.incumbent, objective)
             return False
 
+        budget = self._budget(seconds)
         found, self.interrupted = heuristics.find(
             self.form, self.data, self.params, seconds, seed=options.seed, budget=budget, watch=watch
         )
@@ -493,16 +477,10 @@ class Fit:
 
     def _heuristics(self, model_wanted: bool) -> str:
         """Search for the best tree, with all the time where no model follows; what ended that."""
-        from .. import heuristics
-
         options, clock = self.options, self.options.clock
         by_time = options.work_limit is None
         seconds = options.time_limit * (HEURISTIC_SHARE if model_wanted and by_time else 1.0)
-        budget = heuristics.Budget(
-            max(1e-3, seconds - clock.seconds()),
-            None if by_time else START_STEPS,
-            lambda: self.telling.tell(SEARCHING),
-        )
+        budget = self._budget(max(1e-3, seconds - clock.seconds()))
         if self.interrupted:
             budget.stop()
 
@@ -534,12 +512,13 @@ class Fit:
         info: ModelInfo | None = None,
         gap: float | None = None,
     ) -> Result:
-        if self.level is not None and info is None:
-            info = ModelInfo(self.form.name, self.params, self.data, least=self.level.value)
-            gap = self.options.gap
+        if info is None:
+            info = ModelInfo(self.form.name, self.params, self.data)
+            if self.level is not None:
+                info, gap = replace(info, least=self.level.value), self.options.gap
         return unmodelled(
             self.form,
-            info or ModelInfo(self.form.name, self.params, self.data),
+            info,
             tree,
             stop=stop,
             seconds=self.options.clock.seconds(),
@@ -550,23 +529,17 @@ class Fit:
 
 
 def _no_time(size: BlockSize | None) -> str:
-    """That a model of this size was not built, as a note."""
     return f"no time to build the model{_counts(size)}: the tree was found and checked without it"
 
 
 def _counts(size: BlockSize | None) -> str:
-    return (
-        "" if size is None else f" ({size.variables} variables, {size.rows} rows, {size.nonzeros} nonzeros)"
-    )
+    if size is None:
+        return ""
+    return f" ({size.variables} variables, {size.rows} rows, {size.nonzeros} nonzeros)"
 
 
 def _no_model(cells: int, stop: str) -> str:
-    """Why no model was built, as a note."""
-    why = (
-        f"rows times nodes are {cells}, above {LARGEST_SEARCHED}"
-        if cells > LARGEST_SEARCHED
-        else "the search was stopped before it"
-        if stop == "interrupted"
-        else "the time limit leaves none for it"
-    )
+    why = "the search was stopped before it" if stop == "interrupted" else "the time limit leaves none for it"
+    if cells > LARGEST_SEARCHED:
+        why = f"rows times nodes are {cells}, above {LARGEST_SEARCHED}"
     return f"no model was built: {why}; the tree was found and checked without one"

@@ -42,9 +42,9 @@ class Telling:
         Whether the callback asked for the end; it is not called again then.
     """
 
-    def __init__(self, options: SolveOptions, incumbent: float = math.inf, bound: float = 0.0) -> None:
+    def __init__(self, options: SolveOptions, bound: float = 0.0) -> None:
         self._callback, self._clock = options.callback, options.clock
-        self.incumbent, self.bound = incumbent, bound
+        self.incumbent, self.bound = math.inf, bound
         self.asked = False
         self._error: BaseException | None = None
         self._last = -math.inf
