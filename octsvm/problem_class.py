@@ -134,7 +134,7 @@ def require_plain(model: pyo.ConcreteModel) -> None:
     ------
     UnsupportedProblem, InvalidParameter
     """
-    for component in model.component_objects(active=True, descend_into=True):
+    for component in model.component_objects(active=True):
         kind = component.ctype.__name__
         if kind not in PLAIN and any(getattr(data, "active", True) for data in component.values()):
             way = TRANSFORMATIONS.get(
@@ -145,14 +145,14 @@ def require_plain(model: pyo.ConcreteModel) -> None:
                 "write the model then."
             )
     known = {id(v) for v in model.model().component_data_objects(pyo.Var)}
-    for var in model.component_data_objects(pyo.Var, active=True, descend_into=True):
+    for var in model.component_data_objects(pyo.Var, active=True):
         try:
             _ = var.bounds
         except (ValueError, ArithmeticError) as error:
             raise InvalidParameter(
                 f"The variable {var.name!r} has bounds that are no numbers: {' '.join(str(error).split())}"
             ) from None
-    for row in model.component_data_objects(pyo.Constraint, active=True, descend_into=True):
+    for row in model.component_data_objects(pyo.Constraint, active=True):
         if _is_plain_row(row, known):
             continue
         try:
@@ -166,7 +166,7 @@ def require_plain(model: pyo.ConcreteModel) -> None:
                 raise InvalidParameter(
                     f"The row {row.name!r} has a side that is {value}. Correct it, or leave the row out."
                 )
-    for objective in model.component_data_objects(pyo.Objective, active=True, descend_into=True):
+    for objective in model.component_data_objects(pyo.Objective, active=True):
         _require_numbers(objective, objective.expr, known)
 
 
@@ -328,7 +328,7 @@ def classify(model: pyo.ConcreteModel) -> ProblemClass:
     cones, squares = marks(model)
     cone_rows = {id(c.row) for c in cones}
     rows, unmarked, row_degree = 0, [], 1.0
-    for row in model.component_data_objects(pyo.Constraint, active=True, descend_into=True):
+    for row in model.component_data_objects(pyo.Constraint, active=True):
         rows += 1
         if id(row) in cone_rows:
             continue
@@ -336,12 +336,12 @@ def classify(model: pyo.ConcreteModel) -> ProblemClass:
         if d > 1:
             unmarked.append(row.name)
             row_degree = max(row_degree, d)
-    objectives = list(model.component_data_objects(pyo.Objective, active=True, descend_into=True))
+    objectives = list(model.component_data_objects(pyo.Objective, active=True))
     objective_degree = max((degree(o.expr) for o in objectives), default=1.0)
     if objective_degree > 1 and (not squares or _degree_without(squares, objectives[0]) > 1):
         unmarked.append(objectives[0].name)
     binaries = integers = variables = 0
-    for var in model.component_data_objects(pyo.Var, active=True, descend_into=True):
+    for var in model.component_data_objects(pyo.Var, active=True):
         if var.fixed:
             continue
         variables += 1

@@ -170,12 +170,7 @@ def relabelling_scores(report: Any, flipped: Any) -> RelabellingScores:
 
 
 def _flipped_rows(flipped: Any, n: int | None = None) -> set[int]:
-    """Positions of the rows that a mask or a list of positions names, of ``n`` rows where that is known.
-
-    Raises
-    ------
-    InvalidData
-    """
+    """Positions of the rows that a mask or a list of positions names, of ``n`` rows where that is known."""
     marks = np.asarray(flipped)
     if marks.ndim == 1 and marks.dtype == bool:
         if n is not None and len(marks) != n:

@@ -226,12 +226,7 @@ def _option_file(spec: SolverSpec, used: dict[str, Any], seconds: float, folder:
 
 
 def _check_refused(spec: SolverSpec, own: Mapping[str, Any], log: EngineLog, died: bool) -> None:
-    """Whether the log refuses an option of the caller's: in the entry's words, or by name where there is no answer.
-
-    Raises
-    ------
-    InvalidParameter
-    """
+    """Refuse an option of the caller's that the log refuses: in the entry's words, or by name where there is no answer."""
     named = [line for line in log.tail(10**6) if died and any(name in line for name in own)]
     for line in [log.refused, *named]:
         if line:

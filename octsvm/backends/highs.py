@@ -178,12 +178,7 @@ class _Progress:
 
 
 def _run(h: Any, progress: _Progress, supervisor: Supervisor) -> bool:
-    """Run in a thread of its own; whether it ended, rather than being left behind.
-
-    Raises
-    ------
-    EngineFailed
-    """
+    """Run in a thread of its own; whether it ended, rather than being left behind."""
     if not any(run.left_behind for run in list(_runs)):
         highspy.Highs.resetGlobalScheduler(True)  # otherwise a second thread count is refused
     failure: list[BaseException] = []

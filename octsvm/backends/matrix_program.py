@@ -124,7 +124,7 @@ class LinearProgram:
     @uncollected
     def compile(cls, model: pyo.ConcreteModel) -> LinearProgram:
         """Translate a model without nonlinear terms; a maximisation is turned around."""
-        objective = next(model.component_data_objects(pyo.Objective, active=True, descend_into=True))
+        objective = next(model.component_data_objects(pyo.Objective, active=True))
         try:
             info = _standard_form(model)
         except InfeasibleConstraintException:  # a row of constants alone, e.g. of fixed variables

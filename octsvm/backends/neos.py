@@ -80,12 +80,7 @@ class _Client(kestrelAMPL):
         return neos_email()
 
     def getSolverName(self) -> str:
-        """The server's spelling of the solver's name.
-
-        Raises
-        ------
-        UnknownSolver
-        """
+        """The server's spelling of the solver's name; one that it does not have is refused."""
         there = self.getAvailableSolvers()
         for name in there:
             if name.lower() == self._asked.lower():

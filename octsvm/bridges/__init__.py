@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from ..backends.matrix_program import Array, LinearProgram, Row
 from ..errors import InvalidParameter, UnsupportedProblem
+from ..formulations.base import imported
 from ..formulations.checks import nearest
 from ..problem_class import ProblemClass
 
@@ -142,8 +142,7 @@ def bridge(name: str) -> Bridge:
         raise InvalidParameter(f"{name!r} is not a bridge.{hint} There are: {', '.join(_kinds)}.")
     kind = _kinds[name]
     if isinstance(kind, str):
-        module, _, attribute = kind.partition(":")
-        kind = _kinds[name] = getattr(importlib.import_module(module), attribute)
+        kind = _kinds[name] = imported(kind)
     return kind()
 
 

@@ -400,12 +400,7 @@ def _trusted(bound: float | None, source: str | None) -> _Trusted | None:
 
 
 def _require_possible(trusted: _Trusted, objective: float) -> None:
-    """Refuse a bound above what a known tree costs.
-
-    Raises
-    ------
-    InvalidParameter
-    """
+    """Refuse a bound above what a known tree costs."""
     if trusted.bound > objective + _allowance(objective):
         raise InvalidParameter(
             f"bound={trusted.bound:.8g} cannot be right: a tree that costs {objective:.8g} was checked, and a bound is what no tree "
@@ -505,12 +500,7 @@ def _checked(
 
 
 def _require_time(clock: Clock, variables: int) -> None:
-    """Refuse to check an answer in less time than reading it took: every variable is set again, and every row looked at.
-
-    Raises
-    ------
-    TimeLimitReached
-    """
+    """Refuse to check an answer in less time than reading it took: every variable is set again, and every row looked at."""
     if clock.late() or (variables > MANY_VARIABLES and clock.left() < clock.seconds()):
         raise TimeLimitReached(
             f"time_limit={clock.limit:g} seconds leave no time to check the answer: reading it into the model of {variables} "

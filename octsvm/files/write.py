@@ -154,22 +154,6 @@ def _why_not(model: pyo.ConcreteModel, suffix: str, message: str) -> Exception |
     return None
 
 
-def embed_start(model: pyo.ConcreteModel, start: Tree) -> None:
-    """Give the model's variables the values of ``start``.
-
-    Raises
-    ------
-    InvalidParameter
-        The model belongs to no formulation.
-    TreeNotAdmitted
-        The tree is no point of it.
-    """
-    info = getattr(model, "info", None)
-    if not isinstance(info, ModelInfo):
-        raise InvalidParameter("start= is a tree, and this model belongs to no formulation. Leave it out.")
-    embed_wholly(model, find_formulation(info.formulation), start)
-
-
 def _start_file(model: pyo.ConcreteModel, columns: Columns, solver: str | None) -> str:
     """The model's values by the names in its file, as the ``solver`` reads a start, or as Gurobi and SCIP do."""
     form = solvers.Start() if solver is None else solvers.get(solver).start
@@ -276,17 +260,21 @@ def write(
     require_plain(model)
     for hindrance in [] if solver is None else _hindrances(classify(model), kind, solver):
         warnings.warn(f"{target.name!r} is not for {solver}: {hindrance}.", stacklevel=2)
-    info = getattr(model, "info", None)
-    known = info if isinstance(info, ModelInfo) else None
+    given = getattr(model, "info", None)
+    info = given if isinstance(given, ModelInfo) else None
     tolerance = 0.0 if solver is None else solvers.get(solver).tolerances.integrality
-    if known is not None and (advice := slack_advice(known, tolerance)):
-        bent = largest_big_m(known) * tolerance
+    if info is not None and (advice := slack_advice(info, tolerance)):
+        bent = largest_big_m(info) * tolerance
         warnings.warn(
             f"In {target.name!r} big-M times an integrality tolerance of {tolerance:g} is {bent:.2g} of the margin; {advice}.",
             stacklevel=2,
         )
     if start is not None:
-        embed_start(model, start)
+        if info is None:
+            raise InvalidParameter(
+                "start= is a tree, and this model belongs to no formulation. Leave it out."
+            )
+        embed_wholly(model, find_formulation(info.formulation), start)
     real = destination(target)
     names, beside = companions(real.with_suffix(target.suffix)), column_map.beside(real)
     for final in [*([] if compact else names), *([beside] if sidecar else [])]:
@@ -311,8 +299,8 @@ def write(
             finished.append(beside)
             parts.append(column_map.beside(part))
             if sidecar:
-                own = own_parts(model) if known else []
-                text = column_map.text_of(known, own, part, target.name, compact, columns)
+                own = own_parts(model) if info else []
+                text = column_map.text_of(info, own, part, target.name, compact, columns)
                 parts[-1].write_text(text, encoding="utf-8", newline="")
             elif not column_map.is_column_map(finished[-1]):
                 finished.pop()  # a file of the user's own that is called so stays

@@ -74,7 +74,7 @@ def active_objective(model: pyo.ConcreteModel) -> Any:
     ------
     UnsupportedProblem
     """
-    found = list(model.component_data_objects(pyo.Objective, active=True, descend_into=True))
+    found = list(model.component_data_objects(pyo.Objective, active=True))
     if len(found) != 1:
         names = ", ".join(o.name for o in found) or "none"
         raise UnsupportedProblem(
@@ -244,13 +244,13 @@ def broken_row(model: pyo.ConcreteModel, tolerance: float = 1e-6) -> str | None:
     The tolerance is relative to the larger side of the row, and to a variable's value for its bounds.
     """
     worst, text = tolerance, None
-    for row in model.component_data_objects(pyo.Constraint, active=True, descend_into=True):
+    for row in model.component_data_objects(pyo.Constraint, active=True):
         relative, absolute = excess(row)
         if relative > worst:
             worst, doc = relative, row.parent_component().doc
             text = f"{row.name} is violated by {absolute:.3g}" if absolute < math.inf else _valueless(row)
             text += f" ({doc})" if doc else ""
-    for var in model.component_data_objects(pyo.Var, active=True, descend_into=True):
+    for var in model.component_data_objects(pyo.Var, active=True):
         if var.value is None:
             continue
         low, high = var.bounds

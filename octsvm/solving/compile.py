@@ -137,7 +137,7 @@ def require_finite(model: pyo.ConcreteModel, program: LinearProgram, size: float
         Naming the row or the objective.
     """
     if _is_beyond(program):
-        _refuse_largest(model.component_data_objects(pyo.Constraint, active=True, descend_into=True))
+        _refuse_largest(model.component_data_objects(pyo.Constraint, active=True))
     elif (np.abs(program.cost) * program.cost_scale(size) >= INFINITE).any():
         _refuse_largest([_objective(model)])
 
@@ -188,7 +188,7 @@ def _refuse_largest(rows: Iterable[Any]) -> NoReturn:
 
 
 def _objective(model: pyo.ConcreteModel) -> Any:
-    return next(model.component_data_objects(pyo.Objective, active=True, descend_into=True))
+    return next(model.component_data_objects(pyo.Objective, active=True))
 
 
 def _form(repn: Any, position: dict[int, int]) -> QuadraticForm:

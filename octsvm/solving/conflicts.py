@@ -169,7 +169,7 @@ class _Claims:
             columns |= {id(v): v for v in (*norm.vector, norm.rhs)}
         columns |= {id(v): v for v in model.component_data_objects(pyo.Var) if not v.fixed and _crosses(v)}
         self.whole = self._exact
-        for row in model.component_data_objects(pyo.Constraint, active=True, descend_into=True):
+        for row in model.component_data_objects(pyo.Constraint, active=True):
             variables = list(identify_variables(row.body, include_fixed=True))
             if id(row) not in self._own_rows and any(map(self._is_costly, variables)):
                 continue

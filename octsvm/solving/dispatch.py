@@ -31,6 +31,7 @@ from ..problem_class import classify
 from ..result import Result, versions
 from . import admission, large_neighbourhood
 from . import certificate as checks
+from . import steps_ahead as steps
 from .certificate import Certificate
 from .compile import compile_program, require_finite, start_point
 from .conflicts import SECONDS as CONFLICT_SECONDS
@@ -54,20 +55,7 @@ from .own_search import OwnSearch
 from .own_terms import NOTHING, holds_in_all_rows, is_deep, least_terms, runs_away, without_optimum
 from .plan import Plan, candidates, largest_big_m, slack_advice
 from .polish import polish_tree
-from .steps_ahead import (
-    CHECKING,
-    CHECKING_OWN,
-    CLASSIFYING,
-    COMPILING,
-    EMBEDDING,
-    LISTING,
-    OTHER_WAYS,
-    READING,
-    REBUILDING,
-    STOPPING_SHARE,
-    NoTimeLeft,
-    StepsAhead,
-)
+from .steps_ahead import NoTimeLeft, StepsAhead
 from .telling import CalledOff, Telling, rising
 
 SMALL_TABLE = 24  # rows, up to which proofs are likely and rounds short
@@ -166,7 +154,7 @@ class _Call:
         self.form = None if self.info is None else find_formulation(self.info.formulation)
         checks.active_objective(model)
         self.ahead = StepsAhead(options.clock)
-        with self.ahead.measured(LISTING):
+        with self.ahead.measured(steps.LISTING):
             self.before = {id(v): (v, v.value) for v in model.component_data_objects(pyo.Var)}
         self.changed = False  # any value of them
         if self.form is not None and self.info is not None:
@@ -175,7 +163,7 @@ class _Call:
             )
             self.ahead.size_up(len(self.before), 0 if size is None else size.nonzeros)
         self.solver = options.solver
-        self.own_parts, self.checking = False, CHECKING
+        self.own_parts, self.checking = False, steps.CHECKING
         self.held: Tree | None = None  # which the model holds the values of at first
         self.feasible = False  # whether it is known to be a point of the model
         self.start: Tree | None = None  # the same; None where it is but the constant tree
@@ -191,25 +179,19 @@ class _Call:
     # -- the plan, the start, and what is returned where there is no time for more --------------------------
 
     def choose_plan(self) -> None:
-        """The first engine that takes the model.
-
-        Raises
-        ------
-        UnknownSolver, SolverUnavailable, UnsupportedProblem, LicenseTooSmall, InvalidParameter
-        NoTimeLeft
-        """
+        """The first engine that takes the model; NoTimeLeft where it could not be handed over."""
         if self.options.solver != solvers.AUTO:
             solvers.require(self.options.solver)
         self.own_parts = self.form is not None and not checks.is_own(self.model)
-        self.ahead.require(CLASSIFYING)
-        with self.ahead.measured(CLASSIFYING):
+        self.ahead.require(steps.CLASSIFYING)
+        with self.ahead.measured(steps.CLASSIFYING):
             problem = classify(self.model)
-        self.checking = CHECKING_OWN if self.own_parts else CHECKING
+        self.checking = steps.CHECKING_OWN if self.own_parts else steps.CHECKING
         # A tree is looked for under rows of the user's own even where there is no time for the engine.
-        coming = 0.0 if self.own_parts else EMBEDDING + COMPILING + self.checking
-        self.ahead.require(READING + coming)
+        coming = 0.0 if self.own_parts else steps.EMBEDDING + steps.COMPILING + self.checking
+        self.ahead.require(steps.READING + coming)
         self._go_on("reading")
-        with self.ahead.measured(READING):
+        with self.ahead.measured(steps.READING):
             options = self.options
             own_search = not (options.engine_wanted or self.neighbourhoods or self.own_parts)
             self.plans = candidates(self.model, problem, options.solver, options.bridge, own_search)
@@ -219,12 +201,7 @@ class _Call:
         self.ahead.require(coming)
 
     def _go_on(self, phase: str) -> None:
-        """Tell the callback what comes; nothing is called off where there is no tree to return but the engine's.
-
-        Raises
-        ------
-        CalledOff
-        """
+        """Tell the callback what comes; nothing is called off where there is no tree to return but the engine's."""
         if self.form is not None:
             self.telling.go_on(phase)
 
@@ -289,15 +266,15 @@ class _Call:
                     "start= needs a model that octsvm.build made; this one belongs to no formulation."
                 )
             return
-        self.ahead.require(EMBEDDING)
+        self.ahead.require(steps.EMBEDDING)
         self.changed = True
         checks.forget_own_values(self.model)
         for tree, known in self._first_trees(self.form, self.info):
-            self.ahead.require(EMBEDDING)
+            self.ahead.require(steps.EMBEDDING)
             self._go_on("reading")
-            retry = not self.ahead.too_long(OTHER_WAYS + COMPILING + self.checking)
+            retry = not self.ahead.too_long(steps.OTHER_WAYS + steps.COMPILING + self.checking)
             try:
-                with nullcontext() if self.own_parts else self.ahead.measured(EMBEDDING):
+                with nullcontext() if self.own_parts else self.ahead.measured(steps.EMBEDDING):
                     embedded = admission.embed(self.model, self.form, tree, retry=retry)
             except TreeNotAdmitted as error:
                 if tree is self.options.start and not self.start_is_optional:
@@ -311,7 +288,7 @@ class _Call:
                 self.start = embedded if known else None
                 self.telling.incumbent = min(self.telling.incumbent, checks.price(self.model))
                 break
-        self.ahead.require(COMPILING + self.checking)
+        self.ahead.require(steps.COMPILING + self.checking)
 
     def _first_trees(self, form: Formulation, info: ModelInfo) -> list[tuple[Tree, bool]]:
         """Trees to begin with, and whether each is more than the constant tree."""
@@ -329,13 +306,7 @@ class _Call:
     # -- the engines ----------------------------------------------------------------------------------------
 
     def attempt(self) -> _Attempt:
-        """Solve with the plan's engine; with "auto", what one engine cannot do, the next may.
-
-        Raises
-        ------
-        EngineFailed, LicenseTooSmall, UnsupportedProblem, InvalidParameter
-        NoTimeLeft
-        """
+        """Solve with the plan's engine; with "auto", what one engine cannot do, the next may."""
         passed_over: list[str] = []
         plan = self.first_plan
         while True:
@@ -351,7 +322,7 @@ class _Call:
                 if self.options.solver != solvers.AUTO and plan.spec.backend != "own":
                     raise
                 failure = str(error)
-            late = self.options.clock.late() or self.ahead.too_long(COMPILING + self.checking)
+            late = self.options.clock.late() or self.ahead.too_long(steps.COMPILING + self.checking)
             following = next(self.plans, None) if failure and not late else None
             if following is None:
                 break
@@ -369,14 +340,14 @@ class _Call:
 
     def _run(self, plan: Plan) -> _Attempt:
         model, form, options = self.model, self.form, self.options
-        own = form is not None and not self.own_parts
+        own, size = form is not None and not self.own_parts, objective_size(self.info)
         searched = checks.scores_of(model) if plan.spec.backend == "own" else None
         bridge = leading_to(plan.problem, LINEAR, plan.bridge)
         engine: Engine | None = None
         try:
             self._go_on("compiling")
             program = compile_program(model, plan.problem, bridge)
-            require_finite(model, program, self._size())
+            require_finite(model, program, size)
             self.ahead.require(self.checking)
             if searched is None:
                 engine = Engine(_proving(plan, options, program), program, bridge, plan.native)
@@ -387,31 +358,27 @@ class _Call:
                 bridge.undo()
             searches = self.neighbourhoods and start is not None
             if not searches and searched is None:
-                engine.write_file(model, plan.problem, self._size(), options.clock)
+                engine.write_file(model, plan.problem, size, options.clock)
             known = Known(
                 # Costs are not negative in any formulation.
                 floor=self._floor(own),
-                size=self._size(),
+                size=size,
                 improve=self._improver(program, bridge) if own else None,
                 small=self.info is not None and self.info.data.n <= SMALL_TABLE,
                 searched=self.start_is_optional and self.start is not None,
                 bent=self.info is not None and _bent(plan, self.info) >= BENT,
             )
             rounds = CuttingPlaneLoop(program, engine, bridge, self._for_engine(), known)
+            search: Any = rounds
             if searched is not None and form is not None:
                 rounds.integrality = plan.spec.tolerances.integrality
-                own_search = OwnSearch(model, form, rounds, searched, lambda: start_point(program, bridge))
-                with collected():
-                    stop = own_search.run(start)
-            elif searches and start is not None and form is not None:
+                search = OwnSearch(model, form, rounds, searched, lambda: start_point(program, bridge))
+            elif searches and form is not None:
                 search = large_neighbourhood.Search(
                     model, rounds, plan, bridge, options.seed, lambda: form.assigned_path(model)
                 )
-                with collected():
-                    stop = search.run(start)
-            else:
-                with collected():
-                    stop = rounds.run(start)
+            with collected():
+                stop = search.run(start)
         finally:
             if engine is not None:
                 engine.close()
@@ -428,7 +395,7 @@ class _Call:
     def _for_engine(self) -> SolveOptions:
         """The options, less the time that stopping on a large model and checking the answer take."""
         left = self.options.clock.left()
-        stopping = STOPPING_SHARE * left if self.ahead.large else 0.0
+        stopping = steps.STOPPING_SHARE * left if self.ahead.large else 0.0
         return self.options.within(left - stopping - self.checking * self.ahead.step)
 
     def _improver(self, program: LinearProgram, bridge: Bridge | None) -> Any:
@@ -446,10 +413,6 @@ class _Call:
             return start_point(program, bridge)
 
         return improve
-
-    def _size(self) -> float:
-        """About how large objectives are."""
-        return objective_size(self.info)
 
     # -- the outcome ----------------------------------------------------------------------------------------
 
@@ -504,7 +467,7 @@ class _Call:
 
     def _name_conflict(self, outcome: Outcome) -> None:
         """Say which of the user's rows and fixings leave no tree, where there is time to find out."""
-        if self.ahead.too_long(COMPILING):
+        if self.ahead.too_long(steps.COMPILING):
             return
         found = find_conflict(self.model, min(CONFLICT_SECONDS, self.options.clock.left()))
         if found is not None:
@@ -526,7 +489,7 @@ class _Call:
             outcome.mismatch, outcome.claimed = certificate.mismatch, certificate.claimed
             outcome.differing = certificate.differing_rows
             contest.certified(certificate)
-            if certificate.mismatch and not self.own_parts and not self.ahead.too_long(REBUILDING):
+            if certificate.mismatch and not self.own_parts and not self.ahead.too_long(steps.REBUILDING):
                 # Route by the tree, fix in the default variant what follows from it, and polish there.
                 seconds = max(POLISH_SECONDS, self.options.clock.left())
                 better = polish_tree(form, info, certificate.tree, seconds)
@@ -534,7 +497,7 @@ class _Call:
                     contest.enter_unembedded(better, "re-routed")
         if self.start is not None:
             contest.enter(self.start, "start")
-        if contest.best is None or not self.ahead.too_long(EMBEDDING):
+        if contest.best is None or not self.ahead.too_long(steps.EMBEDDING):
             contest.enter(form.constant_tree(info.data, info.params), "constant")
         contest.load()
         best = outcome.best = contest.best
@@ -681,12 +644,7 @@ def _bent(plan: Plan, info: ModelInfo) -> float:
 
 
 def _check_limits(plan: Plan, options: SolveOptions, spec: solvers.SolverSpec) -> None:
-    """Refuse a work limit that the engine does not know, and a gap that it cannot be asked for.
-
-    Raises
-    ------
-    InvalidParameter
-    """
+    """Refuse a work limit that the engine does not know, and a gap that it cannot be asked for."""
     limits = options.limits
     for name, neutral, value in (("nodes", "node_limit", limits.nodes), ("work", "work_limit", limits.work)):
         if value is not None and not spec.takes(neutral):

@@ -107,11 +107,8 @@ class Plan:
     def _engine(self) -> str:
         """Title and version, which is that of the Python package where there is one: some number it otherwise than the solver."""
         package = self.spec.requires
-        return (
-            f"{self.title} ({package.distribution} {self.version})"
-            if package
-            else f"{self.title} {self.version}"
-        )
+        version = f"({package.distribution} {self.version})" if package else self.version
+        return f"{self.title} {version}"
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain data, fit for JSON."""
@@ -217,12 +214,7 @@ def candidates(
 def _preferred(
     model: pyo.ConcreteModel, problem: ProblemClass, bridge: str | None, asked: tuple[str, ...]
 ) -> Iterator[Plan]:
-    """Plans for "auto": those of engines that take the model as it stands first, each in the order of the table.
-
-    Raises
-    ------
-    SolverUnavailable
-    """
+    """Plans for "auto": those of engines that take the model as it stands first, each in the order of the table."""
     against: dict[str, str] = {}
     fitting: list[tuple[str, _Way]] = []
     for name in solvers.table().prefer:
@@ -336,12 +328,7 @@ def _described(model: pyo.ConcreteModel) -> str:
 
 
 def _route(problem: ProblemClass, spec: SolverSpec, described: str, bridge: str | None) -> _Way:
-    """How the engine takes the model.
-
-    Raises
-    ------
-    UnsupportedProblem, LicenseTooSmall
-    """
+    """How the engine takes the model; one that does not is refused."""
     way, against = _fit(problem, spec, bridge)
     if way is not None:
         return way

@@ -357,12 +357,7 @@ class Fit:
         return self._without_model(self.best, stop, _no_time(size))
 
     def _convert_start(self) -> None:
-        """A start of another kind as one of the formulation's, in a share of the limit.
-
-        Raises
-        ------
-        TreeNotAdmitted
-        """
+        """A start of another kind as one of the formulation's, in a share of the limit."""
         options = self.options
         if options.start is None or isinstance(options.start, self.form.Tree):
             return
@@ -377,12 +372,7 @@ class Fit:
         return heuristics.Budget(seconds, steps, lambda: self.telling.tell(SEARCHING))
 
     def _admit_start(self) -> None:
-        """The caller's start for the model's depth and scaling.
-
-        Raises
-        ------
-        TreeNotAdmitted
-        """
+        """The caller's start for the model's depth and scaling; one that the model does not admit is refused."""
         if self.best is not None:
             self.best = self.form.normalise(self.best, self.data, self.params)
             self.form.require(self.best, self.data, self.params)

@@ -25,17 +25,16 @@ SECONDS = 10.0
 
 @dataclass(eq=False)
 class Changes:
-    """What a model had before it was tightened: its ``info``, and bounds, values of fixed variables and rows that were changed.
+    """What a model had before it was tightened: its ``info``, bounds and values of scores, of fixed variables, and changed rows.
 
-    ``values`` are those of the scores: others say that the model was solved since.
+    Other values of scores say that the model was solved since.
     """
 
     model: pyo.ConcreteModel
     info: ModelInfo
-    bounds: list[tuple[Any, Any, Any]] = field(default_factory=list)
+    bounds: list[tuple[Any, Any, Any, float | None]] = field(default_factory=list)
     fixed: list[tuple[Any, float | None]] = field(default_factory=list)
     rows: list[tuple[Any, Any]] = field(default_factory=list)
-    values: list[float | None] = field(default_factory=list)
 
 
 @dataclass(eq=False)
@@ -76,8 +75,8 @@ class Tightening:
         Values stay where the model was solved since.
         """
         had = self.changes
-        unsolved = [var.value for var, *_ in had.bounds] == had.values
-        for var, low, high in had.bounds:
+        unsolved = all(var.value == value for var, *_, value in had.bounds)
+        for var, low, high, _ in had.bounds:
             var.setlb(low)
             var.setub(high)
         for var, value in had.fixed:
@@ -88,7 +87,7 @@ class Tightening:
             row.set_value(expression)
         if had.bounds:
             had.model.info = had.info
-        had.bounds, had.fixed, had.rows, had.values = [], [], [], []
+        had.bounds, had.fixed, had.rows = [], [], []
 
     def __enter__(self) -> Tightening:
         return self
@@ -168,12 +167,7 @@ def tighten(
 
 
 def _problem(model: pyo.ConcreteModel) -> ScoreProblem:
-    """The model as a function of scores.
-
-    Raises
-    ------
-    UnsupportedProblem
-    """
+    """The model as a function of scores; one that is none is refused."""
     info: ModelInfo | None = getattr(model, "info", None)
     if changed := checks.changed_inside(model):
         raise UnsupportedProblem(
@@ -252,8 +246,7 @@ def _write(done: Tightening) -> None:
         had.rows = narrow_hinge(model.hinge, model.split, model.relabelling, info.data.sign, low, high)
     for i, (least, most) in enumerate(done.scores.tolist()):
         var = model.split.s[i, 1]
-        had.bounds.append((var, var.lb, var.ub))
-        had.values.append(var.value)
+        had.bounds.append((var, var.lb, var.ub, var.value))
         var.setlb(least if var.lb is None else max(least, var.lb))
         var.setub(most if var.ub is None else min(most, var.ub))
     largest = float(np.abs(done.scores).max())

@@ -48,7 +48,7 @@ def refuse(*_: Any, **__: Any) -> Any:
 def handing_over_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small models count as large, and compiling one would take hours."""
     monkeypatch.setattr(steps_ahead, "MANY_VARIABLES", 10)
-    monkeypatch.setattr(dispatch, "COMPILING", 1e9)
+    monkeypatch.setattr(steps_ahead, "COMPILING", 1e9)
 
 
 @pytest.fixture(autouse=True)
@@ -145,7 +145,7 @@ def test_a_large_model_is_not_handed_over_late(
     X, y = sloped(300, 30) if name == "oct" else sloped(1200, 30)
     model = octsvm.build(name, X, y, depth=3)
     monkeypatch.setattr(dispatch, "compile_program", refuse)
-    monkeypatch.setattr(dispatch, "COMPILING", 1e3)
+    monkeypatch.setattr(steps_ahead, "COMPILING", 1e3)
     with at_most(limit + OVER):
         result = octsvm.solve(model, time_limit=limit)
     assert result.stop == "time_limit"
@@ -212,7 +212,7 @@ def test_a_start_that_other_labels_would_save_is_not_refused_for_want_of_time(
     with pytest.raises(octsvm.TreeNotAdmitted):
         octsvm.solve(model, time_limit=5, start=start)
     monkeypatch.setattr(steps_ahead, "MANY_VARIABLES", 10)
-    monkeypatch.setattr(dispatch, "OTHER_WAYS", 1e9)
+    monkeypatch.setattr(steps_ahead, "OTHER_WAYS", 1e9)
     result = octsvm.solve(model, time_limit=5, start=start)
     assert (result.status, result.stop) == ("no_tree", "time_limit")
 
