@@ -120,7 +120,7 @@ class Progress:
     @property
     def gap(self) -> float:
         """Relative distance of incumbent and bound; infinite until a tree is known."""
-        return relative_gap(self.incumbent, self.bound) if math.isfinite(self.incumbent) else math.inf
+        return relative_gap(self.incumbent, self.bound)
 
     def __str__(self) -> str:
         if math.isfinite(self.incumbent):

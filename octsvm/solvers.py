@@ -111,8 +111,8 @@ class Ceiling(_Strict):
 
     def broken_by(self, variables: int, rows: int) -> str:
         """Which ceiling a model breaks, as text; empty where none."""
-        broken = [(h, most, what) for h, most, what in self.beside(variables, rows) if h > most]
-        return next((f"{have} {what}, and it takes {most}" for have, most, what in broken), "")
+        counts = self.beside(variables, rows)
+        return next((f"{h} {what}, and it takes {most}" for h, most, what in counts if h > most), "")
 
 
 class Licence(_Strict):

@@ -224,14 +224,9 @@ class LinearProgram:
         """
         stays = np.ones(self.n, dtype=bool)
         stays[dropped] = False
-        keep = np.flatnonzero(stays)
-        touched = np.zeros(self.A.shape[0], dtype=bool)
-        if len(dropped):
-            pattern = sp.csr_array(
-                (np.ones(len(self.A.data)), self.A.indices, self.A.indptr), shape=self.A.shape
-            )
-            touched = pattern @ (~stays).astype(float) > 0
-        rows = np.flatnonzero(~touched)
+        keep, every = np.flatnonzero(stays), np.arange(self.A.shape[0])
+        touched = np.repeat(every, np.diff(self.A.indptr))[~stays[self.A.indices]]
+        rows = np.setdiff1d(every, touched)
         place = np.cumsum(stays) - 1
         columns = [self.columns[k] for k in keep]
 
@@ -448,17 +443,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Request:
-    """One solve, as a backend is handed it.
-
-    Attributes
-    ----------
-    program : LinearProgram
-    spec : SolverSpec
-        The solver's entry in the table.
-    limits : Limits
-    nl : ModelFile or None
-        The .nl file that stands in for the program's arrays, with the program's column behind each of its variables.
-    """
+    """One solve, as a backend is handed it; where there is an .nl file, it stands in for the program's arrays."""
 
     program: LinearProgram
     spec: SolverSpec

@@ -108,22 +108,15 @@ def address() -> str:
 
 
 class _Job:
-    """A job on the server: sent, asked about while it runs, and fetched or ended.
-
-    Attributes
-    ----------
-    status : str
-        The server's word for it.
-    startup : float
-        Seconds until it was sent.
-    """
+    """A job on the server: sent, asked about while it runs, and fetched or ended."""
 
     def __init__(self, request: Request, log: EngineLog, supervisor: Supervisor) -> None:
         self._request, self._log, self._supervisor = request, log, supervisor
         self._client: _Client | None = None
         self._at_server: tuple[int, str] | None = None
         self._pause, self._next = POLL_SECONDS[0], 0.0
-        self.status, self.startup = "not sent", 0.0
+        self.status = "not sent"  # then the server's word for it
+        self.startup = 0.0  # seconds until it was sent
 
     def run(self) -> tuple[SolutionFile | None, str]:
         """Send it, wait for its end or for the limit, and fetch the answer: the solution file, or why there is none."""

@@ -35,10 +35,6 @@ class Scratch:
         A file that what is in the folder will replace: the folder is made in the same place, hidden. Otherwise it is
         made where temporary files belong.
 
-    Attributes
-    ----------
-    path : Path
-
     Raises
     ------
     OSError

@@ -82,18 +82,8 @@ class _Sides(NamedTuple):
 class Reduction:
     """Cuts intervals down to the scores that trees of less than a cost can have.
 
-    Parameters
-    ----------
-    costs : ScoreCosts
-    incumbent : Plane
-        The best hyperplane known; better ones that are met take its place.
-    gap : float
-        Relative: trees that are not better by more are not looked for.
-    stop : callable
-        Asked in between whether to end.
-    seconds_left : callable
-    improve : bool
-        Whether better hyperplanes that are met become the incumbent.
+    ``incumbent`` is the best hyperplane known; with ``improve`` better ones that are met take its place. Trees that are not
+    better than it by more than the relative ``gap`` are not looked for. ``stop`` is asked in between whether to end.
     """
 
     def __init__(

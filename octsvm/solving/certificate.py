@@ -455,7 +455,8 @@ def certify(model: pyo.ConcreteModel, formulation: Formulation) -> Certificate:
     found = [] if chooses or not differing else [_otherwise_routed(differing, data.n)]
     # Below a feasibility tolerance nothing is told apart: a row of δ or of an error may be off by that much, at its price.
     least = FEASIBILITY * max(1.0, getattr(info.params, "c1", 1.0) * float(data.weights.max(initial=0.0)))
-    if objective > claimed + max(least, AGREE * max(1.0, abs(claimed)) * _looseness(claimed)):
+    # Relative for small objectives too: an absolute 1e-5 would hide a wrong answer worth 1e-4.
+    if objective > claimed + max(least, AGREE * max(1e-3, abs(claimed))):
         found.append(f"the tree costs {objective:.8g} and the answer claims {claimed:.8g}")
     elif objective < claimed - 1e-6 * max(1e-3, abs(claimed)):
         notes.append(f"the recomputed objective is better than the solver's ({claimed:.8g}) and kept")
@@ -533,11 +534,6 @@ def _note_on_own_parts(model: pyo.ConcreteModel) -> str:
 def _otherwise_routed(differing: tuple[int, ...], n: int) -> str:
     rows = ", ".join(map(str, differing[:8])) + (", ..." if len(differing) > 8 else "")
     return f"the tree routes {len(differing)} of {n} training rows otherwise than the solver's answer (rows {rows})"
-
-
-def _looseness(claimed: float) -> float:
-    # Relative agreement for small objectives too: an absolute 1e-5 would hide a wrong answer worth 1e-4.
-    return max(abs(claimed), 1e-3) if abs(claimed) < 1.0 else 1.0
 
 
 def relabelling(tree: MarginTree, n: int) -> BoolArray:

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyomo.environ as pyo
-import scipy.sparse as sp
 from pyomo.core.expr.visitor import identify_variables
 
+from ..backends.matrix_program import Row
 from ..formulations.base import FEASIBILITY
 from ..options import Clock
 from . import certificate as checks
@@ -97,13 +97,13 @@ def _needed(
         size = max(1, size // 2)
 
 
-def rows_without_values(model: pyo.ConcreteModel, seconds: float = COMPLETION_SECONDS) -> tuple[str, ...]:
+def rows_without_values(model: pyo.ConcreteModel) -> tuple[str, ...]:
     """Rows that leave the user's variables without a value none, all others as they are; empty where that is not proved."""
     found = rest_of(model, {id(v): v for v in checks.without_value(model)})
     if found is None:
         return ()
     program, rows = found
-    clock = Clock(seconds)
+    clock = Clock(COMPLETION_SECONDS)
     # Values of the tree are off by rounding errors, which break no row: as for :func:`certificate.broken_row`.
     room = FEASIBILITY * np.maximum(1.0, np.nan_to_num(np.abs(program.row_low), posinf=1.0))
     room = np.maximum(room, FEASIBILITY * np.nan_to_num(np.abs(program.row_high), posinf=1.0))
@@ -234,23 +234,16 @@ class _Claims:
             tangents = self._tangents(out.x)
             if not tangents:
                 return "feasible"
-            program = replace(
-                program,
-                A=sp.csr_array(sp.vstack([program.A, np.array(tangents)])),
-                row_low=np.append(program.row_low, np.full(len(tangents), -np.inf)),
-                row_high=np.append(program.row_high, np.zeros(len(tangents))),
-            )
+            program.add_rows(tangents)
         return ""
 
-    def _tangents(self, x: Any) -> list[Any]:
-        """Rows u'ω_t <= 2δ, ‖u‖ = 1, of the norms that the point breaks."""
+    def _tangents(self, x: Any) -> list[Row]:
+        """Rows 2δ - u'ω_t >= 0, ‖u‖ = 1, of the norms that the point breaks."""
         found = []
         for vector, rhs, factor in self._cones:
             size = float(np.linalg.norm(x[vector]))
             if size - factor * x[rhs] > FEASIBILITY * max(1.0, size):
-                row = np.zeros(len(x))
-                row[vector], row[rhs] = x[vector] / size, -factor
-                found.append(row)
+                found.append(Row((*vector, rhs), (*(-x[vector] / size), factor), 0.0))
         return found
 
 

@@ -150,7 +150,7 @@ class CuttingPlaneLoop:
         return self._asked_to_stop
 
     def _watch(self, bound: float, nodes: int, point: Array | None) -> bool:
-        if np.isfinite(bound) and abs(bound) < 1e19:
+        if abs(bound) < 1e19:
             self.bound = max(self.bound, bound)
         if point is not None:
             self._take(point, own=True)

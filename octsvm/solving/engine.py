@@ -34,11 +34,7 @@ LONG_WRITING = 0.1  # seconds: what is shorter is done without looking at the cl
 class Engine:
     """Hands a program to the backend of an entry, in the form that the entry wants.
 
-    Attributes
-    ----------
-    spec : SolverSpec
-    native : bool
-        Whether it takes the model as it stands (one solve is exact), rather than a relaxation that is refined.
+    With ``native`` it takes the model as it stands (one solve is exact), rather than a relaxation that is refined.
     """
 
     def __init__(self, spec: SolverSpec, program: LinearProgram, bridge: Bridge | None, native: bool) -> None:

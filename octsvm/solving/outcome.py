@@ -260,7 +260,7 @@ class Outcome:
             stop=stop,
             objective=objective,
             bound=bound,
-            gap=relative_gap(objective, bound, self.size) if math.isfinite(objective) else math.inf,
+            gap=relative_gap(objective, bound, self.size),
             terms=_terms(evaluation, objective),
             counts=dict(evaluation.counts),
             seconds=seconds,

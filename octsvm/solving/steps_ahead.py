@@ -32,16 +32,11 @@ class NoTimeLeft(Exception):
 
 
 class StepsAhead:
-    """What the steps ahead of a large model take, from those that were taken.
-
-    Attributes
-    ----------
-    step : float
-        Seconds of embedding a tree, by the last step that was measured.
-    """
+    """What the steps ahead of a large model take, from those that were taken."""
 
     def __init__(self, clock: Clock) -> None:
-        self._clock, self.large, self.step = clock, False, 0.0
+        self._clock, self.large = clock, False
+        self.step = 0.0  # seconds of embedding a tree, by the last step that was measured
 
     def size_up(self, variables: int, nonzeros: int) -> None:
         """Say how large the model is."""

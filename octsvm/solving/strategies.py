@@ -199,9 +199,11 @@ class Fit:
 
     def _prove(self) -> Result:
         """A start by heuristics unless all time is the engine's, then the engine on the whole model."""
-        too_large = self._too_large()
-        if not self.data.scaling.complete or (too_large is not None and not self.interrupted):
-            return self._unbuilt(too_large if self.data.scaling.complete else None)
+        size = self._size = self._predicted()
+        if not self.data.scaling.complete:
+            return self._unbuilt(None)
+        if size is not None and not self._fits(size) and not self.interrupted:
+            return self._unbuilt(size)
         self._start_and_bound()
         if self.level is not None and self.level.closed:
             note = f"proved optimal by {self.level}: no model was built"
@@ -336,11 +338,6 @@ class Fit:
         left = options.time_limit if options.work_limit is not None else options.clock.left()
         return MODEL_SECONDS * size.nonzeros <= left - START_SHARE * options.time_limit
 
-    def _too_large(self) -> BlockSize | None:
-        """The size of the model where there is no time for it."""
-        self._size = self._predicted()
-        return None if self._size is None or self._fits(self._size) else self._size
-
     def _unbuilt(self, size: BlockSize | None) -> Result:
         """The tree of the heuristics, which get all the time where no model can be built in it; "exact" as well.
 
@@ -392,12 +389,23 @@ class Fit:
             self.telling.incumbent = min(self.telling.incumbent, objective)
             return False
 
-        budget = self._budget(seconds)
-        found, self.interrupted = heuristics.find(
-            self.form, self.data, self.params, seconds, seed=options.seed, budget=budget, watch=watch
+        self.interrupted = self._find(self._budget(seconds), watch)
+
+    def _find(self, budget: heuristics.Budget, watch: Callable[[float], bool]) -> bool:
+        """Keep what the heuristic finds, if it is the best; whether Ctrl-C ended that."""
+        options = self.options
+        found, interrupted = heuristics.find(
+            self.form,
+            self.data,
+            self.params,
+            options.time_limit,
+            seed=options.seed,
+            budget=budget,
+            watch=watch,
         )
-        if self.best is None or (found is not None and self._cost(found) < self._cost(self.best)):
+        if found is not None and (self.best is None or self._cost(found) < self._cost(self.best)):
             self.best = found
+        return interrupted
 
     def _known(self) -> Tree | None:
         """The best tree known, rewritten for the model."""
@@ -478,15 +486,10 @@ class Fit:
             now = clock.seconds()
             self.trace.append(TracePoint(now, objective, 0.0))
             self.telling.incumbent = objective
-            return options.callback is not None and bool(
-                options.callback(Progress(now, objective, 0.0, 0, 0, SEARCHING))
-            )
+            told = Progress(now, objective, 0.0, 0, 0, SEARCHING)
+            return options.callback is not None and bool(options.callback(told))
 
-        found, _ = heuristics.find(
-            self.form, self.data, self.params, seconds, seed=options.seed, budget=budget, watch=watch
-        )
-        if found is not None and (self.best is None or self._cost(found) < self._cost(self.best)):
-            self.best = found
+        self._find(budget, watch)
         return budget.ended_by
 
     # -- parts ----------------------------------------------------------------------------------------------
