@@ -54,10 +54,10 @@ def prepare(
                 f"scale=False takes the features as they are, and {formulation.name!r} needs them in [0, 1]: column "
                 f"{names[j]!r} goes from {matrix[:, j].min():g} to {matrix[:, j].max():g}. Leave scale=True."
             )
-    if formulation.binary_only and len(classes) > 2:
-        Data(matrix, matrix, index, classes, names, scaling, w).require_two_classes(formulation.name)
     rows = tuple(X.index) if hasattr(X, "iloc") else None
     data = Data(matrix, scaling.transform(matrix), index, classes, names, scaling, w, rows)
+    if formulation.binary_only:
+        data.require_two_classes(formulation.name)
     return data if params is None else formulation.model_rows(data, params, late)
 
 

@@ -57,7 +57,7 @@ def job_for(request: Request, start: Array | None) -> Job:
         own_options=tuple(request.limits.options),
         deadline=time.monotonic() + request.seconds,
         time_option=spec.native("time_limit") or "",
-        start=None if spec.start.passes == "none" else start,
+        start=start,
     )
 
 
@@ -204,7 +204,7 @@ def solve(request: Request, start: Array | None = None, watch: Watch | None = No
         outcome = _unanswered(request, found, log, supervisor, code)
     return replace(
         outcome,
-        start="unsupported" if start is not None and job.start is None else log.start,
+        start=log.start,
         startup=found.startup,
         options=job.settings,
         version=found.version,

@@ -12,7 +12,7 @@ import math
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from string import Formatter
 from typing import Any
@@ -32,16 +32,6 @@ from .supervisor import Supervisor, bound_to_this_process, death, environment
 LIMITS = ("time_limit", "node_limit", "error")
 
 
-@dataclass(frozen=True)
-class _Call:
-    """How the program is called: where it writes its solution, the options that it has, what became of the start."""
-
-    argv: list[str]
-    solution: str
-    options: dict[str, Any]
-    start: str
-
-
 def solve(request: Request, start: Array | None = None, watch: Watch | None = None) -> Outcome:
     """Write the model (or take the .nl file of it), run the program on it, and read what it wrote.
 
@@ -59,9 +49,9 @@ def solve(request: Request, start: Array | None = None, watch: Watch | None = No
     log = EngineLog(spec, limits.log)
     try:
         with contextlib.closing(log), supervisor:
-            call = _prepare(request, start, supervisor)
-            code = _run(request, call.argv, log, supervisor)
-            found, trouble = _answer(spec, call.solution)
+            argv, solution, options = _prepare(request, start, supervisor)
+            code = _run(request, argv, log, supervisor)
+            found, trouble = _answer(spec, solution)
             if limits.options:
                 stopped = supervisor.ended or supervisor.called_off
                 _check_refused(spec, limits.options, log, found is None and not stopped)
@@ -75,31 +65,30 @@ def solve(request: Request, start: Array | None = None, watch: Watch | None = No
         outcome = _answered(request, found, log, supervisor)
     return replace(
         outcome,
-        start=call.start or log.start,
+        start=log.start,
         failure="; ".join(text for text in (outcome.failure, log.trouble) if text),
         version=log.version,
-        options=call.options,
+        options=options,
     )
 
 
-def _prepare(request: Request, start: Array | None, supervisor: Supervisor) -> _Call:
-    """Write what the program reads."""
+def _prepare(
+    request: Request, start: Array | None, supervisor: Supervisor
+) -> tuple[list[str], str, dict[str, Any]]:
+    """Write what the program reads: its arguments, where it writes its solution, and the options that it has."""
     program, spec, limits = request.program, request.spec, request.limits
     own = dict(limits.options)
     folder = supervisor.make_folder()
     model = _model_file(request, folder)
     used = settings(spec, limits, own)
-    start_state, start_file = "", None
-    if start is not None:
-        if spec.start.passes == "none":
-            start_state = "unsupported"
-        elif program.integer.any():
-            start_file = _start_file(program, spec, start, folder)
+    start_file = None
+    if start is not None and program.integer.any():
+        start_file = _start_file(program, spec, start, folder)
     left = max(0.1, supervisor.left())
     values = _values(spec, limits, model, start_file, left)
     if spec.option_file is not None:
         _option_file(spec, used, min(left, request.seconds), folder)
-    return _Call(_arguments(spec, values, own), values["solution"], used, start_state)
+    return _arguments(spec, values, own), values["solution"], used
 
 
 def _run(request: Request, argv: list[str], log: EngineLog, supervisor: Supervisor) -> int | None:

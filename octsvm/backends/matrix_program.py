@@ -399,7 +399,7 @@ class Limits:
     nodes: int | None = None
     threads: int = 1
     seed: int = 0
-    integrality: float = 1e-6
+    integrality: float | None = None  # the tolerance of the solver's entry where it is not given
     size: float = np.inf  # about how large the objective is
     log: Any = None
     work: float | None = None  # in the engine's own deterministic units

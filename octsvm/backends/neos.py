@@ -165,7 +165,11 @@ class _Job:
         return ended
 
     def _ask_server(self, client: _Client) -> bool:
-        before, self.status = self.status, _status(client, self._number, self.status)
+        before = self.status
+        try:
+            self.status = str(client.neos.getJobStatus(*self._number))
+        except (OSError, xmlrpc.client.Error):  # the line may come back before the limit
+            client.transport.close()
         if self.status != before:
             self._log.text(f"job {self._number[0]}: {self.status}")
         return self.status not in RUNNING
@@ -210,12 +214,11 @@ def solve(request: Request, start: Array | None = None, watch: Watch | None = No
     except OSError as error:
         raise unwritable(spec.title, error) from None
     if found is not None:
-        outcome = _answered(request, found)
-    elif trouble:
-        outcome = _nothing("error", f"{spec.title} gave no answer: {trouble}")
-    else:
-        outcome = _cut_short(job.status, supervisor)
-    return replace(outcome, startup=job.startup)
+        return _answered(request, found, job.startup)
+    stop, failure = _cut_short(job.status, supervisor)
+    if trouble:
+        stop, failure = "error", f"{spec.title} gave no answer: {trouble}"
+    return request.outcome(stop, None, -np.inf, 0, failure=failure, startup=job.startup)
 
 
 def _connected(spec: SolverSpec, own: dict[str, Any]) -> _Client:
@@ -228,14 +231,6 @@ def _connected(spec: SolverSpec, own: dict[str, Any]) -> _Client:
             "whether this machine may reach it (a proxy is named by https_proxy), try again later, or use a solver that is "
             "installed here (`octsvm solvers`)."
         ) from None
-
-
-def _status(client: _Client, job: tuple[int, str], last: str) -> str:
-    try:
-        return str(client.neos.getJobStatus(*job))
-    except (OSError, xmlrpc.client.Error):  # the line may come back before the limit
-        client.transport.close()
-        return last
 
 
 def _answer(
@@ -257,23 +252,18 @@ def _answer(
         return None, f"no solution came back, but: {said or 'nothing'}"
 
 
-def _nothing(stop: str, failure: str) -> Outcome:
-    return Outcome(stop, None, np.inf, -np.inf, 0, failure=failure)
-
-
-def _cut_short(status: str, supervisor: Supervisor) -> Outcome:
-    """The outcome of a job that was ended from here while it waited or ran."""
+def _cut_short(status: str, supervisor: Supervisor) -> tuple[str, str]:
+    """Stop and failure of a job that was ended from here while it waited or ran."""
     if supervisor.called_off:
-        return _nothing("interrupted", f"the job on NEOS was ended from here while it was {status.lower()}")
-    return _nothing(
-        "time_limit",
-        "the job on NEOS was still waiting in the queue at the limit, and was ended; a longer time_limit lets it begin"
-        if status == "Waiting"
-        else "the job on NEOS was still running at the limit, and was ended; nothing comes back from such a job",
-    )
+        return "interrupted", f"the job on NEOS was ended from here while it was {status.lower()}"
+    if status == "Waiting":
+        said = "waiting in the queue at the limit, and was ended; a longer time_limit lets it begin"
+    else:
+        said = "running at the limit, and was ended; nothing comes back from such a job"
+    return "time_limit", f"the job on NEOS was still {said}"
 
 
-def _answered(request: Request, found: SolutionFile) -> Outcome:
+def _answered(request: Request, found: SolutionFile, startup: float) -> Outcome:
     """The outcome of a job whose solution file came back."""
     spec, limits = request.spec, request.limits
     x = request.point(found.ordered) if found.has_point else None
@@ -282,4 +272,4 @@ def _answered(request: Request, found: SolutionFile) -> Outcome:
         asked = limits if limits.options else replace(limits, gap=max(limits.gap, 0.9 * spec.least_gap))
         bound = replace(request, limits=asked).claimed_bound(request.objective(x))
     native, options = " ".join(found.status.split()), dict(limits.options)
-    return request.outcome(found.stop, x, bound, 0, start="unsupported", native=native, options=options)
+    return request.outcome(found.stop, x, bound, 0, native=native, options=options, startup=startup)

@@ -15,6 +15,7 @@ _KINDS = {"whole": int, "number": float, "text": str}
 
 def neutral_values(spec: SolverSpec, limits: Limits) -> dict[str, Any]:
     """The options of a solve by our names, but for its time; None where there is no limit."""
+    integrality = limits.integrality
     return {
         "gap": float(limits.gap),
         "gap_abs": 1e-9,
@@ -23,7 +24,7 @@ def neutral_values(spec: SolverSpec, limits: Limits) -> dict[str, Any]:
         "node_limit": None if limits.nodes is None else int(limits.nodes),
         "work_limit": limits.work,
         "feasibility_tolerance": spec.tolerances.feasibility,
-        "integrality_tolerance": limits.integrality,
+        "integrality_tolerance": spec.tolerances.integrality if integrality is None else integrality,
     }
 
 

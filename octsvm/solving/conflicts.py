@@ -45,13 +45,10 @@ class Conflict(NamedTuple):
             return "the model has no solution without rows and fixings of your own either"
         if len(self.names) == 1:
             return f"no tree keeps {self.names[0]} of yours: leave it out, or relax it"
+        more = "" if self.smallest else " (a smaller set may conflict as well: there was no time to find out)"
         return (
-            f"no tree keeps these of your rows and fixings together: {', '.join(self.names)}; leave one of them out, or relax it"
-            + (
-                ""
-                if self.smallest
-                else " (a smaller set may conflict as well: there was no time to find out)"
-            )
+            f"no tree keeps these of your rows and fixings together: {', '.join(self.names)}; leave one of them out, or relax "
+            f"it{more}"
         )
 
 

@@ -123,6 +123,7 @@ class Engine:
         given = None if start is None else start[self._keep] / unit
         if given is not None and not np.isfinite(given).all():
             given = None
+        unsupported = given is not None and self.spec.start.passes == "none"
 
         def back(x: Array) -> Array:
             x = x * unit
@@ -141,6 +142,7 @@ class Engine:
 
         limits = replace(limits, options=own_options(self.spec, limits.options))
         request = Request(program, self.spec, limits, file)
+        given = None if unsupported else given
         out: Outcome = self._backend.solve(request, given, None if watch is None else look)
         bound = out.bound
         if self.spec.claim == "none":
@@ -148,7 +150,8 @@ class Engine:
         elif out.stop in ("optimal", "gap_limit") and out.x is not None and not np.isfinite(bound):
             # It says that it is done within the gap, and names no bound.
             bound = request.claimed_bound(out.objective)
-        return replace(out, x=None if out.x is None else back(out.x), bound=bound)
+        x, state = None if out.x is None else back(out.x), "unsupported" if unsupported else out.start
+        return replace(out, x=x, bound=bound, start=state)
 
 
 _taken: set[tuple[str, str]] = set()  # options that an engine has taken in this process
@@ -174,8 +177,7 @@ def require_options(spec: SolverSpec, options: Mapping[str, Any] | None) -> None
     key = (spec.name, repr(sorted(options.items(), key=str)))
     if key in _taken or spec.backend == "neos":  # a trial there is a job for others' machines
         return
-    integrality = spec.tolerances.integrality
-    limits = Limits(TRIAL_SECONDS, 1e-4, integrality=integrality, size=1.0, options=dict(options))
+    limits = Limits(TRIAL_SECONDS, 1e-4, size=1.0, options=dict(options))
     engine = Engine(spec, LinearProgram.compile(trial_model()), None, native=True)
     try:
         if engine.solve(limits).stop == "interrupted":
@@ -209,5 +211,4 @@ def solve_embedded(program: LinearProgram, seconds: float, gap: float = 1.0) -> 
     """What the embedded solver makes of a linear program in so many seconds; with the widest gap it looks for any point."""
     from ..backends import highs  # with the first solve, not with octsvm.build
 
-    spec = embedded()
-    return highs.solve(Request(program, spec, Limits(seconds, gap, integrality=spec.tolerances.integrality)))
+    return highs.solve(Request(program, embedded(), Limits(seconds, gap)))

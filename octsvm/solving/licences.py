@@ -60,9 +60,7 @@ def limited(name: str) -> bool:
         row_high=np.zeros(0),
     )
     try:
-        out = Engine(spec, program, None, native=True).solve(
-            Limits(PROBE_SECONDS, 0.0, log=UNHEARD, integrality=spec.tolerances.integrality)
-        )
+        out = Engine(spec, program, None, native=True).solve(Limits(PROBE_SECONDS, 0.0, log=UNHEARD))
     except OctsvmError:
         return True
     if out.stop == "interrupted":

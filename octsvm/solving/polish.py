@@ -98,8 +98,7 @@ def polish_tree(form: Formulation, info: ModelInfo, tree: Tree, seconds: float) 
         if point is None or program.violation(point) > STARTS_WITHIN:
             return None
         if not (program.quadratic or program.partial):
-            integrality = embedded().tolerances.integrality
-            limits = Limits(clock.left(), 1e-4, integrality=integrality, size=cost)
+            limits = Limits(clock.left(), 1e-4, size=cost)
             found = polish_point(program, bridge, point, limits, clock.left)
             if found.point is not None and found.objective < program.objective(point) - 1e-12:
                 point = found.point
