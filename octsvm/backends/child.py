@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import queue
+import sys
 import threading
 import time
 from dataclasses import replace
@@ -20,7 +21,7 @@ import numpy as np
 from ..errors import EngineFailed, LicenseTooSmall, OctsvmError, UnsupportedProblem
 from ..solvers import SolverSpec
 from .engine_log import EngineLog
-from .interpreter import require_interpreter
+from .interpreter import found_interpreter
 from .matrix_program import Array, Outcome, QuadraticForm, Request, Watch
 from .own_options import not_taken, settings
 from .protocol import Answer, Job, read_message, write_message
@@ -74,7 +75,14 @@ class _Worker:
         self.messages: queue.Queue[tuple[Any, ...]] = queue.Queue()
         home = str(Path(__file__).resolve().parents[2])
         path = os.pathsep.join(p for p in (home, os.environ.get("PYTHONPATH", "")) if p)
-        python = require_interpreter(spec.title)
+        python = found_interpreter()
+        if python is None:
+            raise EngineFailed(
+                f"{spec.title} runs in a Python process of its own, and this Python runs within "
+                f"{sys.executable or 'another program'}, with no interpreter beside it. Name one of the same version with "
+                "multiprocessing.set_executable(path), or use a solver that runs in this process or is a program (octsvm "
+                "solvers says which do)."
+            )
         try:
             supervisor.make_folder()
             self._process = supervisor.start(

@@ -8,8 +8,6 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..errors import EngineFailed
-
 _NAME = re.compile(r"(python|pypy|graalpy)[\w.]*$", re.IGNORECASE)
 _BESIDE = "python.exe" if os.name == "nt" else "bin/python{}.{}".format(*sys.version_info[:2])
 
@@ -29,21 +27,3 @@ def _candidates() -> Iterator[str]:
 def found_interpreter() -> str | None:
     """The path of an interpreter of this installation; None where there is none."""
     return next((path for path in _candidates() if os.access(path, os.X_OK)), None)
-
-
-def require_interpreter(title: str) -> str:
-    """The path of an interpreter, for the process of the solver that is called ``title``.
-
-    Raises
-    ------
-    EngineFailed
-        There is none.
-    """
-    found = found_interpreter()
-    if found is None:
-        raise EngineFailed(
-            f"{title} runs in a Python process of its own, and this Python runs within {sys.executable or 'another program'}, "
-            "with no interpreter beside it. Name one of the same version with multiprocessing.set_executable(path), or use a "
-            "solver that runs in this process or is a program (octsvm solvers says which do)."
-        )
-    return found

@@ -366,35 +366,20 @@ def embed(
     """
     fixed = [(v, v.value) for v in model.component_data_objects(pyo.Var) if v.fixed]
     try:
-        return _embed(model, formulation, tree, marks, retry, fixed, refusal)
+        embedded: Tree = formulation.embed(model, tree, marks)
+        reason, retry = moved(fixed) or refusal(model), retry and marks is None
+        if reason is None and (not retry or has_own_objective(model)):
+            return embedded
+        best = None if reason is not None else (price(model), embedded, kept_values(model))
+        for way, choice in _other_ways(formulation, tree, embedded, model.info.data.n) if retry else ():
+            try:
+                other = way(model, tree, choice)
+            except TreeNotAdmitted:
+                continue
+            if moved(fixed) is None and refusal(model) is None and (best is None or price(model) < best[0]):
+                best = price(model), other, kept_values(model)
     finally:
         moved(fixed)
-
-
-def _embed(
-    model: pyo.ConcreteModel,
-    formulation: Formulation,
-    tree: Tree,
-    marks: BoolArray | None,
-    retry: bool,
-    fixed: list[tuple[Any, float | None]],
-    refusal: Refusal,
-) -> Tree:
-    """As :func:`embed`; what raises may leave variables that the user ``fixed`` at other values."""
-    embedded: Tree = formulation.embed(model, tree, marks)
-    reason = moved(fixed) or refusal(model)
-    if not retry or marks is not None or (reason is None and has_own_objective(model)):
-        if reason is not None:
-            raise TreeNotAdmitted(f"The tree is not a point of this model: {reason}.")
-        return embedded
-    best = None if reason is not None else (price(model), embedded, kept_values(model))
-    for way, choice in _other_ways(formulation, tree, embedded, model.info.data.n):
-        try:
-            other = way(model, tree, choice)
-        except TreeNotAdmitted:
-            continue
-        if moved(fixed) is None and refusal(model) is None and (best is None or price(model) < best[0]):
-            best = price(model), other, kept_values(model)
     if best is None:
         raise TreeNotAdmitted(f"The tree is not a point of this model: {reason}.")
     restore(best[2])

@@ -138,7 +138,8 @@ class CuttingPlaneLoop:
             self.options,
         )
 
-    def _report(self, nodes: int) -> bool:
+    def tell(self, nodes: int = 0) -> bool:
+        """Tell the caller's callback how things are, with so many nodes more than are counted; whether it asks to stop."""
         seconds = self.asked.clock.seconds()
         last = self.trace[-1] if self.trace else None
         if last is None or last.incumbent != self.objective or last.bound != self.bound:
@@ -155,7 +156,7 @@ class CuttingPlaneLoop:
         if point is not None:
             self._take(point, own=True)
         self._met = self._closed() and not self._proved
-        return self._report(nodes) or self._met
+        return self.tell(nodes) or self._met
 
     def _distance(self) -> float:
         return relative_gap(self.objective, self.bound, self.size)
@@ -217,17 +218,17 @@ class CuttingPlaneLoop:
 
     def run(self, start: Array | None) -> str:
         """Run to the end and return why it stopped."""
-        try:
-            if self.program.infeasible:
-                return "infeasible"
-            if not self.program.n:
-                self.best, self.objective, self.bound = np.zeros(0), self.program.offset, self.program.offset
-                return "optimal"
-            if start is not None:
-                self.begin_with(start)
-            return self._loop()
-        except KeyboardInterrupt:
-            return "interrupted"
+        if self.program.infeasible:
+            return "infeasible"
+        if not self.program.n:
+            self.best, self.objective, self.bound = np.zeros(0), self.program.offset, self.program.offset
+            return "optimal"
+        if start is not None:
+            self.begin_with(start)
+        while True:
+            reason = self._limit_reached() or self._round()
+            if reason:
+                return reason
 
     def begin_with(self, start: Array) -> None:
         """Take a start as the first incumbent if it is a point of the program; NaN marks what it leaves open."""
@@ -252,7 +253,7 @@ class CuttingPlaneLoop:
         self._take(point, own=False)
         self.polish(point, own=False)
         self.refine()
-        self._report(0)
+        self.tell()
 
     def adopt(self, x: Array) -> bool:
         """Take a point that was found elsewhere, read as a tree and polished; whether it is better than the incumbent."""
@@ -262,23 +263,13 @@ class CuttingPlaneLoop:
             return False
         self.polish(point, own=True)
         self.refine()
-        self._report(0)
+        self.tell()
         return self.objective < before
 
     def keep(self, point: Array, own: bool) -> bool:
         """Take a point as it is, unpolished; whether it is admitted and better than the incumbent."""
         admitted = self._admitted(point)
         return admitted is not None and self._take(admitted, own)
-
-    def tell(self) -> bool:
-        """Tell the caller's callback how things are; whether it asks to stop."""
-        return self._report(0)
-
-    def _loop(self) -> str:
-        while True:
-            reason = self._limit_reached() or self._round()
-            if reason:
-                return reason
 
     def _limit_reached(self) -> str:
         """Why no further round is begun; empty where one is."""
@@ -370,7 +361,7 @@ class CuttingPlaneLoop:
             self.refine()
         if seen is not None and claim < self.objective - 1e-3 * abs(claim):
             self.polish(seen, own=True)  # the engine ended on a worse point than it had shown
-        self._report(0)
+        self.tell()
 
     def _end_of_round(self, out: Outcome) -> str:
         """Why the loop ends with an engine that stopped so; empty where it was done."""

@@ -378,7 +378,10 @@ class _Call:
                     model, rounds, plan, bridge, options.seed, lambda: form.assigned_path(model)
                 )
             with collected():
-                stop = search.run(start)
+                try:
+                    stop = search.run(start)
+                except KeyboardInterrupt:
+                    stop = "interrupted"
         finally:
             if engine is not None:
                 engine.close()

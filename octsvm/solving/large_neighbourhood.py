@@ -240,7 +240,8 @@ class Search:
                 gap=1e-4,
                 seed=int(self.rng.integers(2**31 - 1)),
                 work_limit={name: most for name, most in work.items() if most is not None},
-                callback=None if asked.callback is None else self._ask,
+                # The caller's is told of the whole model, not of a neighbourhood.
+                callback=None if asked.callback is None else lambda _: rounds.tell(),
                 options=rounds.options if self.spec is rounds.spec else None,
             ),
             Known(rounds.bound, rounds.size),
@@ -256,23 +257,12 @@ class Search:
         better = inner.own and inner.objective < rounds.objective * (1 - IMPROVES) - 1e-12
         return stop, inner.best if better else None
 
-    def _ask(self, progress: Any) -> bool:
-        """The caller's callback is told of the whole model, not of a neighbourhood."""
-        return self.rounds.tell()
-
     def run(self, start: Array) -> str:
         """Search until nothing improves or a limit is hit; the incumbent is ``rounds.best``."""
-        rounds = self.rounds
-        try:
-            rounds.begin_with(start)
-            if rounds.best is None:
-                return "error"
-            return self._loop()
-        except KeyboardInterrupt:
-            return "interrupted"
-
-    def _loop(self) -> str:
         rounds, failures = self.rounds, 0
+        rounds.begin_with(start)
+        if rounds.best is None:
+            return "error"
         while True:
             if rounds.tell():
                 return "interrupted"

@@ -48,17 +48,8 @@ class OwnSearch:
 
     def run(self, start: Array | None) -> str:
         """Search to the end and return why it stopped; the incumbent is ``rounds.best``."""
-        try:
-            first = self._first(start)
-            reduction = Reduction(
-                self.problem.costs, first, self.rounds.asked.gap * SHARE_OF_GAP, self._stop, self.rounds.left
-            )
-            return self._loop(reduction)
-        except KeyboardInterrupt:
-            return "interrupted"
-
-    def _loop(self, reduction: Reduction) -> str:
-        rounds = self.rounds
+        rounds, gap = self.rounds, self.rounds.asked.gap * SHARE_OF_GAP
+        reduction = Reduction(self.problem.costs, self._first(start), gap, self._stop, rounds.left)
         places = len(reduction.unsettled(self.problem.box))
         search = BranchAndReduce(reduction, self.problem.box, rounds.bound)
         limit = rounds.asked.limits.nodes

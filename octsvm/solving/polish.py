@@ -12,7 +12,7 @@ from ..bridges import LINEAR, Bridge, leading_to
 from ..errors import OctsvmError
 from ..formulations.base import Formulation, ModelInfo
 from ..formulations.trees import Tree
-from ..options import LEAST_SECONDS, Clock
+from ..options import Clock
 from ..problem_class import classify
 from . import certificate
 from .compile import compile_program, start_point
@@ -82,8 +82,7 @@ def polish_tree(form: Formulation, info: ModelInfo, tree: Tree, seconds: float) 
 
     None where the default variant does not admit the tree, or nothing came of it.
     """
-    clock = Clock(max(LEAST_SECONDS, seconds))
-    data = info.data
+    clock, data = Clock(seconds), info.data
     params = info.params.model_copy(update={"variant": None})
     cost = form.evaluate_on(tree, data, params).objective
     model = form.build(data, params, cost)
