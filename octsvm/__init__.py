@@ -11,9 +11,12 @@ import threading
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from .errors import *
+from .errors import __all__ as _errors
+
 __version__ = "0.1.0"
 
-# What each module offers here.
+# What each other module offers here.
 _OFFERED = {
     "api": ("fit", "build", "solve", "embed", "extract", "evaluate"),
     "parameter_grid": ("fit_path",),
@@ -42,25 +45,17 @@ _OFFERED = {
     "formulations.trees": ("Tree", "AxisTree", "ObliqueTree", "MarginTree", "KernelTree"),
     "formulations.preparation": ("Preparation",),
     "formulations.base": ("Evaluation",),
-    "errors": (
-        "CertificateMismatch", "DatasetUnavailable", "EngineFailed", "InvalidData", "InvalidParameter",
-        "InvalidSolutionFile", "InvalidSolverTable", "InvalidStore", "LicenseTooSmall", "MissingPackage",
-        "NoValues", "OctsvmError", "OutputNotWritable", "ProtocolMismatch", "SchedulerLost",
-        "TimeLimitReached", "SolverUnavailable", "TreeNotAdmitted", "UnknownFormulation", "UnknownSolver",
-        "UnsupportedProblem",
-    ),
 }  # fmt: skip
 _HOME = {name: module for module, names in _OFFERED.items() for name in names}
 
 _SUBPACKAGES = ("datasets",)
 
-__all__ = ["__version__", *_HOME]
+__all__ = ["__version__", *_HOME, *_errors]
 
 if TYPE_CHECKING:
     from . import datasets
     from .api import build, embed, evaluate, extract, fit, solve
     from .diagnostics.race import race
-    from .errors import *
     from .estimators import *
     from .estimators.from_sklearn import from_sklearn
     from .exports import export_dict, export_graphviz, export_source, export_text

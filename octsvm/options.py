@@ -47,18 +47,13 @@ class Clock:
         self.began = time.monotonic()
         self.limit = float(limit)
 
-    @property
-    def deadline(self) -> float:
-        """The monotonic time at which nothing is left."""
-        return self.began + self.limit
-
     def seconds(self) -> float:
         """Seconds since the call began."""
         return time.monotonic() - self.began
 
     def left(self) -> float:
         """Seconds that are left, at least :data:`LEAST_SECONDS`."""
-        return max(LEAST_SECONDS, self.deadline - time.monotonic())
+        return max(LEAST_SECONDS, self.limit - self.seconds())
 
     def late(self, share: float = 1.0) -> bool:
         """Whether this share of the limit is over."""

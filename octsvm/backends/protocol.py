@@ -59,11 +59,6 @@ class Job:
         """Number of columns."""
         return len(self.cost)
 
-    @property
-    def m(self) -> int:
-        """Number of linear rows."""
-        return len(self.row_low)
-
 
 class Answer(NamedTuple):
     """What an adapter came to; ``stop`` is one of :data:`octsvm.result.STOPS`."""

@@ -399,15 +399,6 @@ def _trusted(bound: float | None, source: str | None) -> _Trusted | None:
     return _Trusted(float(bound), source or "the caller of read_solution")
 
 
-def _require_possible(trusted: _Trusted, objective: float) -> None:
-    """Refuse a bound above what a known tree costs."""
-    if trusted.bound > objective + _allowance(objective):
-        raise InvalidParameter(
-            f"bound={trusted.bound:.8g} cannot be right: a tree that costs {objective:.8g} was checked, and a bound is what no tree "
-            "of this model costs less than. Take the solver's best bound (not the objective of its answer) of this very model."
-        )
-
-
 def _claim(
     model: pyo.ConcreteModel, found: SolutionFile, name: str, trusted: _Trusted | None, known: float
 ) -> str:
@@ -489,8 +480,12 @@ def _checked(
         how={"solver": found.kind, "solver_version": "from a file"},
     )
     if trusted is not None:
-        if not mismatch:
-            _require_possible(trusted, best.objective)
+        if not mismatch and trusted.bound > best.objective + _allowance(best.objective):
+            raise InvalidParameter(
+                f"bound={trusted.bound:.8g} cannot be right: a tree that costs {best.objective:.8g} was checked, and a bound is what no "
+                "tree of this model costs less than. Take the solver's best bound (not the objective of its answer) of this very "
+                "model."
+            )
         outcome.bound = min(trusted.bound, best.objective)
     terms = least_terms(model)
     outcome.limit_bound(own, rebuild_note(form, info, terms), terms, lacking=lacking_trees(model))

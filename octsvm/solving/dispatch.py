@@ -202,8 +202,8 @@ class _Call:
 
     def _go_on(self, phase: str) -> None:
         """Tell the callback what comes; nothing is called off where there is no tree to return but the engine's."""
-        if self.form is not None:
-            self.telling.go_on(phase)
+        if self.form is not None and self.telling.tell(phase):
+            raise CalledOff
 
     def unsolved(self, stop: str, why: str) -> Result:
         """The best tree known, where the model is not handed over."""

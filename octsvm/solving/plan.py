@@ -86,8 +86,11 @@ class Plan:
         return INTERFACES[self.spec.backend]
 
     def __str__(self) -> str:
+        # The version is that of the Python package where there is one: some number it otherwise than the solver.
+        package = self.spec.requires
+        version = f"({package.distribution} {self.version})" if package else self.version
         lines = [
-            f"solver     {self.solver}: {self._engine()}, {self.interface}",
+            f"solver     {self.solver}: {self.title} {version}, {self.interface}",
             f"problem    {self.problem}",
             *(f"because    {reason}" for reason in self.reasons),
             *(f"not        {name}: {reason}" for name, reason in self.rejected),
@@ -103,12 +106,6 @@ class Plan:
         if self.options:
             lines.append("options    " + ", ".join(f"{k}={v}" for k, v in self.options.items()))
         return "\n".join(lines)
-
-    def _engine(self) -> str:
-        """Title and version, which is that of the Python package where there is one: some number it otherwise than the solver."""
-        package = self.spec.requires
-        version = f"({package.distribution} {self.version})" if package else self.version
-        return f"{self.title} {version}"
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain data, fit for JSON."""

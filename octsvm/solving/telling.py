@@ -79,13 +79,3 @@ class Telling:
         if self._error is not None:
             error, self._error = self._error, None
             raise error
-
-    def go_on(self, phase: str) -> None:
-        """Tell the callback, and end the call where it asks for that.
-
-        Raises
-        ------
-        CalledOff
-        """
-        if self.tell(phase):
-            raise CalledOff

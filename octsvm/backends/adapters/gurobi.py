@@ -77,7 +77,7 @@ def _solve(job: Job, reporter: Reporter) -> Answer:
 
 def _add_rows(job: Job, model: Any, x: Any) -> None:
     indptr, indices, data = job.matrix
-    A = sp.csr_matrix((data, indices, indptr), shape=(job.m, job.n))
+    A = sp.csr_matrix((data, indices, indptr), shape=(len(job.row_low), job.n))
     has_low, has_high = np.isfinite(job.row_low), np.isfinite(job.row_high)
     equal = has_low & has_high & (job.row_low == job.row_high)
     for chosen, sense, side in (
