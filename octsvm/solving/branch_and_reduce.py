@@ -31,6 +31,8 @@ ROUNDS = 20  # of reduction, at most
 CLOSE = 0.9  # of the cutoff: from there on a relaxation is solved more precisely
 ROOT_SHARE = 0.15  # of the seconds, for reduction before the first branching
 ROOT_SOLVES = 2_000  # relaxations for it in place of these seconds, where a limit of work ends the search
+# Of the gap asked for, by which trees must be better to be looked for; the rest is for rounding.
+SHARE_OF_GAP = 0.99
 STEPS = 4  # of moving one end of an interval
 STEP_WORTH = 0.02  # of an interval's width
 # Places in a row that a node tries without a better one to branch at, and without settling one: trials narrow the intervals

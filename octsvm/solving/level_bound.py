@@ -17,10 +17,9 @@ import numpy as np
 from ..formulations.bounds.scores import Intervals, ScoreProblem
 from ..heuristics.score_relaxation import Plane
 from ..options import Clock
-from .branch_and_reduce import LEAST_GAIN, ROOT_SHARE, BranchAndReduce, Node, Reduction, gain_of
+from .branch_and_reduce import LEAST_GAIN, ROOT_SHARE, SHARE_OF_GAP, BranchAndReduce, Node, Reduction, gain_of
 from .combinations import CombinationProgram, Combinations, Packed
 
-SHARE_OF_GAP = 0.99  # of the gap asked for; the rest is for rounding
 OVERLAP = 4.0  # labels that must be given up, from which on combinations are used; measured on quarters of data sets
 NODE_TRIES = 2  # combinations that a node looks for
 # Labels that a node tries; so many in vain end it, as does one known by so many trials.
@@ -49,9 +48,7 @@ class LevelSearch(BranchAndReduce):
     Below the roots they are used where they say that at least ``overlap`` labels are given up. ``by_work`` as in ``run``.
     """
 
-    def __init__(
-        self, cases: Sequence[tuple[Reduction, Intervals]], overlap: float, by_work: bool = False
-    ) -> None:
+    def __init__(self, cases: Sequence[tuple[Reduction, Intervals]], overlap: float, by_work: bool) -> None:
         first, box = cases[0]
         self._combinations = Combinations(first.costs, box.longest)
         until = 0.0 if by_work else first.seconds_left() * (1 - ROOT_SHARE)
@@ -159,25 +156,17 @@ def level_bound(
     ``stop`` is told the bound so far, now and then, and asked whether to end. Below the roots combinations are used where at
     least ``overlap`` labels must be given up.
     """
-    value, nodes = 0.0, 0
+    value, nodes, by_work = 0.0, 0, most_nodes is not None
     known = Plane(cost, np.zeros(problems[0].costs.X.shape[1]), 0.0)
 
     def late() -> bool:
         return clock.late() or stop(value)
 
     try:
-        search = LevelSearch(
-            [
-                (
-                    Reduction(problem.costs, known, gap * SHARE_OF_GAP, late, clock.left, improve=False),
-                    problem.box,
-                )
-                for problem in problems
-            ],
-            overlap,
-            by_work=most_nodes is not None,
-        )
-        for _ in search.run(by_work=most_nodes is not None):
+        left, least = clock.left, gap * SHARE_OF_GAP
+        cases = [(Reduction(p.costs, known, least, late, left, improve=False), p.box) for p in problems]
+        search = LevelSearch(cases, overlap, by_work)
+        for _ in search.run(by_work):
             value, nodes = max(value, search.bound), search.nodes
             if late() or (most_nodes is not None and nodes >= most_nodes):
                 break

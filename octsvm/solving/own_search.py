@@ -22,11 +22,9 @@ from ..formulations.bounds.scores import ScoreProblem
 from ..formulations.trees import MarginTree
 from ..heuristics.label_search import LabelSearch
 from ..heuristics.score_relaxation import Plane
-from .branch_and_reduce import BranchAndReduce, Reduction
+from .branch_and_reduce import SHARE_OF_GAP, BranchAndReduce, Reduction
 from .cutting_planes import CuttingPlaneLoop
 
-# Of the gap asked for, by which trees must be better to be looked for; the rest is for rounding.
-SHARE_OF_GAP = 0.99
 TELL_AFTER = 0.1  # seconds between two reports
 
 

@@ -89,10 +89,8 @@ def _solve(job: Job, reporter: Reporter) -> Answer:
         for side, sense in ((low, "G"), (high, "L")):
             if np.isfinite(side):
                 model.quadratic_constraints.add(
-                    lin_expr=cplex.SparsePair([int(j) for j in at], [float(v) for v in value]),
-                    quad_expr=cplex.SparseTriple(
-                        [int(i) for i in first], [int(j) for j in second], [float(c) for c in coef]
-                    ),
+                    lin_expr=cplex.SparsePair(at.tolist(), value.tolist()),
+                    quad_expr=cplex.SparseTriple(first.tolist(), second.tolist(), coef.tolist()),
                     sense=sense,
                     rhs=float(side),
                 )
