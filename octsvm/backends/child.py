@@ -206,10 +206,14 @@ def solve(request: Request, start: Array | None = None, watch: Watch | None = No
         code = supervisor.end()
     if found.refusal is not None:
         raise _refused(spec, *found.refusal)
+    found.raise_bound(log.bound)
+    found.nodes = max(found.nodes, log.nodes)
     if found.answer is not None:
         outcome = _answered(request, found, found.answer, log, supervisor)
-    else:
-        outcome = _unanswered(request, found, log, supervisor, code)
+    else:  # it died or was ended: what it had found until then
+        said = found.failure or death(code) + log.ending()
+        stop, failure = supervisor.without_answer(spec.title, said)
+        outcome = request.outcome(stop, found.best, found.bound, found.nodes, failure=failure)
     return replace(
         outcome,
         start=log.start,
@@ -233,7 +237,6 @@ def _answered(
     if given is not None and (x is None or request.objective(given) <= worst):
         x = given
     found.raise_bound(answer.bound)
-    found.raise_bound(log.bound)
     bound = found.bound
     if stop in ("optimal", "gap_limit") and answer.bound == -np.inf and given is not None and x is given:
         # Its log names the bound now and then only; what it says at the end is that the gap is closed.
@@ -242,20 +245,10 @@ def _answered(
         supervisor.reason if stop == "interrupted" else stop,
         x,
         bound,
-        max(found.nodes, answer.nodes, log.nodes),
+        max(found.nodes, answer.nodes),
         native=answer.native,
         failure="; ".join(text for text in (failure, log.trouble) if text),
     )
-
-
-def _unanswered(
-    request: Request, found: _Findings, log: EngineLog, supervisor: Supervisor, code: int | None
-) -> Outcome:
-    """The outcome of a worker that died or was ended: what it had found until then."""
-    found.raise_bound(log.bound)
-    said = found.failure or death(code) + log.ending()
-    stop, failure = supervisor.without_answer(request.spec.title, said)
-    return request.outcome(stop, found.best, found.bound, max(found.nodes, log.nodes), failure=failure)
 
 
 def _refused(spec: SolverSpec, kind: str, text: str) -> OctsvmError:

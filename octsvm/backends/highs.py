@@ -233,19 +233,13 @@ def solve(request: Request, start: Array | None = None, watch: Watch | None = No
     progress.subscribe(h)
     with contextlib.closing(log), supervisor:
         ended = _run(h, progress, supervisor)
-    outcome = _answered(h, request, progress, supervisor) if ended else _left(request, progress, supervisor)
+    if ended:
+        outcome = _answered(h, request, progress, supervisor)
+    else:  # what it had found until then
+        failure = f"{spec.title} did not stop when told to, and was left behind"
+        known = progress.best, progress.bound, progress.nodes
+        outcome = request.outcome(supervisor.reason, *known, failure=failure)
     return replace(outcome, start=log.start, version=version(), failure=outcome.failure or log.trouble)
-
-
-def _left(request: Request, progress: _Progress, supervisor: Supervisor) -> Outcome:
-    """The outcome of a solve that did not stop: what it had found until then."""
-    return request.outcome(
-        supervisor.reason,
-        progress.best,
-        progress.bound,
-        progress.nodes,
-        failure=f"{request.spec.title} did not stop when told to, and was left behind",
-    )
 
 
 def _status(h: Any, supervisor: Supervisor) -> str:

@@ -117,7 +117,12 @@ def race(
             "solvers names no solver. Name some, or leave it out for all that are installed."
         )
     for name in names:
-        _known(name)
+        if name == table.AUTO:
+            raise UnknownSolver(
+                f"{name!r} is no solver of its own. A race is run by those it is given by name, or, without names, by all that "
+                "are installed."
+            )
+        table.get(name)
     before = checks.kept_values(built)
     rows: list[dict[str, Any]] = []
     interrupted = False
@@ -169,15 +174,6 @@ def contestants() -> list[str]:
         if found is not None and spec.backend != "neos":
             out.setdefault(found.name, name)
     return list(out.values())
-
-
-def _known(name: str) -> None:
-    if name == table.AUTO:
-        raise UnknownSolver(
-            f"{name!r} is no solver of its own. A race is run by those it is given by name, or, without names, by all that "
-            "are installed."
-        )
-    table.get(name)
 
 
 def _run(model: Any, name: str, callback: Any = None, **options: Any) -> tuple[Row, bool]:

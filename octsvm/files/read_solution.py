@@ -190,7 +190,8 @@ def _columns(
             f"{side.path.name!r} has the variables {_some(unknown)}, and this model has none of that name. Build the model "
             "as it was when it was written, or write this one and solve that file."
         )
-    absent = _in_use(model, (v for n, v in variables.items() if n not in by_variable and not v.fixed))
+    others = {id(v) for n, v in variables.items() if n not in by_variable and not v.fixed}
+    absent = [v.name for v in checks.used_variables(model) if id(v) in others] if others else []
     if absent:
         raise InvalidSolutionFile(
             f"This model has the variables {_some(absent)}, which were not in the file that {side.path.name!r} describes. They "
@@ -338,12 +339,6 @@ def _missing(found: SolutionFile, columns: int) -> list[str]:
     if not rarely or found.values is None or len(found.values) >= columns:
         return []
     return [f"{columns - len(found.values)} of {columns} columns are not in the file, and were taken to be 0"]
-
-
-def _in_use(model: pyo.ConcreteModel, candidates: Iterable[Any]) -> list[str]:
-    """Those of the variables that stand in an active row or the objective."""
-    wanted = {id(v) for v in candidates}
-    return [v.name for v in checks.used_variables(model) if id(v) in wanted] if wanted else []
 
 
 def _some(names: list[str]) -> str:
