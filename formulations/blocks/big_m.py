@@ -49,7 +49,7 @@ def score_bound(W: float, distance: FloatArray) -> FloatArray:
     on the other side. If all rows have scores of one sign and all exceed 1, moving ω_0 until the smallest is 1
     changes no side and raises no error; then |s_i| <= 1 + |s_i - s_h| for the row h with |s_h| = 1.
 
-    Rows of a user's own may forbid that move: :mod:`octsvm.solving.lacking`.
+    Rows of a user's own may forbid that move: :mod:`octsvm.solving.excluded_trees`.
     """
     return 1.0 + W * distance
 

@@ -21,7 +21,7 @@ from ..options import READ, Clock, OnMismatch, declarations, default_of, limited
 from ..result import Result
 from ..solving import certificate as checks
 from ..solving.certificate import Certificate
-from ..solving.lacking import lacking_trees
+from ..solving.excluded_trees import excluded_trees
 from ..solving.outcome import BARRED, Contest, Outcome, delivered, rebuild_note
 from ..solving.own_terms import least_terms
 from ..solving.polish import polish_tree
@@ -483,7 +483,7 @@ def _checked(
             )
         outcome.bound = min(trusted.bound, best.objective)
     terms = least_terms(model)
-    outcome.limit_bound(own, rebuild_note(form, info, terms), terms, lacking=lacking_trees(model))
+    outcome.limit_bound(own, rebuild_note(form, info, terms), terms, excluded=excluded_trees(model))
     if trusted is not None and outcome.bound > known:
         outcome.bound_source = trusted.source
     return outcome.result(clock.seconds())

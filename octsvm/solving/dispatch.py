@@ -38,7 +38,7 @@ from .conflicts import SECONDS as CONFLICT_SECONDS
 from .conflicts import find_conflict, infeasible_at_any_cost
 from .cutting_planes import CuttingPlaneLoop, Known
 from .engine import Engine, embedded, require_options
-from .lacking import lacking_trees
+from .excluded_trees import excluded_trees
 from .outcome import (
     BARRED,
     BENT,
@@ -172,9 +172,9 @@ class _Call:
         self.telling = Telling(options, bound=self.terms.floor())
 
     @cached_property
-    def lacking(self) -> str:
+    def excluded(self) -> str:
         """Why the model may not have all trees that rows of the user's own admit."""
-        return lacking_trees(self.model) if self.own_parts else ""
+        return excluded_trees(self.model) if self.own_parts else ""
 
     # -- the plan, the start, and what is returned where there is no time for more --------------------------
 
@@ -464,7 +464,7 @@ class _Call:
         if self.refused:
             outcome.notes.append(self.refused)
         exact = not math.isfinite(info.upper_bound)
-        if self.lacking if exact else not infeasible_at_any_cost(self.model):
+        if self.excluded if exact else not infeasible_at_any_cost(self.model):
             outcome.stop, outcome.bound = "numeric", math.inf
             self._limit_bound(outcome, attempt, form, info)
 
@@ -545,7 +545,7 @@ class _Call:
         note = rebuild_note(form, info, self.terms)
         unseen = REDUCED_COST / attempt.program.cost_scale(attempt.rounds.size)
         bent = _bent(attempt.plan, info)
-        outcome.limit_bound(not self.own_parts, note, self.terms, bent, unseen, self.lacking)
+        outcome.limit_bound(not self.own_parts, note, self.terms, bent, unseen, self.excluded)
         if outcome.stop in ("unbounded", "inf_or_unbd"):
             outcome.notes.append(
                 f"the objective {checks.active_objective(self.model).name!r} has no least value: give bounds to the "

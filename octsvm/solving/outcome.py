@@ -181,14 +181,14 @@ class Outcome:
         terms: Least = NOTHING,
         slack: float = 0.0,
         unseen: float = 0.0,
-        lacking: str = "",
+        excluded: str = "",
     ) -> None:
         """Take from the bound what this model, as it is built and priced, does not support; a note says why.
 
         ``own`` says whether the model is as it was built, ``rebuild`` what to do where big-M excludes trees, ``terms``
         what the user's terms come to at least, ``slack`` how far integrality can be bent, in units of the margin,
-        ``unseen`` which differences of objectives are within the engine's tolerances, and ``lacking`` why the model may not
-        have all trees up to UB (:func:`octsvm.solving.lacking.lacking_trees`).
+        ``unseen`` which differences of objectives are within the engine's tolerances, and ``excluded`` why the model may not
+        have all trees up to UB (:func:`octsvm.solving.excluded_trees.excluded_trees`).
         """
         assert self.info is not None
         objective = math.inf if self.best is None else self.best.objective
@@ -210,13 +210,13 @@ class Outcome:
             # The model holds the trees up to UB only, and the best may lie above.
             self.bound = min(self.bound, ceiling)
             self.notes.append(rebuild)
-        if not lacking and self.info.big_m.get("scores", 0.0) < self.info.big_m.get("scores_proved", 0.0):
-            lacking = (
+        if not excluded and self.info.big_m.get("scores", 0.0) < self.info.big_m.get("scores_proved", 0.0):
+            excluded = (
                 "big_m is below the proved value: the engine's bound is no bound on all trees, and is dropped"
             )
-        if lacking:
+        if excluded:
             self.bound = min(self.bound, terms.floor())
-            self.notes.append(lacking)
+            self.notes.append(excluded)
         if (
             self.best is not None
             and not self.mismatch

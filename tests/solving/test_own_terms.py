@@ -21,7 +21,7 @@ from octsvm.formulations.registry import formulation as find_formulation
 from octsvm.problem_class import classify, require_plain
 from octsvm.solving import certificate as checks
 from octsvm.solving.compile import compile_program
-from octsvm.solving.lacking import lacking_trees
+from octsvm.solving.excluded_trees import excluded_trees
 from octsvm.solving.own_terms import least_terms
 
 ENGINES = [name for name in ("highs", "scip", "gurobi") if solvers.installed(name) is not None]
@@ -236,7 +236,7 @@ def test_a_row_on_an_intercept_has_what_big_m_cuts_off_unproved(engine: str, tig
     result = octsvm.solve(wide, solver=engine)
     assert result.status == "optimal"
     assert result.objective == pytest.approx(1.0, rel=1e-4)
-    assert "mine of yours" in lacking_trees(far_out(big_m=number - 0.1))
+    assert "mine of yours" in excluded_trees(far_out(big_m=number - 0.1))
 
 
 @pytest.mark.parametrize("formulation", ["re_svm", "octsvm"])
@@ -312,15 +312,15 @@ def test_which_rows_forbid_the_proof_of_big_m(kind: str) -> None:
     model = octsvm.build("octsvm", TABLE, LABELS, depth=1, c1=1.0, c2=1.0, c3=0.1, weights=weights)
     model.k = pyo.Var()
     model.mine = pyo.Constraint(expr=rule(model))
-    assert bool(lacking_trees(model)) is lacks
-    assert not lacks or "mine" in lacking_trees(model)
+    assert bool(excluded_trees(model)) is lacks
+    assert not lacks or "mine" in excluded_trees(model)
 
 
 def test_bounds_fixings_and_predictions_that_forbid_it_or_not() -> None:
     def lacking(change: Callable[[Any], Any], name: str = "octsvm", **more: Any) -> str:
         model = octsvm.build(name, TABLE, LABELS, **more)
         change(model)
-        return lacking_trees(model)
+        return excluded_trees(model)
 
     assert "split.omega0 of yours" in lacking(lambda m: m.split.omega0[1].fix(-30), depth=1)
     assert "split.s of yours" in lacking(lambda m: m.split.s[0, 1].setlb(1.5), depth=1)

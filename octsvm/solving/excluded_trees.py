@@ -1,4 +1,4 @@
-"""Trees that a model lacks, as the proofs of its constants do not know what the user added or took away.
+"""Trees that a model excludes although its rows do not say so: the proofs of its constants do not know what the user added or took away.
 
 That scores are at most M_i (:func:`~octsvm.formulations.blocks.big_m.score_bound`) is so at *some* optimum. Where a tree has larger
 ones, those of its node have one sign and all exceed 1. It is changed until the least is 1, and errors shrink with the scores,
@@ -34,7 +34,7 @@ ERROR = "hinge.e"
 SAME = 1e-9  # relative: sums of coefficients that differ by rounding alone
 
 
-def lacking_trees(model: pyo.ConcreteModel) -> str:
+def excluded_trees(model: pyo.ConcreteModel) -> str:
     """Why the engine's bound on ``model`` is none on all its trees up to UB, and what to do; empty where it is one."""
     info: ModelInfo | None = getattr(model, "info", None)
     if info is None or checks.is_own(model):
