@@ -92,6 +92,7 @@ def absent(entry: Entry) -> list[pytest.MarkDecorator]:
 
 every_entry = every(ENTRIES)
 every_engine_here = every([e for e in ENTRIES if not e.absent and not e.stand_in])
+every_way = every([e for e in ENTRIES if str(e) in QUICK])
 
 
 def make_stand_ins(folder: Path) -> Path:

@@ -9,13 +9,12 @@ import engines
 import numpy as np
 import pyomo.environ as pyo
 import pytest
-from engines import Entry, every_entry, solve
+from engines import Entry, every_entry, every_way, solve
 from waiting import at_most
 
 import octsvm
 from octsvm import solvers
 from octsvm.backends.own_options import own_options
-from octsvm.backends.protocol import fitting
 
 # of each engine: a number, a whole number, a word
 NAMES: dict[str, tuple[str, str, str]] = {
@@ -62,7 +61,7 @@ def test_a_value_of_the_wrong_type_is_refused_by_name(entry: Entry) -> None:
         refused(entry, word, 3 if entry.name in TEXTS else "nosuch")
 
 
-@every_entry
+@every_way
 @pytest.mark.quick_cases("highs")
 def test_it_is_refused_before_a_start_is_looked_for_and_where_nothing_would_be_solved(
     entry: Entry, monkeypatch: pytest.MonkeyPatch
@@ -86,11 +85,10 @@ def test_it_is_refused_before_a_start_is_looked_for_and_where_nothing_would_be_s
 @pytest.mark.quick_cases("highs")
 def test_a_value_that_reads_as_the_right_one_is_taken(entry: Entry) -> None:
     number, whole, _ = NAMES[entry.name]
-    model = small()
-    optimum = solve(entry, model).objective
+    optimum = octsvm.solve(small(), solver="highs").objective
     many = 1000 if "ode" in whole else 1
     for options in ({number: "1e-5", whole: str(many)}, {number: np.float64(1e-5), whole: float(many)}):
-        result = solve(entry, model, options=options)
+        result = solve(entry, small(), options=options)
         assert not any("broke down" in note for note in result.notes)
         assert result.objective == pytest.approx(optimum, rel=1e-4)
 
@@ -182,31 +180,6 @@ def test_what_proves_nothing_is_seen_in_any_spelling() -> None:
     assert spec.with_own({"bonmin.algorithm": "b-hyb"}).claim == "none"
     assert spec.with_own({"algorithm": "B-Hyb"}).claim == "none"
     assert spec.with_own({"bonmin.algorithm": "B-OA"}).claim == "convex"
-
-
-@pytest.mark.parametrize(
-    ("value", "kind", "taken"),
-    [
-        (1, float, 1.0), ("1e-3", float, 1e-3), (float("inf"), float, float("inf")), (2.0, int, 2), ("2", int, 2),
-        (10**20, int, 10**20), (True, int, 1), (1, bool, True), ("off", bool, False), (np.bool_(True), bool, True),
-        (np.int64(3), int, 3), ("a", str, "a"), (1.5, None, 1.5),
-    ],
-)  # fmt: skip
-def test_values_that_fit(value: Any, kind: Any, taken: Any) -> None:
-    found = fitting(value, kind)
-    assert (found, type(found)) == (taken, type(taken))
-
-
-@pytest.mark.parametrize(
-    ("value", "kind"),
-    [
-        ("abc", float), (True, float), ("nan", float), (None, float), ([1.0], float), (1.5, int), ("1.5", int),
-        (float("inf"), int), (2, bool), ("maybe", bool), (1, str), (None, None), ({}, None), (1j, float),
-    ],
-)  # fmt: skip
-def test_values_that_do_not(value: Any, kind: Any) -> None:
-    with pytest.raises(ValueError, match="should be"):
-        fitting(value, kind)
 
 
 def test_a_search_of_our_own_has_no_options_of_its_own() -> None:

@@ -8,7 +8,7 @@ import engines
 import numpy as np
 import pyomo.environ as pyo
 import pytest
-from engines import Entry, every_engine_here, solve
+from engines import Entry, every_way, solve
 from long_cases import long
 
 import octsvm
@@ -81,7 +81,7 @@ def another() -> str:
     return next(name for name in ("scip", "gurobi", "cbc", "highs") if solvers.installed(name) is not None)
 
 
-@every_engine_here
+@every_way
 @pytest.mark.parametrize("formulation", NAMES)
 @pytest.mark.quick_cases("oct-highs", "re_svm-highs")
 @pytest.mark.every_value
