@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
@@ -39,6 +40,11 @@ def modules() -> dict[str, Path]:
     return found
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def is_late(node: ast.AST) -> bool:
     """Whether what stands in ``node`` is not run while its module is imported."""
     return isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) or (
@@ -55,9 +61,9 @@ def statements(node: ast.AST, late: bool = False) -> Iterator[tuple[ast.Import |
             yield from statements(child, late or is_late(child))
 
 
-def imports_of(name: str, text: str, is_package: bool, known: Iterable[str]) -> Iterator[Import]:
+def imports_of(name: str, code: ast.AST, is_package: bool, known: Iterable[str]) -> Iterator[Import]:
     """What the module ``name`` imports of the modules ``known``."""
-    for node, late in statements(ast.parse(text)):
+    for node, late in statements(code):
         if isinstance(node, ast.Import):
             targets = [alias.name for alias in node.names]
         else:
@@ -76,7 +82,7 @@ def all_imports() -> list[Import]:
     return [
         found
         for name, path in known.items()
-        for found in imports_of(name, path.read_text(encoding="utf-8"), path.name == "__init__.py", known)
+        for found in imports_of(name, parsed(path), path.name == "__init__.py", known)
     ]
 
 
@@ -137,16 +143,28 @@ def test_formulations_import_nothing_of_the_rest() -> None:
     assert not leaving
 
 
+def test_formulations_import_pyomo_numpy_and_pydantic_only() -> None:
+    found = set()
+    for name, path in modules().items():
+        if room(name) == "octsvm.formulations":
+            for node, _ in statements(parsed(path)):
+                named = (
+                    [one.name for one in node.names] if isinstance(node, ast.Import) else [node.module or ""]
+                )
+                found |= {one.partition(".")[0] for one in named if not getattr(node, "level", 0)}
+    assert found - set(sys.stdlib_module_names) == {"numpy", "pyomo", "pydantic"}
+
+
 def test_circles_and_late_imports_are_seen() -> None:
     known = ["octsvm", "octsvm.a", "octsvm.b", "octsvm.b.c"]
     text = "from . import a\nfrom .. import fit\ndef f():\n    from ..a import x\nif TYPE_CHECKING:\n    import octsvm.a"
-    assert list(imports_of("octsvm.b.c", text, False, known)) == [
+    assert list(imports_of("octsvm.b.c", ast.parse(text), False, known)) == [
         Import("octsvm.b.c", "octsvm.b", False),
         Import("octsvm.b.c", "octsvm", False),
         Import("octsvm.b.c", "octsvm.a", True),
         Import("octsvm.b.c", "octsvm.a", True),
     ]
-    assert list(imports_of("octsvm.b", "from .c import x", True, known)) == [
+    assert list(imports_of("octsvm.b", ast.parse("from .c import x"), True, known)) == [
         Import("octsvm.b", "octsvm.b.c", False)
     ]
     assert circles({"a": ["b"], "b": ["c"], "c": ["b"]}) == [["b", "c", "b"], ["c", "b", "c"]]
@@ -209,9 +227,9 @@ def strings_of(condition: ast.AST) -> Iterator[str]:
             yield from strings_of(part)
 
 
-def names_in_conditions(text: str, names: set[str]) -> set[str]:
+def names_in_conditions(code: ast.AST, names: set[str]) -> set[str]:
     """Those of ``names`` that stand as a string in a condition."""
-    found = {string for condition in conditions(ast.parse(text)) for string in strings_of(condition)}
+    found = {string for condition in conditions(code) for string in strings_of(condition)}
     return {string for string in found if string.lower() in names}
 
 
@@ -226,7 +244,7 @@ def test_no_solvers_name_stands_in_a_condition() -> None:
     found = {
         name: strings
         for name, path in modules().items()
-        if (strings := names_in_conditions(path.read_text(encoding="utf-8"), names))
+        if (strings := names_in_conditions(parsed(path), names))
     }
     assert not found
 
@@ -242,9 +260,9 @@ def test_no_solvers_name_stands_in_a_condition() -> None:
     ],
 )
 def test_a_name_in_a_condition_is_seen(text: str) -> None:
-    assert names_in_conditions(text, {"gurobi"})
-    assert not names_in_conditions('start = table["gurobi"] if known else "gurobi"', {"gurobi"})
-    assert not names_in_conditions('if found.kind == "gurobi": pass', {"gurobi"})
+    assert names_in_conditions(ast.parse(text), {"gurobi"})
+    for fine in ('start = table["gurobi"] if known else "gurobi"', 'if found.kind == "gurobi": pass'):
+        assert not names_in_conditions(ast.parse(fine), {"gurobi"})
 
 
 def test_every_dependency_and_extra_has_its_reason_on_the_page() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import instances
 import numpy as np
 import oracles
 import pyomo.environ as pyo
@@ -133,14 +132,6 @@ def test_a_search_stops_when_it_is_told_to_and_its_bounds_hold() -> None:
     assert full.found.proved
 
 
-def test_the_bounds_are_the_same_on_every_call() -> None:
-    rng = np.random.default_rng(3)
-    X, y = rng.random((40, 5)), rng.integers(0, 3, 40)
-    params = {"alpha": 0.1, "n_min": 2, "depth": 3}
-    one, two = (searched(X, y, np.ones(40), params, 50_000, True) for _ in range(2))
-    assert all((a == b).all() for a, b in zip(one.left + one.right, two.left + two.right, strict=True))
-
-
 @pytest.mark.parametrize("work", [0, oct.WORK])
 @pytest.mark.parametrize("strategy", ["exact", "balanced"])
 @pytest.mark.quick_cases("exact-50000000")
@@ -236,19 +227,3 @@ def test_the_bounds_hold_with_rows_of_the_users_own() -> None:
         m.own = pyo.Constraint(expr=sum(m.split.a[1, j] for j in range(X.shape[1])) <= 0)
         constant = best(X, y, np.ones(len(y)), **(params | {"depth": 0}))
         assert octsvm.solve(m).objective == pytest.approx(constant)
-
-
-@pytest.mark.parametrize("with_bounds", [True, False])
-def test_another_solver_agrees(with_bounds: bool, tmp_path: Any) -> None:
-    scip = pytest.importorskip("pyscipopt")
-    for instance in instances.tiny("oct", 3, seed=19):
-        m = octsvm.build("oct", instance.X, instance.y, variant="flow", **instance.params)
-        if not with_bounds and instance.params["error_scale"] == "count":
-            without_bounds(m)
-        path = octsvm.write(m, tmp_path / "model.lp")
-        engine = scip.Model()
-        engine.hideOutput()
-        engine.readProblem(str(path))
-        engine.optimize()
-        optimum = oracles.optimum("oct", instance.X, instance.y, instance.params)
-        assert engine.getObjVal() == pytest.approx(optimum, rel=1e-5, abs=1e-6)

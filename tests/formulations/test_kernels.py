@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from engines import Entry, every_engine_here
 from long_cases import long
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.svm import SVC
@@ -66,20 +65,6 @@ def named() -> Iterator[str]:
 # -- the same model -----------------------------------------------------------------------------------------------------
 
 
-@every_engine_here
-@pytest.mark.parametrize("name", SETTINGS)
-@pytest.mark.quick_cases("re_svm-highs")
-@pytest.mark.every_value
-def test_the_linear_kernel_is_no_kernel(entry: Entry, name: str) -> None:
-    X, y = table(0, n=6 if name == "octsvm" else 8)
-    plain, kernel = (
-        octsvm.solve(octsvm.build(name, X, y, kernel=k, **SETTINGS[name]), solver=entry.name, gap=1e-6)
-        for k in (None, "linear")
-    )
-    assert plain.status == kernel.status
-    assert kernel.objective == pytest.approx(plain.objective, rel=2e-4, abs=1e-6)
-
-
 @pytest.mark.parametrize("name", SETTINGS)
 @pytest.mark.parametrize("seed", [0, 1, 2, *long(range(3, 10))])
 @pytest.mark.quick_cases("[01]-re_svm")
@@ -87,6 +72,7 @@ def test_the_tree_of_a_linear_kernel_predicts_as_the_one_without(name: str, seed
     X, y = table(seed, n=9)
     plain = octsvm.fit(name, X, y, gap=1e-7, **SETTINGS[name])
     kernel = octsvm.fit(name, X, y, kernel="linear", gap=1e-7, **SETTINGS[name])
+    assert plain.status == kernel.status
     assert kernel.objective == pytest.approx(plain.objective, rel=1e-5)
     # Optima need not be unique: the tree of one model is a point of the other, at its cost.
     tree = octsvm.embed(octsvm.build(name, X, y, kernel="linear", **SETTINGS[name]), kernel.tree)
@@ -127,7 +113,7 @@ def svc(S: Any, y: Any, C: float, weights: Any = None, **kernel: Any) -> tuple[f
     return float(np.abs(a).sum() - 0.5 * a @ K @ a), machine
 
 
-@pytest.mark.parametrize("seed", range(50))
+@pytest.mark.parametrize("seed", [*range(20), *long(range(20, 50))])
 @pytest.mark.quick_cases("[0-4]")  # each kernel
 def test_where_labels_are_dear_it_is_the_svc_of_that_kernel(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -93,21 +93,6 @@ def test_a_node_that_does_not_split_sends_all_right_at_no_cost() -> None:
         assert (octsvm.extract(model).nodes(X)[:, -1] == 2 ** (depth + 1) - 1).all()
 
 
-@pytest.mark.slow
-def test_weights_count_as_repeated_samples() -> None:
-    rng = np.random.default_rng(3)
-    X, y = rng.random((6, 2)), np.array([0, 1, 2, 0, 1, 2])
-    times = np.array([1, 2, 1, 3, 1, 2])
-    params = {"depth": 2, "c1": 1.0, "c2": 3.0, "c3": 0.1}
-    weighted = octsvm.fit("moctsvm", X, y, weights=times, **params)
-    repeated = octsvm.fit("moctsvm", np.repeat(X, times, axis=0), np.repeat(y, times), **params)
-    scaled = Scaling.learn(X).transform(X)
-    assert weighted.objective == pytest.approx(
-        oracles.moctsvm_optimum(scaled, y, weights=times, **params), rel=1e-4
-    )
-    assert repeated.objective == pytest.approx(weighted.objective, rel=2e-4)
-
-
 @pytest.mark.parametrize("norm", ["l2", "l1"])
 def test_two_classes_at_one_split_are_the_svm_of_their_sides(norm: str) -> None:
     """With dear misclassified samples the root separates the classes, and what is left is a soft-margin SVM."""
@@ -162,21 +147,6 @@ def test_a_known_tree_tightens_the_model_and_any_bound_is_taken() -> None:
     octsvm.embed(tight, known.tree)
     assert largest_violation(tight) < 1e-6
     assert octsvm.build("moctsvm", X, y, upper_bound=50.0, **params).info.upper_bound == 50.0
-
-
-@pytest.mark.slow
-def test_a_saved_tree_is_the_tree() -> None:
-    rng = np.random.default_rng(2)
-    X = rng.random((15, 2))
-    y = np.array(["u", "v", "w"])[(3 * X[:, 0]).astype(int)]
-    result = octsvm.fit("moctsvm", X, y, depth=2, time_limit=5, **COSTS)
-    back = octsvm.Tree.from_json(result.tree.to_json())
-    assert isinstance(back, ObliqueTree)
-    grid = rng.random((200, 2))
-    assert (back.nodes(grid) == result.tree.nodes(grid)).all()
-    assert (back.predict(X) == result.tree.predict(X)).all()
-    again = octsvm.evaluate("moctsvm", back, X, y, **COSTS)
-    assert again.objective == pytest.approx(result.objective, rel=1e-12)
 
 
 @pytest.mark.slow

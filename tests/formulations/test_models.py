@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import instances
@@ -46,17 +45,6 @@ def test_shared_cases(case: instances.Case) -> None:
     assert result.differing_rows == ()
     if case.relabelled is not None:
         assert sorted({r.row for r in result.tree.relabelled}) == list(case.relabelled)
-
-
-@pytest.mark.skipif(not instances.CASES, reason="the shared cases are not here")
-@pytest.mark.slow
-def test_units_do_not_matter_to_oct() -> None:
-    for case in [c for c in instances.CASES if c.file == "negative_features.csv"]:
-        X = np.asarray(case.X, dtype=float)
-        for moved in (X - 5, X * 1000, np.column_stack([X, np.full(len(X), 3.0)])):
-            result = octsvm.fit("oct", moved, case.y, **case.params)
-            assert result.objective == pytest.approx(case.objective)
-            assert (result.tree.predict(moved) != np.asarray(case.y)).sum() == result.counts["errors"]
 
 
 # -- the printed rows of OCTSVM -----------------------------------------------------------------------------------
@@ -159,24 +147,3 @@ def test_weights_agree_with_brute_force() -> None:
 
 
 # -- a second solver ----------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("ending", ["nl", "lp", "mps"])
-@pytest.mark.parametrize("formulation", ["oct", "oct_h", "re_svm", "octsvm"])
-@pytest.mark.quick_cases("oct-*")
-def test_scip_finds_the_same_optimum_in_the_written_file(
-    formulation: str, ending: str, tmp_path: Path
-) -> None:
-    scip = pytest.importorskip("pyscipopt")
-    for instance in instances.tiny(formulation, 2, seed=13):
-        model = octsvm.build(
-            formulation, instance.X, instance.y, scale=formulation == "oct", **instance.params
-        )
-        path = octsvm.write(model, tmp_path / f"model.{ending}")
-        engine = scip.Model()
-        engine.hideOutput()
-        engine.readProblem(str(path))
-        engine.optimize()
-        assert engine.getStatus() == "optimal"
-        ours = octsvm.solve(model)
-        assert ours.objective == pytest.approx(engine.getObjVal(), rel=2e-4, abs=1e-5)

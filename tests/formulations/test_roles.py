@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 import pytest
-from test_blocks import SIZES
+from test_blocks import BLOCKS
 
 import octsvm
 from octsvm.bridges import leading_to
@@ -93,7 +93,7 @@ def test_pickles_keep_the_roles() -> None:
     assert subject(copy.f[0, 3]) == ((0, 2), 3, None)
 
 
-@pytest.mark.parametrize("add", [s[1] for s in SIZES], ids=[s[0] for s in SIZES])
+@pytest.mark.parametrize("add", [add for add, _ in BLOCKS.values()], ids=BLOCKS)
 def test_every_block_declares_its_variables(add: Callable[[Any], Any]) -> None:
     model = pyo.ConcreteModel()
     add(model)

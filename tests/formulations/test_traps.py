@@ -94,14 +94,6 @@ def test_large_costs_of_splits_against_enumeration(formulation: str, alpha: floa
 # ---------------------------------------------------------------------------------------- values close together
 
 
-@pytest.mark.parametrize("case", cases("close_values.csv", "oct"))
-def test_values_close_together_shared_case(case: Case) -> None:
-    result = octsvm.fit("oct", case.X, case.y, **case.params)
-    assert result.objective == pytest.approx(case.objective, abs=1e-9)
-    errors = (result.tree.predict(case.X) != case.y).sum()
-    assert errors == result.counts["wrong_rows"]
-
-
 def neighbours(start: float, count: int) -> list[float]:
     out = [start]
     while len(out) < count:
@@ -281,16 +273,6 @@ def test_the_printed_rows_claim_more_than_any_tree_has(proof: str) -> None:
         octsvm.fit("octsvm", X, y, scale=False, variant="paper", on_mismatch="warn", **params)
 
 
-@pytest.mark.parametrize("name", ["a", "b"])
-def test_rows_on_the_hyperplane_shared_cases(name: str) -> None:
-    found = [c for c in CASES if c.file == f"on_the_plane_{name}.csv" and c.model == "octsvm"]
-    if not found:
-        pytest.skip("the shared cases are not here")
-    for case in found:
-        result = octsvm.fit("octsvm", case.X, case.y, scale=False, **case.params)
-        assert result.objective == pytest.approx(case.objective, rel=2e-4)
-
-
 def test_a_tree_that_reaches_the_printed_optimum_is_optimal() -> None:
     """Errors cost nothing here: whatever side rows on the hyperplane took, the tree's cost meets the bound."""
     X = np.random.default_rng(0).random((8, 2))
@@ -434,38 +416,3 @@ def test_weights_of_zero_give_rows_without_a_say() -> None:
 
 
 # ------------------------------------------------------------------------------------- what should not matter
-
-
-@pytest.mark.parametrize(
-    ("formulation", "params"),
-    [
-        ("oct", {"depth": 2, "alpha": 0.3}),
-        ("oct_h", {"depth": 1, "alpha": 0.3}),
-        ("re_svm", {"c1": 3.0, "c2": 4.0}),
-        ("octsvm", {"depth": 1, "c1": 3.0, "c2": 4.0, "c3": 0.2}),
-    ],
-)
-@pytest.mark.slow_cases("re_svm-*", "octsvm-*")
-def test_the_order_of_rows_and_features_does_not_matter(formulation: str, params: Any) -> None:
-    first = octsvm.fit(formulation, EDGE_X, EDGE_Y, gap=1e-6, **params)
-    order = np.random.default_rng(1).permutation(7)
-    second = octsvm.fit(formulation, EDGE_X[order][:, ::-1], EDGE_Y[order], gap=1e-6, **params)
-    assert second.objective == pytest.approx(first.objective, rel=3e-6)
-    mirrored = octsvm.fit(formulation, EDGE_X, -EDGE_Y, gap=1e-6, **params)
-    if formulation in ("oct", "re_svm"):
-        assert mirrored.objective == pytest.approx(first.objective, rel=3e-6)
-    twice = octsvm.fit(formulation, EDGE_X, EDGE_Y, weights=np.full(7, 2.0), gap=1e-6, **params)
-    doubled = params | {k: 2 * v for k, v in params.items() if k in ("c1", "c2")}
-    if formulation in ("re_svm", "octsvm"):
-        dearer = octsvm.fit(formulation, EDGE_X, EDGE_Y, gap=1e-6, **doubled)
-        assert twice.objective == pytest.approx(dearer.objective, rel=3e-6)
-
-
-@pytest.mark.slow
-def test_fitting_twice_gives_the_same() -> None:
-    for formulation in ("oct", "oct_h", "re_svm", "octsvm"):
-        depth = {} if formulation == "re_svm" else {"depth": 1}
-        # A limit by work: by the clock, a busy machine would end the start heuristics elsewhere.
-        one, two = (octsvm.fit(formulation, EDGE_X, EDGE_Y, work_limit=10_000, **depth) for _ in range(2))
-        assert one.tree.to_json() == two.tree.to_json()
-        assert (one.objective, one.nodes, one.rounds) == (two.objective, two.nodes, two.rounds)

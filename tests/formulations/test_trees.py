@@ -229,12 +229,6 @@ def test_predict_wants_the_training_tables_columns(make: Any) -> None:
                 assert word in str(caught.value)
 
 
-def test_a_single_row_of_a_frame_with_the_columns_swapped_is_not_read_by_position() -> None:
-    X = pd.DataFrame({"x1": [0.0, 1.0], "x2": [5.0, 5.0]})
-    tree = octsvm.fit("oct", X, [0, 1], depth=1, alpha=0).tree
-    assert tree.predict(X[["x2", "x1"]]).tolist() == [0, 1]
-
-
 # -------------------------------------------------------------------------------------------------------- text
 
 
@@ -292,19 +286,6 @@ def test_text_with_a_split_below_a_node_without_one() -> None:
         except octsvm.InvalidData:
             continue
         assert read_text(tree, str(tree), rows) == tree.predict(rows).tolist()
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(("depth", "p"), SHAPES)
-def test_printing_never_fails(kind: str, depth: int, p: int) -> None:
-    for seed in range(3):
-        tree = random_tree(kind, depth, p, seed)
-        long = replace(tree, feature_names=tuple(f"{'a very long name ' * 8}{j} {{%}} 'é'" for j in range(p)))
-        for one in (tree, long):
-            for units in ("original", "scaled"):
-                for most in (1, 6, 1000):
-                    assert one.to_text(units, most).strip()
-            assert str(one) == one.to_text()
 
 
 def test_printing_one_leaf() -> None:
@@ -423,12 +404,6 @@ def test_what_json_keeps() -> None:
         assert [type(c) for c in kept] == [type(c) for c in classes]
 
 
-def test_numbers_survive_json_to_the_last_digit() -> None:
-    hard = np.array([0.1, np.nextafter(0.1, 1), 5e-324])
-    back = Tree.from_json(axis(threshold=hard).to_json())
-    assert back.threshold.tolist() == hard.tolist()
-
-
 def damaged(tree: Tree, **change: Any) -> str:
     return json.dumps({**tree.to_dict(), **change})
 
@@ -513,21 +488,6 @@ def test_a_damaged_file_is_refused(text: str, tmp_path: Path) -> None:
         Tree.from_json(file)
 
 
-def test_a_newer_version_says_what_to_do() -> None:
-    with pytest.raises(octsvm.InvalidData, match=r"version 2.*up to 1.*Upgrade"):
-        Tree.from_json(damaged(axis(), version=2))
-
-
-def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
-    with pytest.raises(octsvm.InvalidData, match=r"missing\.json"):
-        Tree.from_json(tmp_path / "missing.json")
-    with pytest.raises(octsvm.InvalidData, match="cannot be read"):
-        Tree.from_json(tmp_path)
-    (tmp_path / "latin.json").write_bytes(b"{\xff}")
-    with pytest.raises(octsvm.InvalidData, match=r"latin\.json"):
-        Tree.from_json(tmp_path / "latin.json")
-
-
 def test_loading_executes_nothing(tmp_path: Path) -> None:
     trace = tmp_path / "executed"
     bait = f"__import__('pathlib').Path({str(trace)!r}).touch()"
@@ -562,18 +522,6 @@ def test_loading_executes_nothing(tmp_path: Path) -> None:
 def test_arrays_that_do_not_fit_together_make_no_tree(change: Any) -> None:
     with pytest.raises(octsvm.InvalidData, match="do not fit together"):
         axis(**change)
-
-
-def test_a_tree_is_saved_whole_or_not_at_all(tmp_path: Path) -> None:
-    with pytest.raises(octsvm.OutputNotWritable, match="cannot be written"):
-        axis().to_json(tmp_path / "none" / "tree.json")
-    with pytest.raises(octsvm.OutputNotWritable, match="/dev/full"):
-        axis().to_json("/dev/full")
-    target = tmp_path / "tree.json"
-    target.write_text("old")
-    axis().to_json(target)
-    assert Tree.from_json(target).to_json() == axis().to_json()
-    assert [p.name for p in tmp_path.iterdir()] == ["tree.json"]
 
 
 def test_printed_weights_are_those_with_most_effect_over_the_range_in_training() -> None:
