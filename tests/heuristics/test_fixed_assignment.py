@@ -199,27 +199,6 @@ def test_rows_far_out_are_brought_in_where_they_matter(
         assert one.cost(far) == pytest.approx(one.optimum(), rel=1e-5, abs=1e-7)
 
 
-def test_rows_that_do_not_matter_are_left_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    X = np.concatenate([np.linspace(0, 0.4, 40), np.linspace(0.6, 1, 40)])[:, None]
-    sign = np.where(X[:, 0] > 0.5, 1.0, -1.0)
-    score = 10.0 * (X[:, 0] - 0.5)
-    assignment = fixed_assignment.Assignment(
-        np.ones((80, 1), np.int64), sign[:, None], np.array([True]), 1.6 * score[:, None]
-    )
-    seen = []
-    plain = fixed_assignment._ConeProgram
-
-    def look(X: Any, weights: Any, assignment: Any, costs: Any, near: Any, clearance: float) -> Any:
-        seen.append(int(near.sum()))
-        return plain(X, weights, assignment, costs, near, clearance)
-
-    monkeypatch.setattr(fixed_assignment, "_ConeProgram", look)
-    found = fixed_assignment.solve(X, np.ones(80), assignment, fixed_assignment.Costs(100.0, MU, "l2", False))
-    assert found is not None
-    assert found.omega[0, 0] == pytest.approx(10.0, rel=1e-5)
-    assert 0 < max(seen) < 80
-
-
 def test_a_routing_that_no_hyperplanes_have_is_none() -> None:
     X = np.array([[0.2], [0.2], [0.7]])
     node = np.array([[1, 2], [1, 3], [1, 3]])
@@ -265,18 +244,6 @@ class TestSeconds:
         )
         assert found is not None
         assert problem.cost(found) == pytest.approx(problem.optimum(), rel=1e-4, abs=1e-4)
-
-    def test_a_program_too_large_for_the_seconds_is_not_set_up(
-        self, problem: Problem, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(fixed_assignment, "SETUP_SECONDS", 1e3)
-        monkeypatch.setattr(fixed_assignment, "_ConeProgram", None)  # not called
-        assert (
-            fixed_assignment.solve(
-                problem.X, problem.weights, problem.assignment, problem.costs, seconds=60.0
-            )
-            is None
-        )
 
     def test_iterations_end_with_the_seconds(self, monkeypatch: pytest.MonkeyPatch) -> None:
         rng = np.random.default_rng(0)

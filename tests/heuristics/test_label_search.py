@@ -40,17 +40,6 @@ def test_it_comes_to_the_optimum_of_small_tables(seed: int) -> None:
     assert search.best.cost == pytest.approx(oracles.re_svm_optimum(X, y, c1=c1, c2=c2), rel=1e-5)
 
 
-def test_sides_that_come_again_are_not_solved_again() -> None:
-    X, y = table(0)
-    costs = ScoreCosts.of(X, y, np.ones(len(y)), 10.0, 5.0)
-    zero, solves = np.zeros(2), []  # the seconds left are asked for at each
-    first = Plane(min(costs.objective(zero, side) for side in (-1.0, 1.0)), zero, 1.0)
-    search = LabelSearch(costs, first, lambda: solves.append(1) or math.inf, 0)
-    for _ in range(300):
-        search.step()
-    assert 0 < len(solves) < 150
-
-
 @pytest.mark.slow
 def test_steps_can_be_repeated_and_labels_are_moved_where_no_svm_beats_the_constant_one() -> None:
     rng = np.random.default_rng(1)

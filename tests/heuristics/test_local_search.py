@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pyomo.environ as pyo
@@ -125,68 +125,6 @@ def test_the_same_seed_searches_alike() -> None:
     assert ends[0] == ends[1]
 
 
-def test_moves_go_on_where_the_last_call_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    builder = builder_of("l2")
-    builder.best = trees("l2", 0)[-1]
-    search = LocalSearch(builder)
-    while search.optimise_best():
-        pass
-    # A solved tree that rounding makes worse than the one it came from is not optimised again at every call.
-    optimised, looked, tried = [], [], []
-    plain, solve = LocalSearch.optimise, LocalSearch.solve
-
-    def optimise(self: LocalSearch, planes: Hyperplanes) -> Any:
-        optimised.append(planes)
-        return plain(self, planes)
-
-    def look(self: LocalSearch, assignment: Any, base: Hyperplanes, loose: bool) -> Any:
-        tried.append(assignment)
-        found = solve(self, assignment, base, loose)
-        if found is not None:
-            found.planes.cost = np.inf
-        return found
-
-    class Optimistic:
-        """Estimates by which every move is worth solving for."""
-
-        possible = True
-
-        def __call__(self, at: Any, assignment: Any, limit: float) -> float:
-            looked.append(assignment)
-            return limit / 2
-
-    search.estimates = cast(Any, Optimistic())
-    monkeypatch.setattr(local_search, "MOVES_ESTIMATED", 3)
-    monkeypatch.setattr(local_search, "MOVES_SOLVED", 2)
-    monkeypatch.setattr(LocalSearch, "optimise", optimise)
-    monkeypatch.setattr(LocalSearch, "solve", look)
-    monkeypatch.setattr(builder, "offer", lambda planes: False)
-    assert not any(search.try_moves() for _ in range(10))
-    assert not optimised
-    assignments = [(f.node.tolist(), f.label.tolist()) for f in looked]
-    assert local_search.MOVES_ESTIMATED < len(assignments) <= 1.5 * local_search.MOST_MOVES
-    assert all(assignments.count(one) == 1 for one in assignments)
-    steps = -(-len(looked) // local_search.MOVES_ESTIMATED)
-    assert local_search.MOVES_SOLVED < len(tried) <= steps * local_search.MOVES_SOLVED
-
-
-def test_a_tree_that_is_returned_to_goes_on_with_the_moves_that_are_left() -> None:
-    search = searched("l2")
-    builder, at = search.builder, search.at
-    assert at is not None
-    everything = [(c.node.tobytes(), c.label.tobytes(), c.split.tobytes()) for c in search._moves(at)]
-    assert len(everything) > 7
-    list(islice(search._pending, 5))
-    best, builder.best = builder.best.copy(), builder.unsplit()
-    builder.best.cost = builder.value(builder.best)
-    search.optimise_best()
-    assert list(search._pending) == []
-    builder.best = best
-    search.optimise_best()
-    left = [(c.node.tobytes(), c.label.tobytes(), c.split.tobytes()) for c in search._pending]
-    assert left == everything[5:]
-
-
 @pytest.mark.parametrize("c2", [1.0, 10.0])
 def test_a_row_that_crosses_may_open_a_split_and_the_estimate_has_its_cost(c2: float) -> None:
     opened = 0
@@ -212,89 +150,6 @@ def test_a_row_that_crosses_may_open_a_split_and_the_estimate_has_its_cost(c2: f
                 assert value <= found.cost * (1 + local_search.ESTIMATE_ERROR)
                 assert found.planes.split[t - 1]
     assert opened > 5
-
-
-def test_rows_that_only_have_to_make_room_are_tried_as_well() -> None:
-    search = searched("l2")
-    builder, at = search.builder, search.at
-    assert at is not None
-    near = {
-        (row, level)
-        for row, level in np.argwhere(np.abs(at.assignment.score) < local_search.NEAR_HYPERPLANE).tolist()
-        if level < builder.depth and at.assignment.split[at.assignment.node[row, level] - 1]
-    }
-    crossed = set()
-    for assignment in search._moves(at):
-        for row, level in np.argwhere(assignment.node != at.assignment.node).tolist():
-            crossed.add((row, level - 1))
-    assert near <= crossed
-
-
-def test_a_single_move_is_one_row_on_one_level_and_what_follows_from_it() -> None:
-    builder = builder_of("l2")
-    solved = LocalSearch(builder).optimise(trees("l2", 0)[-1])
-    assert solved is not None
-    search = LocalSearch(builder)
-    changes = list(search._moves(solved))
-    assert 0 < len(changes) <= 1.5 * local_search.MOST_MOVES
-    for assignment in changes:
-        other = (assignment.node != solved.assignment.node) | (assignment.label != solved.assignment.label)
-        assert len(np.unique(np.argwhere(other)[:, 0])) == 1
-    for row in range(5):
-        for level in range(builder.depth):
-            assignment = search._crossed(solved.assignment, solved.planes, row, level)
-            path, before = assignment.node[row], solved.assignment.node[row]
-            assert (path[: level + 1] == before[: level + 1]).all()
-            assert path[level + 1] == before[level + 1] ^ 1
-            assert (path[1:] // 2 == path[:-1]).all()
-            # Below, the row goes where the tree sends it and takes the cheaper label there.
-            at = solved.planes.omega[path - 1] @ builder.X[row] + solved.planes.omega0[path - 1]
-            assert ((at[level + 1 : -1] >= 0) == (path[level + 2 :] % 2 == 1)).all()
-            wanted = builder.cheaper_labels(at[None, :], np.array([row]))[0]
-            assert (assignment.label[row, level + 1 :] == wanted[level + 1 :]).all()
-            others = np.arange(len(builder.X)) != row
-            assert (assignment.node[others] == solved.assignment.node[others]).all()
-
-
-@pytest.mark.parametrize(("c2", "follows"), [(4.0, True), (50.0, False)])
-def test_a_row_that_crosses_takes_the_label_of_its_side_where_labels_cost_less(
-    c2: float, follows: bool
-) -> None:
-    builder = builder_of("l2")
-    builder.c2 = c2
-    solved = LocalSearch(builder).optimise(trees("l2", 0)[-1])
-    assert solved is not None
-    search = LocalSearch(builder)
-    assert search.label_follows_side is (c2 < 2 * builder.c1) is follows
-    for row in range(8):
-        assignment = search._crossed(solved.assignment, solved.planes, row, 0)
-        side = 1.0 if assignment.node[row, 1] == 3 else -1.0
-        assert assignment.label[row, 0] == (side if follows else solved.assignment.label[row, 0])
-
-
-def test_offered_trees_are_better_and_far_worse_ones_are_not_optimised(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    builder = builder_of("l2")
-    grown = sorted(trees("l2", 0), key=builder.value)
-    best, worst = grown[0], grown[-1]
-    builder.offer(best)
-    before, search = builder.best.cost, LocalSearch(builder)
-    optimised = []
-    plain = LocalSearch.optimise
-    monkeypatch.setattr(
-        LocalSearch,
-        "optimise",
-        lambda self, planes, limit: (optimised.append(planes), plain(self, planes, limit))[1],
-    )
-    worst.cost = builder.value(worst)
-    assert worst.cost > local_search.PROMISING * before
-    assert not search.offer_optimised(worst)
-    assert not optimised
-    better = search.offer_optimised(worst, np.inf)
-    assert len(optimised) == 1
-    assert better is (builder.best.cost < before)
-    assert builder.best.cost == pytest.approx(builder.value(builder.best), rel=1e-12)
 
 
 def test_a_used_up_budget_optimises_nothing() -> None:

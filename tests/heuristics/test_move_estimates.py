@@ -166,21 +166,3 @@ def test_a_sweep_has_the_cost_of_its_tree(costs: tuple[float, float, float]) -> 
             assert float(norms(planes.omega, "l2").max()) <= 8.0 * (1 + 1e-9)
             for t in range(2, builder.T + 1):
                 assert planes.split[t // 2 - 1] or not planes.split[t - 1]
-
-
-def test_an_assignment_is_solved_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    builder = builder_of(4, 1.0, 1.0, 0.1, 1)
-    builder.search._seen.clear()
-    solved, solve = [], fixed_assignment.solve
-
-    def counted(*arguments: Any) -> Any:
-        solved.append(arguments)
-        return solve(*arguments)
-
-    monkeypatch.setattr(fixed_assignment, "solve", counted)
-    assignment = builder.search.assignment_of(builder.best)
-    first = builder.search.solve(assignment, builder.best)
-    assert first is not None
-    assert builder.search.solve(assignment, builder.best, loose=True) is first
-    assert builder.search.solve(assignment, builder.best) is first
-    assert len(solved) == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from octsvm.heuristics.linear_svm import fit_linear_svm, least_slack
+from octsvm.heuristics.linear_svm import fit_linear_svm
 from octsvm.heuristics.outlier_trimming import MOST_WRONG, trimmed_svm
 
 
@@ -68,19 +68,3 @@ def test_the_generator_decides_and_a_used_up_budget_ends_it() -> None:
 
     trimmed_svm(X, sign, np.ones(30), 1e3, None, tick)
     assert len(asked) <= 2
-
-
-def test_least_slack_is_the_linear_program() -> None:
-    rng = np.random.default_rng(1)
-    X, sign, w = rng.random((25, 3)), rng.choice([-1.0, 1.0], 25), rng.random(25)
-    w[:3] = 0.0
-
-    def slack_cost(omega: np.ndarray, omega0: float) -> float:
-        slack = np.maximum(0.0, 1.0 - sign * (X @ omega + omega0))
-        return float(w @ slack) + 1e-3 * float(np.abs(omega).sum())
-
-    omega, omega0 = least_slack(X, sign, w)
-    at = slack_cost(omega, omega0)
-    for _ in range(200):
-        assert slack_cost(omega + 0.1 * rng.normal(size=3), omega0 + 0.1 * rng.normal()) >= at - 1e-9
-    assert slack_cost(*fit_linear_svm(X, sign, w, 1e3)) >= at - 1e-9

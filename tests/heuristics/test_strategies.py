@@ -25,13 +25,14 @@ from octsvm.solving import large_neighbourhood as neighbourhoods
 # Share of the tiny instances on which the heuristic must reach the optimum of brute force.
 REACHED = {"oct": 1.0, "oct_h": 0.6, "re_svm": 0.9, "octsvm": 0.8, "moctsvm": 0.8}
 FIXED = {"work_limit": {"nodes": 400, "rounds": 12}, "time_limit": 120}
+FEW = FIXED | {"work_limit": {"nodes": 100, "rounds": 4}}
 
 
 @pytest.mark.parametrize("formulation", instances.FORMULATIONS)
 @pytest.mark.quick_cases("oct")
 def test_it_reaches_the_optimum_of_most_tiny_instances_and_is_never_below(formulation: str) -> None:
     tried = reached = 0
-    for instance in instances.tiny(formulation, 10, seed=41):
+    for instance in instances.tiny(formulation, 6, seed=41):
         result = octsvm.fit(
             formulation,
             instance.X,
@@ -60,9 +61,9 @@ def test_it_is_never_worse_than_the_constant_tree_or_the_start(formulation: str)
     data, checked = prepare(form, X, y), form.Params.make(formulation, **params)
     constant = form.constant_tree(data, checked)
     cost = form.evaluate(constant, data.X_original, data.y, checked, data.weights).objective
-    first = octsvm.fit(formulation, X, y, strategy="heuristic", **FIXED, **params)
+    first = octsvm.fit(formulation, X, y, strategy="heuristic", **FEW, **params)
     assert first.objective <= cost
-    good = octsvm.fit(formulation, X, y, time_limit=20, **params)
+    good = octsvm.fit(formulation, X, y, work_limit={"nodes": 50, "rounds": 2}, **params)
     again = octsvm.fit(
         formulation, X, y, strategy="heuristic", start=good.tree, work_limit={"rounds": 1}, **params
     )
@@ -77,11 +78,11 @@ def test_the_same_seed_and_work_limit_give_the_same_tree(formulation: str) -> No
     params = {"c1": 3.0, "c2": 2.0} if formulation in ("re_svm", "octsvm") else {}
     params |= {} if formulation == "re_svm" else {"depth": 1}
     one, two = (
-        octsvm.fit(formulation, X, y, strategy="heuristic", seed=3, **FIXED, **params) for _ in range(2)
+        octsvm.fit(formulation, X, y, strategy="heuristic", seed=3, **FEW, **params) for _ in range(2)
     )
     assert one.tree.to_json() == two.tree.to_json()
     assert (one.objective, one.nodes, one.rounds) == (two.objective, two.nodes, two.rounds)
-    assert one.rounds <= 12
+    assert one.rounds <= 4
 
 
 @pytest.mark.parametrize("norm", ["l2", "l1"])
@@ -93,8 +94,7 @@ def test_norms_and_weights_are_those_of_the_objective(formulation: str, norm: st
     weights[:3] = 0.0
     params: dict[str, Any] = {"c1": 3.0, "c2": 2.0, "norm": norm}
     params |= {} if formulation == "re_svm" else {"depth": 1, "c3": 0.1}
-    few = {"nodes": 100, "rounds": 4}
-    result = octsvm.fit(formulation, X, y, weights=weights, strategy="heuristic", work_limit=few, **params)
+    result = octsvm.fit(formulation, X, y, weights=weights, strategy="heuristic", **FEW, **params)
     again = octsvm.evaluate(
         formulation, result.tree, X, y, weights=weights, **{k: v for k, v in params.items() if k != "depth"}
     )
@@ -107,7 +107,7 @@ def test_norms_and_weights_are_those_of_the_objective(formulation: str, norm: st
 def test_duplicated_rows_cost_as_rows_of_weight_two() -> None:
     X, y = noisy(20)
     params: dict[str, Any] = {"depth": 1, "c1": 3.0, "c2": 2.0, "c3": 0.1}
-    tree = octsvm.fit("octsvm", X, y, weights=np.full(20, 2.0), strategy="heuristic", **FIXED, **params).tree
+    tree = octsvm.fit("octsvm", X, y, weights=np.full(20, 2.0), strategy="heuristic", **FEW, **params).tree
     costs = {k: v for k, v in params.items() if k != "depth"}
     one = octsvm.evaluate("octsvm", tree, X, y, weights=np.full(20, 2.0), **costs)
     two = octsvm.evaluate("octsvm", tree, np.tile(X, (2, 1)), np.tile(y, 2), **costs)
@@ -136,38 +136,6 @@ def test_neighbourhoods_leave_the_model_as_it_was() -> None:
     # From the constant tree, with nothing but neighbourhoods: they find a tree that splits.
     assert result.tree.splits.any()
     assert certify.is_own(model)
-
-
-@pytest.mark.slow
-def test_a_neighbourhood_holds_the_incumbent_and_fixes_the_rest() -> None:
-    X, y = noisy(20)
-    seen: list[tuple[int, int]] = []
-    plain = neighbourhoods.Search.solve
-
-    def look(self: neighbourhoods.Search, sub: Any) -> Any:
-        assert sub.violation(self.rounds.best) <= 1e-5
-        assert (sub.A != self.program.A).nnz == 0
-        whole = self.program.integer
-        free = int((sub.low[whole] < sub.high[whole]).sum())
-        seen.append((free, int(whole.sum())))
-        return plain(self, sub)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(neighbourhoods.Search, "solve", look)
-        octsvm.fit(
-            "octsvm",
-            X,
-            y,
-            depth=1,
-            c1=3.0,
-            c2=2.0,
-            c3=0.1,
-            strategy="heuristic",
-            work_limit={"rounds": 5},
-            time_limit=120,
-        )
-    assert len(seen) == 5
-    assert all(free < whole for free, whole in seen)
 
 
 @pytest.mark.slow
@@ -217,7 +185,7 @@ def test_large_tables_get_a_checked_tree_without_a_model(
 
     monkeypatch.setattr(strategies, "build_from", refuse)
     rng = np.random.default_rng(0)
-    X = rng.random((4000, 4))
+    X = rng.random((strategies.LARGEST_SEARCHED + 100, 4))
     y = (X[:, 0] + X[:, 1] > 1).astype(int)
     params = {"depth": 1, "c1": 1.0, "c2": 1.0, "c3": 1.0} if formulation == "octsvm" else {"depth": 2}
     one, two = (
