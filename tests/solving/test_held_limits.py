@@ -136,23 +136,6 @@ def test_size_without_a_search_is_an_upper_one() -> None:
     assert exact.nonzeros <= most.nonzeros <= 2 * exact.nonzeros
 
 
-@pytest.mark.parametrize("limit", [0.01, 1.0])
-@pytest.mark.parametrize("name", ["oct", "octsvm"])
-@pytest.mark.slow
-def test_a_large_model_is_not_handed_over_late(
-    name: str, limit: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    X, y = sloped(300, 30) if name == "oct" else sloped(1200, 30)
-    model = octsvm.build(name, X, y, depth=3)
-    monkeypatch.setattr(dispatch, "compile_program", refuse)
-    monkeypatch.setattr(steps_ahead, "COMPILING", 1e3)
-    with at_most(limit + OVER):
-        result = octsvm.solve(model, time_limit=limit)
-    assert result.stop == "time_limit"
-    assert "no time to hand the model over" in result.notes[0]
-    assert result.objective == pytest.approx(octsvm.evaluate(name, result.tree, X, y).objective)
-
-
 @pytest.mark.parametrize("strategy", ["balanced", "exact"])
 @pytest.mark.parametrize("name", ["oct", "octsvm"])
 def test_the_heuristics_get_the_time_that_a_model_which_is_not_handed_over_leaves(

@@ -11,7 +11,6 @@ import textwrap
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pyomo.environ as pyo
 import pytest
 from places import ROOT
@@ -29,21 +28,6 @@ def hard(n: int = 60, p: int = 5, seed: int = 0) -> tuple[np.ndarray, np.ndarray
     X = rng.random((n, p))
     y = octsvm.flip_labels(np.where(X.sum(axis=1) > p / 2, 1, -1), 0.2, seed)
     return X, y
-
-
-@pytest.mark.slow
-def test_a_tiny_limit_gives_the_fallback() -> None:
-    X, y = hard(150, 8)
-    for start in (None, octsvm.fit("octsvm", X, y, time_limit=3, **HARD).tree):
-        result = octsvm.fit("octsvm", X, y, time_limit=0.02, start=start, **HARD)
-        assert result.status in ("fallback", "feasible")
-        if start is None:
-            minority = min((y == 1).sum(), (y == -1).sum())
-            assert result.status == "fallback"
-            assert result.objective == pytest.approx(3 * minority * 1.0)
-        else:
-            best = octsvm.evaluate("octsvm", start, X, y, c1=1.0, c2=1.0, c3=0.1).objective
-            assert result.objective <= best * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("limit", [5, {"nodes": 40}, {"rounds": 1, "nodes": 30}])
@@ -105,7 +89,7 @@ def test_ctrl_c_before_anything_is_solved(place: str, strategy: str, monkeypatch
     module, name = place.split(".")
     monkeypatch.setattr({"strategies": strategies, "heuristics": heuristics}[module], name, pressed)
     X, y = hard()
-    result = octsvm.fit("octsvm", X, y, strategy=strategy, time_limit=4, **HARD)
+    result = octsvm.fit("octsvm", X, y, strategy=strategy, time_limit=1.5, **HARD)
     assert result.stop == "interrupted"
     again = octsvm.evaluate("octsvm", result.tree, X, y, **HARD)
     assert again.objective == pytest.approx(result.objective, rel=1e-9)
@@ -144,15 +128,6 @@ def test_result_is_complete() -> None:
     assert json.loads(result.to_json())["tree"]["kind"] == "margin"
     assert "<table>" in result._repr_html_()
     assert list(result.relabelled().columns) == ["row", "node", "cost"]
-
-
-def test_relabelled_rows_carry_the_index_of_the_frame() -> None:
-    X, y = hard(14, 2)
-    names = [f"p{i}" for i in range(14)]
-    result = octsvm.fit("re_svm", pd.DataFrame(X, index=names), y, c1=5.0, c2=1.0)
-    frame = result.relabelled()
-    assert len(frame) > 0
-    assert frame.index.tolist() == [names[row] for row in frame["row"]]
 
 
 def test_a_quadratic_row_of_the_users_own_is_refused_by_name() -> None:

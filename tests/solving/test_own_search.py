@@ -134,15 +134,3 @@ def test_its_plan_and_its_name() -> None:
     assert plan.slack == 0
     with pytest.raises(octsvm.UnknownSolver, match="branch_and_reduce"):
         octsvm.fit("re_svm", X, y, solver="branch_and_bound")
-
-
-@pytest.mark.parametrize("kernel", ["rbf", "poly", "linear"])
-@pytest.mark.quick_cases("linear")
-def test_kernels_are_searched_on_the_rows_of_the_model(kernel: str) -> None:
-    X, y = table(12, 2)
-    ours, engine = (
-        octsvm.fit("re_svm", X, y, kernel=kernel, c1=3, c2=2, **how) for how in ({}, {"solver": "highs"})
-    )
-    assert (ours.solver, engine.solver) == (NAME, "highs")
-    assert (ours.status, engine.status) == ("optimal", "optimal")
-    assert ours.objective == pytest.approx(engine.objective, rel=3e-4)

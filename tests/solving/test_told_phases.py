@@ -91,7 +91,7 @@ def test_what_a_callback_raises_comes_out(phase: str, at_once: None) -> None:
             raise LookupError(phase)
 
     with pytest.raises(LookupError, match=phase):
-        octsvm.fit("octsvm", *sloped(), depth=1, strategy="exact", time_limit=5, callback=fail)
+        octsvm.fit("octsvm", *sloped(16, 2), depth=1, strategy="exact", time_limit=5, callback=fail)
     assert not rows.PYOMO.filters
 
 
