@@ -171,8 +171,7 @@ def test_an_open_depth_is_refused_with_what_to_say(cls: Any) -> None:
 # -- tables -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("cls", ALL)
-@pytest.mark.quick_cases("OCTClassifier", "OCTHClassifier")
+@pytest.mark.parametrize("cls", [OCTClassifier, OCTHClassifier])  # the others: scikit-learn's own checks
 def test_sparse_tables_are_dense_ones(cls: Any) -> None:
     rng = np.random.default_rng(3)
     X = rng.random((12, 4)) * (rng.random((12, 4)) > 0.5)
