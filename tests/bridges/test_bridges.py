@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -270,13 +268,6 @@ def test_a_bridge_of_ones_own_is_tried_behind_the_others(monkeypatch: pytest.Mon
     assert way.repair(x) is x
 
 
-def test_help_imports_no_bridge() -> None:
-    code = "import sys, octsvm.cli\ntry:\n    octsvm.cli.main(['--help'])\nexcept SystemExit:\n    pass\n"
-    code += "print([m for m in sys.modules if m.startswith('octsvm.bridges')])"
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert out.splitlines()[-1] == "[]"
-
-
 # ------------------------------------------------------------------------------------------------ by name
 
 
@@ -290,11 +281,3 @@ def test_a_named_bridge_is_used_where_the_solver_takes_the_model_as_it_stands(so
     assert direct.status == through.status == "optimal"
     assert through.objective == pytest.approx(direct.objective, rel=1e-5)
     assert "outer_approximation" in through.notes[0]
-
-
-def test_a_bridge_that_leads_nowhere_is_refused() -> None:
-    linear = octsvm.build("oct", [[0.0], [1.0]], ["a", "b"], depth=1)
-    with pytest.raises(octsvm.UnsupportedProblem, match="outer_approximation"):
-        octsvm.solve(linear, bridge="outer_approximation")
-    with pytest.raises(octsvm.InvalidParameter, match="Did you mean 'outer_approximation'"):
-        octsvm.solve(linear, bridge="outer-approximation")

@@ -24,7 +24,7 @@ from drawn_trees import FORM, exact, fitted_around, grid, large, tree
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
-from matplotlib.patches import FancyBboxPatch, Polygon
+from matplotlib.patches import FancyBboxPatch
 
 import octsvm
 from octsvm import OCTClassifier, OCTHClassifier, OCTSVMClassifier, RESVMClassifier
@@ -33,7 +33,6 @@ from octsvm.exports.graphviz import COLOURS
 from octsvm.formulations.base import Scaling
 from octsvm.formulations.trees import Relabelled
 from octsvm.plots import _style
-from octsvm.plots.regions import chord, clipped
 from octsvm.result import TracePoint
 
 SHORT: dict[str, Any] = {"work_limit": {"nodes": 1, "rounds": 1}, "time_limit": 20}
@@ -254,23 +253,6 @@ def test_splits_and_margins_are_where_the_scores_say(four: list[Any], table: Any
             scores = model.tree_.scores(band.get_xy())[:, int(name) - 1]
             assert (abs(scores) <= 1 + 1e-8).all()
             assert max(abs(scores)) == pytest.approx(1, abs=1e-6)
-
-
-def test_cutting_polygons() -> None:
-    square = np.array([[0.0, 0], [1, 0], [1, 1], [0, 1]])
-    assert len(clipped(square, np.array([1.0, 0]), 2)) == 4
-    assert len(clipped(square, np.array([1.0, 0]), -1)) == 0
-    assert sorted(map(tuple, clipped(square, np.array([1.0, 0]), 0.5))) == [
-        (0, 0),
-        (0, 1),
-        (0.5, 0),
-        (0.5, 1),
-    ]
-    assert len(clipped(square, np.array([1.0, 1]), 1)) == 3  # through two corners
-    assert chord(square, np.array([1.0, 1]), 1).tolist() == [[1, 0], [0, 1]]
-    assert len(chord(square, np.array([1.0, 0]), 1)) == 0  # along an edge
-    assert len(chord(square, np.array([1.0, 0]), 3)) == 0
-    assert len(clipped(square[:0], np.array([1.0, 0]), 3)) == 0
 
 
 # -- what can be read ---------------------------------------------------------------------------------------
@@ -693,23 +675,6 @@ def run(code: str) -> str:
     return done.stdout
 
 
-@pytest.mark.slow
-def test_matplotlib_is_loaded_when_something_is_drawn() -> None:
-    code = """
-import sys, numpy as np, octsvm
-from octsvm.formulations.base import Scaling
-tree = octsvm.AxisTree(1, ("a", "b"), ("x",), Scaling.identity(1), np.array([0]), np.array([0.5]), np.array([0, 1]))
-octsvm.plot_tree
-assert "matplotlib" not in sys.modules
-octsvm.plot_tree(tree)
-assert "matplotlib.figure" in sys.modules
-import matplotlib.pyplot
-assert matplotlib.pyplot.get_fignums() == []
-print("done")
-"""
-    assert run(code) == "done\n"
-
-
 def test_without_matplotlib_the_message_says_what_to_install() -> None:
     code = """
 import sys, numpy as np, octsvm
@@ -799,11 +764,3 @@ def test_the_gallerys_pictures_are_those_of_its_examples(root: Path) -> None:
                 f"{name}{end}.svg: python docs/gallery/make.py"
             )
     assert sum(p.stat().st_size for p in folder.iterdir() if p.is_file()) < 1_500_000
-
-
-def test_polygons_only_where_rows_can_be() -> None:
-    fitted = tree("margin", 2)
-    X, y = rows_for(fitted, 20)
-    ax = octsvm.plot_regions(fitted, X, y)
-    assert all(isinstance(p, Polygon) for p in named(ax, "region").values())
-    assert len(named(ax, "region")) >= 1
