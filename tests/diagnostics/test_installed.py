@@ -167,6 +167,7 @@ def test_untested_entries_are_marked_and_not_chosen() -> None:
     assert shown.count("untested: written from its manual, never run by us") == len(marked)
 
 
+@pytest.mark.slow
 def test_the_whole_command_is_quick() -> None:
     if hasattr(os, "getloadavg") and os.getloadavg()[0] > 1.5 * (os.cpu_count() or 1):
         pytest.skip("the machine is busy with other things")

@@ -164,21 +164,21 @@ def test_nothing_is_done_twice_and_a_store_may_grow(
         assert len(lines) == len(set(lines))
         return len(lines)
 
-    assert small(store, methods=["svm"], sets=["two"]).fitted == fits() == 96
-    assert small(store, methods=["svm"]).fitted == 96
+    assert small(store, methods=["svm"], sets=["two"]).fitted == fits() == 64
+    assert small(store, methods=["svm"]).fitted == 64
     found = small(store)
-    assert (found.total, found.done, found.fitted) == (384, 384, 192)
+    assert (found.total, found.done, found.fitted) == (256, 256, 128)
     assert small(store).fitted == 0
-    assert fits() == 384
+    assert fits() == 256
     pd.testing.assert_frame_equal(comparable(read_cells(store)), undisturbed)
-    assert small(store, repetitions=2).fitted == 384
-    assert small(store, protocol(sets=["one", "two", "three"])).fitted == 192
-    assert fits() == 384 * 2 + 192
+    assert small(store, repetitions=2).fitted == 256
+    assert small(store, protocol(sets=["one", "two", "three"])).fitted == 128
+    assert fits() == 256 * 2 + 128
     assert small(store, repetitions=1).fitted == 0  # a smaller protocol does not shrink the store
     with Store.open(store) as opened:
         assert (opened.protocol.repetitions, opened.protocol.sets) == (2, ("one", "two", "three"))
         # The third set in two repetitions was never asked for.
-        assert opened.counts()["total"].sum() == 384 * 3
+        assert opened.counts()["total"].sum() == 256 * 3
     whole(store)
 
 
@@ -397,7 +397,7 @@ def test_progress_counts_up_and_guesses_the_rest(tmp_path: Path, monkeypatch: py
     done = [s.done for s in seen]
     assert done == sorted(done)
     assert len(set(done)) > 3
-    assert (seen[-1].done, seen[-1].total, seen[-1].remaining) == (384, 384, 0.0)
+    assert (seen[-1].done, seen[-1].total, seen[-1].remaining) == (256, 256, 0.0)
     middle = next(s for s in seen if s.done > 100)
     left = seen[-1].elapsed - middle.elapsed
     assert left / 10 < middle.remaining < left * 10

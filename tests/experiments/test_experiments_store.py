@@ -62,7 +62,7 @@ def test_cells_are_read_as_they_were_recorded(filled: Path) -> None:
     assert len(cells) == 3
     first = cells.iloc[0]
     place = ["set", "noise", "repetition", "fold", "inner", "method", "position", "params"]
-    assert first[place].tolist() == ["one", 0.0, 0, 0, False, "cart", 1, '{"alpha":0.001}']
+    assert first[place].tolist() == ["one", 0.0, 0, 0, False, "cart", 1, '{"alpha":0.01}']
     assert (first["relabelled"], first["both"], first["extra"]) == (2, 1, '{"nodes":3}')
     assert (first["objective"], first["score"], first["train_score"]) == (0.1 + 0.2, 5 / 8, 3 / 4)
     assert np.isnan(first["bound"])
@@ -357,21 +357,21 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_run_status_export(own: Path, tmp_path: Path) -> None:
     done = command("run", "--protocol", own, "--jobs", 1, "--methods", "cart", "--sets", "one")
     assert (done.exit_code, done.stdout) == (0, "")
-    assert "24 of 24 cells are in own/cells.sqlite; 24 of them were fitted now" in done.stderr
+    assert "16 of 16 cells are in own/cells.sqlite; 16 of them were fitted now" in done.stderr
     shown = command("status", "own/cells.sqlite").stdout
     assert [line.split() for line in shown.splitlines()[2:]] == [
-        ["cart", "24", "24", "0", shown.split()[-15 + 4]],
-        ["svm", "0", "48", "0", "0.0"],
-        ["all", "24", "72", "0", shown.split()[-1]],
+        ["cart", "16", "16", "0", shown.split()[-15 + 4]],
+        ["svm", "0", "32", "0", "0.0"],
+        ["all", "16", "48", "0", shown.split()[-1]],
     ]
     found = json.loads(command("status", "own/cells.sqlite", "--json").stdout)
-    assert found["methods"]["cart"] | {"seconds": 0} == {"total": 48, "done": 24, "failed": 0, "seconds": 0}
+    assert found["methods"]["cart"] | {"seconds": 0} == {"total": 32, "done": 16, "failed": 0, "seconds": 0}
     again = command("run", "-p", own, "-j", 1, "--json", "--quiet")
     assert again.stderr == ""
     found = json.loads(again.stdout)
-    assert (found["total"], found["done"], found["fitted"], found["failed"]) == (96, 96, 72, 0)
+    assert (found["total"], found["done"], found["fitted"], found["failed"]) == (64, 64, 48, 0)
     assert command("export", "own/cells.sqlite", "cells.csv.gz").exit_code == 0
-    assert len(read_cells(tmp_path / "cells.csv.gz")) == 96
+    assert len(read_cells(tmp_path / "cells.csv.gz")) == 64
 
 
 @pytest.mark.slow
@@ -382,7 +382,7 @@ def test_the_bare_command_runs_and_reports(own: Path, tmp_path: Path) -> None:
     assert "here" in done.stdout
     text = done.stdout
     assert command("report", "here/cells.sqlite", "--out", "here").stdout == text
-    assert len(read_cells(tmp_path / "here" / "cells.sqlite")) == 96
+    assert len(read_cells(tmp_path / "here" / "cells.sqlite")) == 64
     assert len(list((tmp_path / "here").iterdir())) > 1
 
 

@@ -47,6 +47,7 @@ def test_a_figure_by_hand(ours: pd.DataFrame) -> None:
         assert ours.loc[(rule, "heart", 0.4), "octsvm"] == pytest.approx(expected)
 
 
+@pytest.mark.slow
 def test_octsvm_against_the_others_as_the_page_says(ours: pd.DataFrame) -> None:
     mean = ours.groupby("rule").mean()
     for rule in table2.TITLES:

@@ -22,6 +22,8 @@ from octsvm.tuning.grids import absolute, prior, settings_of
 
 SMALL: dict[str, list[Any]] = {"depth": [0, 1], "c1": [2.0, 8.0], "c2": [100.0], "c3": [0.01]}
 QUICK: dict[str, Any] = {"grid": SMALL, "relative": True, "repeats": 1, "folds": 3, "refit": False}
+# Of OCT, whose trees are found at once: for what is done around the fits.
+QUICKEST: dict[str, Any] = QUICK | {"grid": {"depth": [1, 2], "alpha": [0.01, 0.1]}}
 
 
 def exclusive_or(n: int = 80, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -325,8 +327,8 @@ def test_rows_without_weight_and_weights_that_decide() -> None:
     X, y = exclusive_or(40)
     X2, y2 = np.vstack([X, X]), np.r_[y, np.where(y == "in", "out", "in")]
     weights = np.r_[np.ones(40), np.zeros(40)]
-    whole = octsvm.tune("octsvm", X, y, **QUICK).frame()
-    assert octsvm.tune("octsvm", X2, y2, weights=weights, **QUICK).frame().equals(whole)
+    whole = octsvm.tune("oct", X, y, **QUICKEST).frame()
+    assert octsvm.tune("oct", X2, y2, weights=weights, **QUICKEST).frame().equals(whole)
     weights[40:] = 1e-3
     light = octsvm.tune("octsvm", X2, y2, weights=weights, prior_rows=0, **QUICK)
     assert light.choice["depth"] == 1
@@ -348,7 +350,7 @@ def test_class_weights_count_where_rows_are_judged() -> None:
 def test_a_killed_run_goes_on_and_comes_to_the_same_choice(tmp_path: Path) -> None:
     store = tmp_path / "folds.jsonl"
     X, y = linear(40)
-    whole = octsvm.tune("octsvm", X, y, **QUICK)
+    whole = octsvm.tune("oct", X, y, **QUICKEST)
     code = (
         "import os, octsvm, numpy as np\n"
         "from octsvm.tuning import folds\n"
@@ -358,20 +360,20 @@ def test_a_killed_run_goes_on_and_comes_to_the_same_choice(tmp_path: Path) -> No
         "    return genuine(table, grid, fold, seconds)\n"
         "folds.fit_fold = dies\n"
         "X = np.random.default_rng(0).random((40, 3))\n"
-        f"octsvm.tune('octsvm', X, (X[:, 0] + X[:, 1] > 1).astype(int), store={str(store)!r}, **{QUICK!r})\n"
+        f"octsvm.tune('oct', X, (X[:, 0] + X[:, 1] > 1).astype(int), store={str(store)!r}, **{QUICKEST!r})\n"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 9
     assert [json.loads(line)["fold"] for line in store.read_text().splitlines()] == [0]
     store.write_text(store.read_text() + '{"key": "cut o')
-    again = octsvm.tune("octsvm", X, y, store=store, **QUICK)
+    again = octsvm.tune("oct", X, y, store=store, **QUICKEST)
     assert again.choice == whole.choice
     assert again.frame().equals(whole.frame())
     known = store.read_text()
-    octsvm.tune("octsvm", X, y, store=store, **QUICK)
+    octsvm.tune("oct", X, y, store=store, **QUICKEST)
     assert store.read_text() == known
-    other = octsvm.tune("octsvm", X, 1 - y, store=store, **QUICK)  # another table in the same file
+    other = octsvm.tune("oct", X, 1 - y, store=store, **QUICKEST)  # another table in the same file
     assert store.read_text() != known
-    assert other.frame().equals(octsvm.tune("octsvm", X, 1 - y, **QUICK).frame())
+    assert other.frame().equals(octsvm.tune("oct", X, 1 - y, **QUICKEST).frame())
 
 
 @pytest.mark.slow
@@ -379,19 +381,19 @@ def test_processes_and_a_dask_client_come_to_the_same() -> None:
     from joblib import parallel_config
 
     X, y = linear(40)
-    alone = octsvm.tune("octsvm", X, y, **QUICK).frame()
-    assert octsvm.tune("octsvm", X, y, jobs=2, **QUICK).frame().equals(alone)
+    alone = octsvm.tune("oct", X, y, **QUICKEST).frame()
+    assert octsvm.tune("oct", X, y, jobs=2, **QUICKEST).frame().equals(alone)
     distributed = pytest.importorskip("distributed")
     here: Any = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
     with distributed.Client(**here), parallel_config("dask"):
-        assert octsvm.tune("octsvm", X, y, **QUICK).frame().equals(alone)
+        assert octsvm.tune("oct", X, y, **QUICKEST).frame().equals(alone)
 
 
 @pytest.mark.slow
 def test_progress_goes_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
-    octsvm.tune("octsvm", *linear(30), progress=True, **QUICK)
+    octsvm.tune("oct", *linear(30), progress=True, **QUICKEST)
     out, err = capsys.readouterr()
-    assert "octsvm: folds: 1 of 3 after" in err
+    assert "oct: folds: 1 of 3 after" in err
     assert "s left" in err
     assert out == ""
 
