@@ -79,7 +79,7 @@ def test_every_result_is_certified_and_no_worse_than_the_constant_tree(name: str
 @pytest.mark.quick_cases("oct", "re_svm")
 def test_tiny_grids_are_mostly_at_the_optimum_and_never_below(name: str) -> None:
     tried = reached = 0
-    for instance in instances.tiny(name, 7, seed=53):
+    for instance in instances.tiny(name, 5, seed=53):
         other = {"alpha": 0.3} if "alpha" in instance.params else {"c2": 2 * instance.params["c2"]}
         settings = [instance.params, instance.params | other]
         for k, result in run(name, instance.X, instance.y, settings, scale=name == "oct").items():

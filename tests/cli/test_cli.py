@@ -936,7 +936,7 @@ def test_a_closed_stream_is_no_fault_once_the_file_is_written(
     assert json.loads(out.read_text()) == json.loads(tree.read_text())
 
 
-@pytest.mark.parametrize("command", [["show"], ["show", "--json"], ["solvers"], ["--help"]])
+@pytest.mark.parametrize("command", [["show"], ["show", "--json"], ["--help"]])
 @pytest.mark.slow
 def test_a_closed_stdout_drops_what_is_printed(command: list[str], tree: Path) -> None:
     words = [*command, str(tree)] if command[0] == "show" else command

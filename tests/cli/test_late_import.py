@@ -127,7 +127,7 @@ def test_a_fit_on_a_small_table_imports_the_binding_alone(tmp_path: Path) -> Non
     table = tmp_path / "table.csv"
     rows = [f"{i % 7},{i % 5},{'a' if i % 7 + i % 5 > 4 else 'b'}" for i in range(35)]
     table.write_text("\n".join(["u,v,kind", *rows]))
-    command = ["octsvm", "fit", str(table), "--depth", "1", "--time-limit", "20"]
+    command = ["octsvm", "fit", str(table), "--depth", "1", "--work-limit", "nodes=1,rounds=1"]
     code = f"import sys; sys.argv = {command}; from octsvm.cli import main; main()"
     fit = subprocess.run(
         [sys.executable, "-X", "importtime", "-c", code], capture_output=True, text=True, timeout=300

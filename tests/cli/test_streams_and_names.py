@@ -102,7 +102,7 @@ def test_what_is_no_name_of_a_file_is_refused_by_every_function(name: str, tmp_p
     model = octsvm.build("oct", [[0.0], [1.0]], ["a", "b"], depth=1, alpha=0.1)
     result = octsvm.solve(model)
     place = str(tmp_path / name)
-    cells = read_cells(Path(__file__).parent.parent / "face" / "recorded" / "saved" / "cells.csv.gz")
+    nothing = read_cells(Path(__file__).parent.parent / "face" / "recorded" / "saved" / "cells.csv.gz")[:0]
     calls = [
         lambda: result.to_json(place),
         lambda: result.tree.to_json(place),
@@ -117,7 +117,7 @@ def test_what_is_no_name_of_a_file_is_refused_by_every_function(name: str, tmp_p
         lambda: read_cells(place),
         lambda: Store.open(place),
         lambda: Store.create(place, load_protocol("quick")),
-        lambda: write_report(cells, place),
+        lambda: write_report(nothing, place),
     ]
     for call in calls:
         with pytest.raises(octsvm.OctsvmError) as caught:

@@ -109,7 +109,7 @@ def test_a_term_without_end_is_unbounded(entry: Entry, formulation: str) -> None
     model = build(formulation)
     model.k = pyo.Var(bounds=(0, None))
     model.objective.set_value(model.cost - model.k)
-    result = solve(entry, model, time_limit=4)
+    result = solve(entry, model, time_limit=2)
     assert result.status in ("feasible", "fallback", "no_tree")
     assert result.bound == -math.inf
     if entry.spec.claim == "global" or result.stop == "unbounded":
@@ -204,7 +204,7 @@ def test_nothing_is_optimal_or_infeasible_where_integrality_bends_by_a_margin(
         if impossible:
             one, other = choices(model)
             model.mine = pyo.Constraint(expr=one + other >= 3)
-        result = solve(entry, model, time_limit=6)
+        result = solve(entry, model, time_limit=3)
         if impossible:
             assert result.status == "infeasible"  # whatever M is
         else:
@@ -340,7 +340,7 @@ def test_what_falls_without_end_is_neither_optimal_nor_infeasible(entry: Entry, 
         model.mine = pyo.Constraint(expr=model.a + choices(model)[0] <= 4)
     model.objective.set_value(model.cost - model.a**2 if kind == "square" else model.cost + model.a * model.b)
     try:
-        result = solve(entry, model, time_limit=10)
+        result = solve(entry, model, time_limit=3)
     except (octsvm.UnsupportedProblem, octsvm.LicenseTooSmall):
         return  # what solves convex models only
     assert result.status not in ("optimal", "infeasible")
@@ -348,7 +348,7 @@ def test_what_falls_without_end_is_neither_optimal_nor_infeasible(entry: Entry, 
     model.a.setlb(-7)
     model.a.setub(3)
     model.b.setub(9)
-    bounded = solve(entry, model, time_limit=10)
+    bounded = solve(entry, model, time_limit=3)
     optimum = least("oct") - (49 if kind == "square" else 63)
     if bounded.status == "optimal":
         assert bounded.objective == pytest.approx(optimum, rel=1e-3)

@@ -10,7 +10,7 @@ import octsvm
 from benchmarks.cases import SETS, quarter
 
 FOLDER = ROOT.parent / "shared" / "data"
-LIMIT = 2.0
+LIMIT = 1.0
 MODELS = {
     "octsvm": {"depth": 1},
     "oct": {"depth": 2, "n_min": 0.05},

@@ -249,14 +249,13 @@ def test_a_limit_without_a_proof_is_a_warning(machine: Any, rows: int) -> None:
     assert model.gap_ > 1e-4
 
 
-@pytest.mark.parametrize("cls", [RESVMClassifier, OCTSVMClassifier])
 @pytest.mark.slow
-def test_several_machines_warn_once(cls: Any) -> None:
+def test_several_machines_warn_once() -> None:
     X, y = hard(20)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         warnings.filterwarnings("ignore", "A tree of this fit predicts one class")
-        model = shallow(cls, multi_class="ovr").fit(X, y + (X[:, 0] > 0.7))
+        model = shallow(RESVMClassifier, multi_class="ovr").fit(X, y + (X[:, 0] > 0.7))
     assert len(model.estimators_) == 3
     assert [w.category for w in said] == [ConvergenceWarning]
 

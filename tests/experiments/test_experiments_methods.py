@@ -203,7 +203,7 @@ def test_what_the_protocols_that_come_with_the_package_ask_for_is_admitted() -> 
 
 @pytest.mark.slow
 def test_the_smallest_grids_of_the_quick_protocol_end_to_end(tmp_path: Path) -> None:
-    protocol = load_protocol("quick")
+    protocol = load_protocol("quick").model_copy(update={"noise": (0.0,)})
     sizes = {m: len(spec.settings()) for m, spec in protocol.methods.items() if spec.kind in SPECS}
     own = sorted(sizes, key=lambda m: sizes[m])[:2]
     rng = np.random.default_rng(0)
@@ -219,8 +219,7 @@ def test_the_smallest_grids_of_the_quick_protocol_end_to_end(tmp_path: Path) -> 
     assert set(found["status"]) <= {"feasible", "fallback"}
     assert ((found["splits"] > 0) == (found["status"] == "feasible")).all()
     assert (found["splits"] > 0).any()
-    clean = found[~found["inner"] & (found["noise"] == 0)]
-    assert clean.groupby(["method", "fold"])["score"].max().min() > 0.8
+    assert found[~found["inner"]].groupby(["method", "fold"])["score"].max().min() > 0.8
 
 
 # -- methods of other packages ----------------------------------------------------------------------------------------

@@ -45,7 +45,7 @@ def test_depth_two_as_a_start(load: Callable, name: str, errors: int) -> None:
     X, y = load(return_X_y=True)
     tree = octsvm.Tree.from_json(FIXTURES / f"{name}_depth_2.json")
     assert (tree.predict(X) != y).sum() == errors  # found by exhaustive search, see make_fixtures.py
-    result = octsvm.fit("oct", X, y, depth=2, variant="rank", start=tree, time_limit=8, **FREE)
+    result = octsvm.fit("oct", X, y, depth=2, variant="rank", start=tree, time_limit=3, **FREE)
     assert result.status in ("feasible", "optimal")
     assert result.objective == errors
     assert result.bound <= errors + 1e-6

@@ -37,7 +37,7 @@ def found(X: np.ndarray, y: np.ndarray, steps: int = 60, seed: int = 0, **params
 @pytest.mark.slow
 def test_tiny_instances_are_solved_nearly_always() -> None:
     optimal = 0
-    chosen = instances.tiny("moctsvm", 21, seed=5)
+    chosen = instances.tiny("moctsvm", 12, seed=5)
     for instance in chosen:
         optimum = oracles.optimum("moctsvm", instance.X, instance.y, instance.params)
         data = prepare(FORM, instance.X, instance.y, scale=False)
@@ -47,7 +47,7 @@ def test_tiny_instances_are_solved_nearly_always() -> None:
         objective = FORM.evaluate(tree, data.X_original, data.y, checked, data.weights).objective
         assert objective >= optimum * (1 - 2e-6) - 1e-9
         optimal += objective <= optimum * (1 + 1e-4) + 1e-9
-    assert optimal >= len(chosen) - 4
+    assert optimal >= len(chosen) - 2
 
 
 @pytest.mark.parametrize("norm", ["l2", "l1"])
@@ -98,7 +98,7 @@ def test_equal_steps_give_equal_trees() -> None:
 @pytest.mark.slow
 def test_large_tables_go_over_a_sample() -> None:
     X, y = three_classes(3200)
-    result = octsvm.fit("moctsvm", X, y, strategy="heuristic", time_limit=6, depth=2, c1=1.0, c2=10.0, c3=1.0)
+    result = octsvm.fit("moctsvm", X, y, strategy="heuristic", time_limit=3, depth=2, c1=1.0, c2=10.0, c3=1.0)
     assert result.status == "feasible"
     assert (result.tree.predict(X) == y).mean() > 0.85
 
