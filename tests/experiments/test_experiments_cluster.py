@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import small_runs
-from small_runs import comparable, gone, load, protocol, until, whole, workers
+from small_runs import comparable, gone, load, protocol, until, whole
 
 import octsvm
 from octsvm.experiments import read_cells, run
@@ -26,7 +26,7 @@ def test_a_cluster_loses_a_worker(tmp_path: Path) -> None:
         victims = [nanny.process.pid for nanny in cluster.workers.values()]
 
         def kill() -> None:
-            until(store, 60)
+            until(store, 30)
             os.kill(victims[0], signal.SIGKILL)
 
         killer = threading.Thread(target=kill)
@@ -38,7 +38,6 @@ def test_a_cluster_loses_a_worker(tmp_path: Path) -> None:
         assert gone(victims[0])
     pd.testing.assert_frame_equal(comparable(read_cells(store)), undisturbed)
     whole(store)
-    assert len(workers(store)) == 3 - (victims[0] not in workers(store))
     assert run(protocol(), store, load=load).fitted == 0
 
 

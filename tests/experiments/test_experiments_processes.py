@@ -53,19 +53,19 @@ def family(session: int) -> list[int]:
 def test_worker_processes_stop_and_go_on(tmp_path: Path) -> None:
     store, undisturbed = tmp_path / "cells.sqlite", small_runs.undisturbed(tmp_path / "undisturbed.sqlite")
     with program(store, 2) as child:  # the run is killed, its workers are not: they follow
-        until(store, 60)
+        until(store, 30)
         os.kill(child.pid, signal.SIGKILL)
         child.wait(PATIENCE)
         assert wait_until(lambda: all(gone(w) for w in workers(store)))
     with program(
         store, 2
     ) as child:  # a worker is killed, and the run lives on; then comes Ctrl-C, for all of them
-        until(store, small_runs.done(store) + 30)
+        until(store, small_runs.done(store) + 15)
         with closing(sqlite3.connect(store)) as db:
             victim = int(db.execute("SELECT worker FROM cells ORDER BY time DESC LIMIT 1").fetchone()[0])
         os.kill(victim, signal.SIGKILL)
         assert wait_until(lambda: gone(victim))
-        until(store, small_runs.done(store) + 60)
+        until(store, small_runs.done(store) + 30)
         os.killpg(child.pid, signal.SIGINT)
         out, err = child.communicate(timeout=PATIENCE)
     assert (child.returncode, out) == (130, "stopped\n")

@@ -186,7 +186,7 @@ def test_nothing_is_done_twice_and_a_store_may_grow(
 @pytest.mark.slow
 def test_twenty_kills_change_nothing(start: Any, tmp_path: Path, undisturbed: pd.DataFrame) -> None:
     store, rng = tmp_path / "cells.sqlite", random.Random(5)
-    moments = sorted(rng.sample(range(len(undisturbed) * 3 // 4), 20))  # a slow machine is late by many cells
+    moments = sorted(rng.sample(range(len(undisturbed) * 2 // 3), 20))  # a slow machine is late by many cells
     for moment in moments:
         pid = start(store)
         until(store, moment)
