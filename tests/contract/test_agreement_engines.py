@@ -28,7 +28,7 @@ def test_no_engine_claims_what_is_wrong(
 ) -> None:
     monkeypatch.setattr(agreement_engines, "MODELS", [model])
     monkeypatch.setattr(agreement_engines, "engines", lambda chosen=None: {engine: ENGINES[engine]})
-    asked = agreement_engines.STUDY.asked(count=1, seed=3, limit=3)
+    asked = agreement_engines.STUDY.asked(count=1, seed=3, limit=30)
     lines = [cell | agreement_engines.measure(cell, asked) for cell in agreement_engines.cells(asked)]
     assert len(lines) == 1
     assert not [line for line in lines if line["faults"]]

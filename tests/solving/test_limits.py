@@ -88,8 +88,8 @@ def test_ctrl_c_before_anything_is_solved(place: str, strategy: str, monkeypatch
 
     module, name = place.split(".")
     monkeypatch.setattr({"strategies": strategies, "heuristics": heuristics}[module], name, pressed)
-    X, y = hard()
-    result = octsvm.fit("octsvm", X, y, strategy=strategy, time_limit=1.5, **HARD)
+    X, y = hard(40)
+    result = octsvm.fit("octsvm", X, y, strategy=strategy, time_limit=4, **HARD)
     assert result.stop == "interrupted"
     again = octsvm.evaluate("octsvm", result.tree, X, y, **HARD)
     assert again.objective == pytest.approx(result.objective, rel=1e-9)
