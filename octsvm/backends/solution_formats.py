@@ -229,9 +229,8 @@ def _made(
             where = f"column {bad[0]}" if ordered is None else f"column number {bad[0]} (from 0)"
             value = "nan" if math.isnan(bad[1]) else f"{bad[1]:g}, a solver's infinity"
             why = f"{where} stands at {value}"
-        elif not numbers and (
-            kind not in SPARSE or kind in RARELY_SPARSE
-        ):  # others leave out what stands at 0, here everything
+        # The others leave out what stands at 0, here everything.
+        elif not numbers and (kind not in SPARSE or kind in RARELY_SPARSE):
             why = "it holds no values of columns"
     given = None if ordered is None else np.array(ordered, dtype=np.float64)
     sparse = sparse or kind in SPARSE
