@@ -125,6 +125,14 @@ def test_permutation_and_duplication(formulation: str, params: dict) -> None:
     ).objective
     weighted = octsvm.fit(formulation, X, y, scale=False, weights=np.full(len(y), 2.0), **params).objective
     assert twice == pytest.approx(weighted, rel=2e-4)
+    if formulation in ("oct", "re_svm"):  # the others send s = 0, or a'x = b, to one side
+        mirrored = octsvm.fit(formulation, X, -y, scale=False, **params).objective
+        assert mirrored == pytest.approx(base, rel=2e-4)
+    if "c2" in params:
+        doubled = params | {cost: 2 * params[cost] for cost in ("c1", "c2")}
+        assert octsvm.fit(formulation, X, y, scale=False, **doubled).objective == pytest.approx(
+            weighted, rel=2e-4
+        )
 
 
 @pytest.mark.slow
