@@ -10,7 +10,6 @@ The file is in WAL mode: a kill loses the cell in the making, a power failure pe
 from __future__ import annotations
 
 import contextlib
-import csv
 import gzip
 import hashlib
 import io
@@ -114,7 +113,7 @@ COLUMNS: dict[str, Any] = {  # with their types; a float is NaN where there is n
     "objective": "float64", "bound": "float64", "status": TEXT, "seconds": "float64", "splits": "int64",
     "relabelled": "float64", "flipped": "int64", "both": "float64", "error": TEXT, "extra": TEXT,
 }  # fmt: skip
-_TEXTS, _FLOATS = ([name for name, kind in COLUMNS.items() if kind == of] for of in (TEXT, "float64"))
+_FLOATS = [name for name, kind in COLUMNS.items() if kind == "float64"]
 
 
 @dataclass(frozen=True)
@@ -208,7 +207,7 @@ class Store:
     One object may serve several threads; another process opens its own.
     """
 
-    def __init__(self, path: str | Path, *, readonly: bool = False) -> None:
+    def __init__(self, path: str | Path, protocol: Protocol | None = None, *, readonly: bool = False) -> None:
         self.path = Path(path)
         self._lock = threading.RLock()
         self._lives: dict[int, FileLock] = {}  # of the runs of this object
@@ -222,9 +221,15 @@ class Store:
             # The file may be anybody's: no functions in its schema, no values that fill the memory.
             self._db.execute("PRAGMA trusted_schema=OFF")
             self._db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST)
+            # Equal texts are kept once: a million rows share a few.
+            self._db.text_factory = lambda text: sys.intern(text.decode())
             if not readonly:
                 self._db.execute("PRAGMA synchronous=NORMAL")
-            self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            if protocol is None or self._read("SELECT 1 FROM sqlite_master"):
+                self._check_format()  # before anything in somebody else's file is changed
+            if protocol is not None:
+                self._db.execute("PRAGMA journal_mode=WAL")
+                self._prepare(protocol)
             undo.pop_all()
 
     @classmethod
@@ -241,14 +246,7 @@ class Store:
         require_writable(path)
         if os.path.exists(path):
             _require_sqlite(path)
-        with contextlib.ExitStack() as undo:
-            store = undo.enter_context(cls(path))
-            if store._read("SELECT 1 FROM sqlite_master"):
-                store._check_format()  # before anything in somebody else's file is changed
-            store._read("PRAGMA journal_mode=WAL")
-            store._prepare(protocol)
-            undo.pop_all()
-        return store
+        return cls(path, protocol)
 
     @classmethod
     def open(cls, path: str | Path) -> Store:
@@ -264,14 +262,10 @@ class Store:
                 f"{str(path)!r}: there is no such file. A run makes it: octsvm table2 run --store."
             )
         _require_sqlite(path)
-        with contextlib.ExitStack() as undo:
-            try:
-                store = undo.enter_context(cls(path))
-            except OutputNotWritable:
-                store = undo.enter_context(cls(path, readonly=True))
-            store._check_format()
-            undo.pop_all()
-        return store
+        try:
+            return cls(path)
+        except OutputNotWritable:
+            return cls(path, readonly=True)
 
     def close(self) -> None:
         """Close the connection; what was recorded is recorded. Runs that did not :meth:`end` have ended with it."""
@@ -312,14 +306,14 @@ class Store:
     def _change(self) -> Iterator[sqlite3.Connection]:
         """A transaction that writes: all of it or nothing."""
         with self._lock, self._understood():
-            self._db.execute("BEGIN IMMEDIATE")
             try:
+                self._db.execute("BEGIN IMMEDIATE")
                 yield self._db
+                self._db.execute("COMMIT")
             except BaseException:
                 if self._db.in_transaction:
                     self._db.execute("ROLLBACK")
                 raise
-            self._db.execute("COMMIT")
 
     def _read(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         with self._lock, self._understood():
@@ -353,7 +347,6 @@ class Store:
                     db.execute(statement)
                 db.execute("INSERT INTO meta VALUES ('format', ?)", (str(FORMAT),))
             else:
-                self._check_format()
                 old = self.protocol
                 found = differences(old, protocol)
                 if found:
@@ -557,24 +550,22 @@ class Store:
         marks = ", ".join("?" * len(runs))
         return int(self._read(f"SELECT COUNT(*) FROM cells WHERE run IN ({marks})", runs)[0][0])
 
-    def _frame(self, query: str, **how: Any) -> pd.DataFrame:
+    def _frame(self, query: str) -> pd.DataFrame:
         """What a query finds."""
         import pandas as pd
 
         with self._lock, self._understood():
             try:
-                chunks = list(map(_sharing, pd.read_sql_query(query, self._db, chunksize=50_000, **how)))
+                return pd.concat(pd.read_sql_query(query, self._db, chunksize=50_000), ignore_index=True)
             except pd.errors.DatabaseError as error:
                 raise error.__cause__ or error from None
-        return pd.concat(chunks, ignore_index="index_col" not in how)
 
     def counts(self) -> pd.DataFrame:
         """Cells of each method: ``total``, ``done``, ``failed``, and ``seconds`` of their fits."""
         frame = self._frame(
             "SELECT method, SUM(total) AS total, SUM(done) AS done, SUM(failed) AS failed, SUM(seconds) AS seconds "
-            "FROM batches GROUP BY method",
-            index_col="method",
-        )
+            "FROM batches GROUP BY method"
+        ).set_index("method")
         return frame.reindex([m for m in self.protocol.methods if m in frame.index])
 
     def failures(self) -> pd.DataFrame:
@@ -627,18 +618,17 @@ class Store:
         frame["inner"] = frame["inner"].astype(int)
         for name in ("relabelled", "both"):
             frame[name] = frame[name].astype("Int64")
-        raw = io.BytesIO()
-        with (
-            # No time and no name inside: the same cells give the same bytes.
-            gzip.GzipFile("", "wb", 9, raw, mtime=0) as packed,
-            io.TextIOWrapper(packed, encoding="utf-8", newline="") as text,
-        ):
-            text.write(f"# {json.dumps({'format': FORMAT, **self.about()})}\n")
-            frame.to_csv(text, index=False, lineterminator="\n", quoting=csv.QUOTE_MINIMAL)
-        replace_bytes(path, raw.getvalue())
+        text = f"# {json.dumps({'format': FORMAT, **self.about()})}\n"
+        text += frame.to_csv(index=False, lineterminator="\n")
+        packed = io.BytesIO()
+        # No time and no name inside: the same cells give the same bytes.
+        with gzip.GzipFile("", "wb", 9, packed, mtime=0) as file:
+            file.write(text.encode())
+        replace_bytes(path, packed.getvalue())
         return Path(os.path.realpath(path))
 
 
+# What reading fails on where the content is no such thing.
 _DAMAGES = (
     ValueError,
     TypeError,
@@ -653,7 +643,7 @@ _DAMAGES = (
 
 @contextlib.contextmanager
 def _sound(path: Path) -> Iterator[None]:
-    """What reading fails on where a store's content is no such thing, as our error."""
+    """A store's damages as our error."""
     try:
         yield
     except InvalidStore:
@@ -670,13 +660,6 @@ def _let_go(life: FileLock) -> None:
     life.release()
     with contextlib.suppress(OSError):
         os.unlink(life.lock_file)
-
-
-def _sharing(frame: pd.DataFrame) -> pd.DataFrame:
-    """The frame with equal texts kept once: a million rows share a few."""
-    for name in frame.columns.intersection(_TEXTS):
-        frame[name] = frame[name].map(sys.intern)
-    return frame
 
 
 def _typed(frame: pd.DataFrame) -> pd.DataFrame:
@@ -707,16 +690,6 @@ def _require_sqlite(path: str | Path) -> None:
         raise InvalidStore(f"{str(path)!r} is no store of cells. Give a file that octsvm table2 run made.")
 
 
-def _require_cells_inside(path: Path) -> None:
-    """Refuse a packed file that unpacks to what no cells unpack to, before anything of it is kept."""
-    unpacked, most = 0, max(UNPACKED, RATIO * path.stat().st_size)
-    with gzip.open(path) as file:
-        while chunk := file.read(1 << 20):
-            unpacked += len(chunk)
-            if unpacked > most:
-                raise ValueError(f"it unpacks to more than {RATIO} times its size")
-
-
 def read_cells(path: str | Path) -> pd.DataFrame:
     """All cells of a store, or of a file that :meth:`Store.export` wrote: both give the same frame.
 
@@ -741,14 +714,18 @@ def read_cells(path: str | Path) -> pd.DataFrame:
         with Store.open(path) as store:
             return store.frame()
     try:
-        _require_cells_inside(path)
-        with gzip.open(path, "rt", encoding="utf-8", newline="") as text:
-            about = json.loads(text.readline().removeprefix("# "))
-            form = about.pop("format")
-            if form != FORMAT:
-                raise InvalidParameter(f"its format is {form}, and this octsvm reads {FORMAT}")
-            # Floats as text first: they come back to the last digit with every version of pandas.
-            frame = pd.read_csv(text, dtype=dict.fromkeys([*_TEXTS, *_FLOATS], "str"), keep_default_na=False)
+        most = max(UNPACKED, RATIO * path.stat().st_size)
+        with gzip.open(path) as packed:
+            text = io.BytesIO(packed.read(most + 1))
+        if len(text.getbuffer()) > most:
+            raise ValueError(f"it unpacks to more than {RATIO} times its size")
+        about = json.loads(text.readline().removeprefix(b"# "))
+        form = about.pop("format")
+        if form != FORMAT:
+            raise InvalidParameter(f"its format is {form}, and this octsvm reads {FORMAT}")
+        # Floats as text first: they come back to the last digit with every version of pandas.
+        kinds = COLUMNS | dict.fromkeys(_FLOATS, "str") | {"inner": "int64"}
+        frame = pd.read_csv(text, dtype=kinds, keep_default_na=False)
         frame[_FLOATS] = frame[_FLOATS].replace("", "nan").astype("float64")
         frame = _typed(frame[list(COLUMNS)])
     except (OSError, *_DAMAGES) as error:
