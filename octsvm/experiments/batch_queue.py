@@ -16,7 +16,7 @@ from .parts import part_data
 from .progress import Snapshot, remaining
 from .protocol import Protocol
 from .store import Batch, Store
-from .work import Task, close_stores, on_interrupt
+from .work import Task, on_interrupt
 
 ATTEMPTS = 3  # workers that a batch may take with it before the run gives it up
 LOOK = 1.0  # seconds between looks at the progress
@@ -111,7 +111,6 @@ class BatchQueue:
             batch=batch.id,
             run=self.run,
             spec=spec,
-            settings=spec.settings(),
             data=part_data(self.protocol, part, self._loaded[part.set]),
             seed=part.seed(self.protocol.seed),
             skip=frozenset(self.store.done(batch.id)),
@@ -181,7 +180,6 @@ class BatchQueue:
         finally:
             over.set()
             ticker.join()
-            close_stores()
             self.store.end(self.run)
             with contextlib.suppress(Exception):
                 progress(self.snapshot())

@@ -22,7 +22,7 @@ from .methods import available, require
 from .progress import Lines, Snapshot
 from .protocol import Protocol
 from .store import Store
-from .work import keep_batch
+from .work import end_with_parent, keep_batch, keep_in_worker
 
 log = logging.getLogger("octsvm.experiments")
 
@@ -160,7 +160,7 @@ def _here(queue: BatchQueue) -> None:
     """One batch after the other, in this process."""
     while queue.wait():
         for task in queue.tasks():
-            queue.finished(keep_batch(queue.store.path, task, lambda: queue.interrupted))
+            queue.finished(keep_batch(queue.store, task, lambda: queue.interrupted))
 
 
 def _processes(queue: BatchQueue, jobs: int) -> None:
@@ -168,8 +168,6 @@ def _processes(queue: BatchQueue, jobs: int) -> None:
     from joblib import Parallel, delayed, parallel_config
     from joblib.externals.loky import get_reusable_executor
     from joblib.externals.loky.process_executor import TerminatedWorkerError
-
-    from .work import end_with_parent
 
     path = queue.store.path.absolute()
     of_workers: Any = {"initializer": end_with_parent, "initargs": (os.getpid(),), "max_nbytes": None}
@@ -182,7 +180,7 @@ def _processes(queue: BatchQueue, jobs: int) -> None:
                 warnings.simplefilter("ignore", UserWarning)  # a worker that leaves for a new one is no news
                 parallel = Parallel(return_as="generator_unordered", batch_size=1, pre_dispatch=jobs + 1)
                 try:
-                    for batch in parallel(delayed(keep_batch)(path, task) for task in queue.tasks()):
+                    for batch in parallel(delayed(keep_in_worker)(path, task) for task in queue.tasks()):
                         queue.finished(batch)
                 except TerminatedWorkerError:
                     log.warning("a worker process died; its batch is tried again")

@@ -8,8 +8,9 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,6 @@ class Task:
     batch: int
     run: int
     spec: MethodSpec
-    settings: Sequence[Mapping[str, float]]
     data: PartData
     seed: int
     skip: frozenset[int]
@@ -44,15 +44,15 @@ def fit_batch(task: Task) -> Iterator[CellRow]:
     """
     from threadpoolctl import threadpool_limits
 
-    done = set(task.skip)
-    positions = range(len(task.settings))
+    done, settings = set(task.skip), task.spec.settings()
+    positions = range(len(settings))
     with threadpool_limits(1):  # workers share the machine: BLAS and OpenMP get one thread each
         while len(done) < len(positions):
             at = next(k for k in positions if k not in done)
             began = time.perf_counter()
             try:
                 method = fit_grid(task.spec.kind)
-                for at, fit in method(task.data, task.settings, task.spec, task.seed, frozenset(done)):
+                for at, fit in method(task.data, settings, task.spec, task.seed, frozenset(done)):
                     row = _scored(task, at, fit)
                     done.add(at)
                     yield row
@@ -100,10 +100,7 @@ def _failed(task: Task, index: int, error: Exception, seconds: float) -> CellRow
 # -- the ways home ----------------------------------------------------------------------------------------------
 
 
-_open: dict[Path, Store] = {}
-
-
-def keep_batch(path: Path, task: Task, stopped: Callable[[], bool] = lambda: False) -> int:
+def keep_batch(store: Store, task: Task, stopped: Callable[[], bool] = lambda: False) -> int:
     """Fit a batch and record every cell at once; returns the batch, also where another run has taken it over.
 
     Raises
@@ -111,9 +108,6 @@ def keep_batch(path: Path, task: Task, stopped: Callable[[], bool] = lambda: Fal
     KeyboardInterrupt
         ``stopped`` says so: a fit that Ctrl-C has cut short is not recorded.
     """
-    store = _open.get(path)
-    if store is None:
-        store = _open[path] = Store(path)
     with contextlib.suppress(LeaseLost):
         for row in fit_batch(task):
             if stopped():
@@ -122,10 +116,12 @@ def keep_batch(path: Path, task: Task, stopped: Callable[[], bool] = lambda: Fal
     return task.batch
 
 
-def close_stores() -> None:
-    """Close what :func:`keep_batch` has opened in this process."""
-    while _open:
-        _open.popitem()[1].close()
+def keep_in_worker(path: Path, task: Task) -> int:
+    """The same in a worker process, which opens the store once."""
+    return keep_batch(_opened(path), task)
+
+
+_opened = lru_cache(maxsize=1)(Store)
 
 
 def return_batch(task: Task) -> tuple[list[CellRow], dict[str, Any]]:
