@@ -8,10 +8,7 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TextIO
-
-if TYPE_CHECKING:
-    from rich.progress import Progress, TaskID
+from typing import Any, TextIO
 
 EVERY = 60.0  # seconds between lines where there is no terminal
 
@@ -80,38 +77,33 @@ class RunProgress:
     """Progress on a stream: a bar with the remaining time on a terminal, else a line a minute. A context manager."""
 
     def __init__(self, stream: TextIO, *, quiet: bool = False, every: float = EVERY) -> None:
-        self._stream = stream
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn
+
         self._quiet = quiet
         self._lines = Lines(every, lambda now: print(now, file=stream, flush=True))
-        self._bar: Progress | None = None
-        self._task: TaskID | None = None
+        self._bar = Progress(
+            TextColumn("{task.fields[cells]}"),
+            BarColumn(),
+            TextColumn("{task.percentage:.0f} %  {task.fields[left]}"),
+            console=Console(file=stream, highlight=False),
+            refresh_per_second=2,
+        )
+        self._task = self._bar.add_task("", total=None, cells="starting", left="")
+        self._shown = not quiet and stream.isatty()
 
     def __enter__(self) -> RunProgress:
-        if not self._quiet and self._stream.isatty():
-            from rich.console import Console
-            from rich.progress import BarColumn, Progress, TextColumn
-
-            self._bar = Progress(
-                TextColumn("{task.fields[cells]}"),
-                BarColumn(),
-                TextColumn("{task.percentage:.0f} %  {task.fields[left]}"),
-                console=Console(file=self._stream, highlight=False),
-                refresh_per_second=2,
-            )
-            self._task = self._bar.add_task("", total=None, cells="starting", left="")
+        if self._shown:
             self._bar.start()
         return self
 
     def __exit__(self, *_: Any) -> None:
-        if self._bar is not None:
+        if self._shown:
             self._bar.stop()
-            self._bar = None
 
     def __call__(self, now: Snapshot) -> None:
         """Show where the run is."""
-        if self._quiet:
-            return
-        if self._bar is not None and self._task is not None:
+        if self._shown:
             failed = f" ({now.failed:,} failed)" if now.failed else ""
             left = f"about {duration(now.remaining)} left" if math.isfinite(now.remaining) else ""
             self._bar.update(
@@ -121,6 +113,6 @@ class RunProgress:
                 cells=f"{now.done:,} of {now.total:,} cells{failed}",
                 left=left,
             )
-        else:
+        elif not self._quiet:
             with contextlib.suppress(OSError, ValueError):  # a stream that is full or gone costs no cell
                 self._lines(now)
