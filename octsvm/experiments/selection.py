@@ -290,24 +290,19 @@ def cell_key(row: Mapping[Any, Any]) -> str:
 
 def _described(cells: pd.DataFrame, accuracy: NDArray[np.float64], parts: list[pd.DataFrame]) -> pd.DataFrame:
     """The chosen rows with what is known of their cells."""
-    carried = [c for c in CARRIED if c in cells.columns]
     columns = ["rule", *FOLD[:2], "method", *FOLD[2:], "params", "n_right", "n_score", "accuracy", "key"]
+    columns += ["inner_key", "tied", *(c for c in CARRIED if c in cells.columns)]
     parts = [p for p in parts if len(p)]
     if not parts:
-        return pd.DataFrame(columns=[*columns, "inner_key", "tied", *carried])
+        return pd.DataFrame(columns=columns)
     picked = pd.concat(parts, ignore_index=True)
-    rows = picked["row"].to_numpy()
-    found = cells.loc[rows].reset_index(drop=True)
+    rows, inner = picked["row"], picked["inner_row"]
+    used = cells.loc[cells.index.isin(rows) | cells.index.isin(inner), KEY]
+    keys = pd.Series([cell_key(row) for row in used.to_dict("records")], used.index)
+    found = cells.loc[rows].reset_index(drop=True).astype({"n_right": int, "n_score": int})
     found["rule"], found["tied"], found["accuracy"] = picked["rule"], picked["tied"], accuracy[rows]
-    found["key"] = [cell_key(row) for row in found[KEY].to_dict("records")]
-    found["inner_key"] = ""
-    within = picked.index[picked["inner_row"] >= 0]
-    if len(within):
-        inner = cells.loc[picked.loc[within, "inner_row"].to_numpy(), KEY]
-        found.loc[within, "inner_key"] = [cell_key(row) for row in inner.to_dict("records")]
-    for count in ("n_right", "n_score"):
-        found[count] = found[count].astype(int)
-    return found[[*columns, "inner_key", "tied", *carried]]
+    found["key"], found["inner_key"] = rows.map(keys), inner.map(keys).fillna("")
+    return found[columns]
 
 
 def _missing(
