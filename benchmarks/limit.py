@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import highspy
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from octsvm.backends.matrix_program import LinearProgram
+from octsvm.backends.mps import Silent, linear_part
 from octsvm.formulations.base import Data
 from octsvm.formulations.blocks import big_m
 from octsvm.formulations.bounds.hull import margin_bound
@@ -27,46 +28,42 @@ class Matrix:
 
     def __init__(self) -> None:
         self.columns: dict[str, Array] = {}
-        self.width = 0
-        self.height = 0
-        self.bounds: list[tuple[Array, Array]] = []
-        self.row: list[Array] = []
-        self.column: list[Array] = []
-        self.value: list[Array] = []
-        self.low: list[Array] = []
-        self.high: list[Array] = []
+        self.width = self.height = 0
+        self.bounds: list[tuple[Array, Array]] = []  # of the columns
+        self.sides: list[tuple[Array, Array]] = []  # of the rows
+        self.terms: list[tuple[Array, Array, Array]] = []  # value, row, column
 
     def add_columns(self, name: str, shape: tuple[int, ...], low: Any, high: Any) -> Array:
         """Numbers of new columns, in the given shape."""
-        count = int(np.prod(shape))
-        at = np.arange(self.width, self.width + count).reshape(shape)
+        at = self.width + np.arange(int(np.prod(shape))).reshape(shape)
         self.columns[name] = at
-        self.width += count
+        self.width += at.size
         self.bounds.append((np.broadcast_to(low, shape).ravel(), np.broadcast_to(high, shape).ravel()))
         return at
 
     def add_rows(self, shape: tuple[int, ...], low: Any, high: Any, *terms: tuple[Any, Array]) -> None:
         """One row for each place of ``shape``; a term is (coefficients, columns), broadcast, summed over a last axis."""
-        count = int(np.prod(shape))
-        number = np.arange(self.height, self.height + count).reshape(shape)
+        number = self.height + np.arange(int(np.prod(shape))).reshape(shape)
         for value, column in terms:
-            long = np.broadcast_shapes(np.shape(value), np.shape(column))
-            extra = long[len(shape) :]
-            full = (*shape, *extra)
-            self.row.append(np.broadcast_to(number.reshape(*shape, *(1,) * len(extra)), full).ravel())
-            self.column.append(np.broadcast_to(column, full).ravel())
-            self.value.append(np.broadcast_to(value, full).ravel())
-        self.low.append(np.broadcast_to(low, shape).ravel())
-        self.high.append(np.broadcast_to(high, shape).ravel())
-        self.height += count
+            extra = len(np.broadcast_shapes(np.shape(value), np.shape(column))) - len(shape)
+            of_row = number.reshape(*shape, *(1,) * extra)
+            self.terms.append(tuple(part.ravel() for part in np.broadcast_arrays(value, of_row, column)))  # type: ignore[arg-type]
+        self.sides.append((np.broadcast_to(low, shape).ravel(), np.broadcast_to(high, shape).ravel()))
+        self.height += number.size
 
-    def csr(self) -> Any:
-        """The matrix (rows, columns)."""
-        triplets = (
-            np.concatenate(self.value),
-            (np.concatenate(self.row), np.concatenate(self.column)),
+    def program(self) -> LinearProgram:
+        """All of it, without costs and integers."""
+        value, row, column = map(np.concatenate, zip(*self.terms, strict=True))
+        A = sp.csr_array(sp.coo_array((value, (row, column)), shape=(self.height, self.width)))
+        A.eliminate_zeros()
+        low, high, row_low, row_high = (
+            np.concatenate(side).astype(float)
+            for pairs in (self.bounds, self.sides)
+            for side in zip(*pairs, strict=True)
         )
-        return sp.csr_array(sp.coo_array(triplets, shape=(self.height, self.width)))
+        return LinearProgram(
+            [], np.zeros(self.width), 0.0, low, high, np.zeros(self.width, bool), A, row_low, row_high
+        )
 
 
 def matrix(data: Data, params: OCTSVMParams) -> Matrix:
@@ -102,10 +99,9 @@ def matrix(data: Data, params: OCTSVMParams) -> Matrix:
     m.add_rows((T, p), 0, inf, (1.0, omega), (W, d[:, None]))
     m.add_rows((T - 1,), -inf, 0, (1.0, d[1:]), (-1.0, d[parent]))
     if depth:
-        first = m.height
-        for u in range(1, depth + 1):
-            m.add_rows((n,), 1, 1, (1.0, z[:, 2**u - 1 : 2 ** (u + 1) - 1]))
-        _interleave(m, first, n, depth)
+        level = np.floor(np.log2(np.arange(1, T + 1)))
+        on_level = level == np.arange(1, depth + 1)[:, None]
+        m.add_rows((n, depth), 1, 1, (on_level.astype(float), z[:, None, :]))
     m.add_rows((n, T - 1), -inf, 0, (1.0, z[:, 1:]), (-1.0, z[:, parent]))
     m.add_rows((n, B), -M_, inf, (1.0, sb), (-M_, theta))
     m.add_rows((n, B), -inf, 0, (1.0, sb), (-M_, theta), (mu, z[:, left]))
@@ -133,37 +129,16 @@ def matrix(data: Data, params: OCTSVMParams) -> Matrix:
     return m
 
 
-def _interleave(m: Matrix, first: int, n: int, depth: int) -> None:
-    """Renumber the rows of the levels from level by level to row by row of the table, as the model has them."""
-    for k in range(depth):
-        at = len(m.row) - depth + k
-        m.row[at] = first + (m.row[at] - first - k * n) * depth + k
-
-
 def hand_over(data: Data, params: OCTSVMParams) -> Any:
     """Build the matrix and pass it to HiGHS; what the time of the limit is taken of."""
     m = matrix(data, params)
-    A = m.csr()
-    w, columns = data.weights[:, None], m.columns
-    cost = np.zeros(m.width)
+    program, w, columns = m.program(), data.weights[:, None], m.columns
+    cost = program.cost
     cost[columns["delta"]] = 1.0
     cost[columns["e"]], cost[columns["xi"]], cost[columns["d"]] = params.c1 * w, params.c2 * w, params.c3
-    whole = np.zeros(m.width, dtype=bool)
     for name in ("d", "theta", "xi"):
-        whole[columns[name].ravel()] = True
-    lp = highspy.HighsLp()
-    lp.num_col_, lp.num_row_ = m.width, m.height
-    lp.col_cost_ = cost
-    low, high = (np.concatenate(side).astype(float) for side in zip(*m.bounds, strict=True))
-    low[columns["z"][:, 0]] = 1.0
-    lp.col_lower_, lp.col_upper_ = low, high
-    lp.row_lower_, lp.row_upper_ = np.concatenate(m.low).astype(float), np.concatenate(m.high).astype(float)
-    lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-    lp.a_matrix_.start_, lp.a_matrix_.index_ = A.indptr.astype(np.int32), A.indices.astype(np.int32)
-    lp.a_matrix_.value_ = A.data
-    kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
-    lp.integrality_ = [kinds[k] for k in whole.astype(int).tolist()]
-    h = highspy.Highs()
-    h.setOptionValue("output_flag", False)
-    h.passModel(lp)
+        program.integer[columns[name].ravel()] = True
+    program.low[columns["z"][:, 0]] = 1.0
+    A = program.A
+    Silent().passModel(linear_part(program, cost, 0.0, (A.indptr, A.indices, A.data)))
     return A
