@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from . import pages
-from .run import cell_from_stdin, read, run
+from .run import read, run
 from .study import OPTIONS, REQUIRED, Line, find, names, results_of, summary
 from .tables import compare
 
@@ -113,7 +113,6 @@ def main(words: list[str] | None = None) -> int:
     one.add_argument("after", type=Path)
     commands.add_parser("pages", help="write the committed results into docs/")
     commands.add_parser("check", help="whether docs/ shows them, and which are older than the code")
-    commands.add_parser("cell", help="what the process of one cell is called with").add_argument("name")
     asked = parser.parse_args(words)
     if asked.command == "list":
         print("\n".join(f"{name:18} {summary(name)}" for name in names()))
@@ -132,8 +131,6 @@ def main(words: list[str] | None = None) -> int:
         for name in wrong:
             print(f"{name} does not show the results: run python -m benchmarks pages")
         return 1 if wrong else 0
-    elif asked.command == "cell":
-        cell_from_stdin(asked.name)
     else:
         study = find(asked.name)
         print(compare(study, lines_of(asked.name, asked.before), lines_of(asked.name, asked.after)))

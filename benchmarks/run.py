@@ -9,9 +9,11 @@ import platform
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from functools import cache
 from importlib.metadata import version
 from itertools import islice
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -78,49 +80,28 @@ def measured(study: Study, name: str, cell: Line, asked: Any) -> Line:
 
 def in_process(name: str, cell: Line, asked: Any) -> Line:
     """What a cell measures, in a process of its own."""
-    options = {k: str(v) if isinstance(v, Path) else v for k, v in vars(asked).items() if k != "done"}
-    done = subprocess.run(
-        [sys.executable, "-m", "benchmarks", "cell", name],
-        input=json.dumps([cell, options], default=float),
-        capture_output=True,
-        text=True,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])},
-        check=False,
-    )
-    said = done.stdout.strip().splitlines()
-    if done.returncode or not said:
-        raise RuntimeError((done.stderr.strip().splitlines() or ["it said nothing"])[-1])
-    answer = json.loads(said[-1])
-    if "skipped" in answer:
-        raise SkippedError(answer["skipped"])
-    found: Line = answer["line"]
-    return found
+    options = {k: v for k, v in vars(asked).items() if k != "done"}
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
+        return process.submit(measured_there, name, cell, options).result()
 
 
-def cell_from_stdin(name: str) -> None:
-    """What the process of a cell does: read it, and print what it measures."""
-    cell, options = json.loads(sys.stdin.read())
+def measured_there(name: str, cell: Line, options: dict[str, Any]) -> Line:
+    """What the process of a cell does."""
+    os.dup2(2, 1)  # what libraries print is no part of the report
     package = options.get("package")
     if package:
-        sys.path.insert(0, package)
-    study = find(name)
-    assert study.measure is not None
-    if options.get("data"):
-        options["data"] = Path(options["data"])
-    if package:
+        sys.path.insert(0, str(package))
         import octsvm
 
         if not Path(octsvm.__file__ or "").resolve().is_relative_to(package):
-            raise SystemExit(f"octsvm was imported from {octsvm.__file__}, and not from {package}")
+            raise RuntimeError(f"octsvm was imported from {octsvm.__file__}, and not from {package}")
     if options.get("clock") == "processor":
         from .processor_clock import start
 
         start()
-    try:
-        answer: Line = {"line": study.measure(cell, study.asked(**options))}
-    except SkippedError as missing:
-        answer = {"skipped": str(missing)}
-    print("\n" + json.dumps(answer, default=float))
+    study = find(name)
+    assert study.measure is not None
+    return study.measure(cell, study.asked(**options))
 
 
 def run(name: str, out: Path, asked: Any, only: dict[str, list[str]], again: bool = False) -> int:
