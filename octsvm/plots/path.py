@@ -81,7 +81,11 @@ def plot_relabelling_path(
         axes.axhline(known, color=style.line, linewidth=1.2, linestyle=(0, (1, 2)), gid="flipped", zorder=1)
         handles.append(line([], [], color=style.line, linewidth=1.2, linestyle=(0, (1, 2))))
         labels.append(f"{known} known to be flipped")
-    _scale(axes, costs)
+    if len(costs) > 1 and costs.min() > 0 and costs.max() / costs.min() >= 5:
+        logarithmic(axes)
+    axes.yaxis.set_major_locator(matplotlib("ticker").MaxNLocator(integer=True))
+    top = max(1.0, *(float(np.nanmax(curve.get_ydata())) for curve in axes.get_lines()))  # type: ignore[arg-type]
+    axes.set_ylim(-0.04 * top, 1.06 * top)
     axes.set_xlabel("price c2 of giving up a label")
     axes.set_ylabel("rows")
     if (~proved).any():
@@ -108,12 +112,3 @@ def _draw_curve(
             linewidths=1.4,
             zorder=3,
         )
-
-
-def _scale(axes: Axes, costs: FloatArray) -> None:
-    """Prices far apart on a logarithmic axis, and whole numbers of rows."""
-    if len(costs) > 1 and costs.min() > 0 and costs.max() / costs.min() >= 5:
-        logarithmic(axes)
-    axes.yaxis.set_major_locator(matplotlib("ticker").MaxNLocator(integer=True))
-    top = max(float(np.nanmax(line.get_ydata())) for line in axes.get_lines())  # type: ignore[arg-type]
-    axes.set_ylim(-0.04 * max(top, 1.0), max(top, 1.0) * 1.06)

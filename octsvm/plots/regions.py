@@ -118,71 +118,55 @@ def plot_regions(
 
     predicted = np.array([classes.index(c) for c in tree.classes])[tree.predict_index(matrix)]
     plane = matrix[:, [across, up]]
-    _draw_rows(axes, plane, index, len(classes), style)
-    for marked, what, marker, size in (
-        (predicted != index, WRONG, "x", 2.0),
-        (given_up, GIVEN_UP, "o", 2.7),
-    ):
-        if marked.any():
-            side = size * float(np.sqrt(SIZE))
-            _mark_rows(axes, plane[marked], style, side, marker=marker, gid=what)
-            shapes.append((_mark_handle(style, side, marker), what))
+    rows = _draw_rows(axes, plane, index, classes, style)
+    wrong = predicted != index
+    if wrong.any():
+        shapes.append(_mark_rows(axes, plane[wrong], style, WRONG, "x", 2.0))
+    if given_up.any():
+        shapes.append(_mark_rows(axes, plane[given_up], style, GIVEN_UP, "o", 2.7))
     names = [elided(tree.feature_names[j], NAME) for j in (across, up)]
     axes.set_xlabel(names[0] + _said_of_others(tree, (across, up), held, at is not None), **PLAIN)
     axes.set_ylabel(names[1], **PLAIN)
     frame(axes, style)
     if show_legend:
-        handles, labels = zip(*_class_handles(classes, style), *shapes, strict=True)
+        handles, labels = zip(*rows, *shapes, strict=True)
         where = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "labelspacing": 0.9}
         legend(axes, list(handles), list(labels), style, **where)
     return axes
 
 
-def _draw_rows(axes: Axes, plane: FloatArray, index: IntArray, n_classes: int, style: Style) -> None:
-    """Draw all rows at ``plane (n, 2)``, class by class."""
-    for k in range(n_classes):
-        rows = index == k
-        axes.scatter(
-            plane[rows, 0],
-            plane[rows, 1],
-            s=SIZE,
-            marker=marker_of(k),
-            color=colour_of(k),
-            edgecolors=style.ink,
-            linewidths=0.7,
-            zorder=3,
-            gid=f"rows{k}",
-        )
+def _draw_rows(
+    axes: Axes, plane: FloatArray, index: IntArray, classes: list[Any], style: Style
+) -> list[tuple[Any, str]]:
+    """Draw all rows at ``plane (n, 2)``, class by class; what the legend says of them."""
+    handles = []
+    for k, label in enumerate(classes):
+        look: dict[str, Any] = {"marker": marker_of(k), "color": colour_of(k)}
+        border: dict[str, Any] = {"edgecolors": style.ink, "linewidths": 0.7}
+        across, up = plane[index == k].T
+        axes.scatter(across, up, s=SIZE, zorder=3, gid=f"rows{k}", **border, **look)
+        border = {"markeredgecolor": style.ink, "markeredgewidth": 0.7, "linestyle": "none"}
+        handle = matplotlib("lines").Line2D([], [], markersize=float(np.sqrt(SIZE)), **border, **look)
+        handles.append((handle, elided(label, NAME)))
+    return handles
 
 
-def _mark_rows(axes: Axes, plane: FloatArray, style: Style, side: float, *, marker: str, gid: str) -> None:
-    """Draw crosses or rings around the rows at ``plane (m, 2)``, whose own marks stay in sight."""
-    fill: dict[str, Any] = {"facecolors": style.ink}
+def _mark_rows(
+    axes: Axes, plane: FloatArray, style: Style, what: str, marker: str, times: float
+) -> tuple[Any, str]:
+    """Draw crosses or rings, so many ``times`` as wide, around the rows at ``plane (m, 2)``, whose own marks stay in sight.
+
+    Returns what the legend says of them.
+    """
+    side = times * float(np.sqrt(SIZE))
+    look: dict[str, Any] = {"facecolors": style.ink}
     if marker == "o":
-        fill = {"facecolors": "none", "edgecolors": style.ink}
+        look = {"facecolors": "none", "edgecolors": style.ink}
     axes.scatter(
-        plane[:, 0], plane[:, 1], s=side**2, marker=marker, linewidths=1.6, zorder=2.8, gid=gid, **fill
+        plane[:, 0], plane[:, 1], s=side**2, marker=marker, linewidths=1.6, zorder=2.8, gid=what, **look
     )
-
-
-def _mark_handle(style: Style, side: float, marker: str) -> Any:
-    look: dict[str, Any] = {"linestyle": "none", "color": style.ink, "markerfacecolor": "none"}
-    return matplotlib("lines").Line2D([], [], marker=marker, markersize=side, markeredgewidth=1.6, **look)
-
-
-def _class_handles(classes: list[Any], style: Style) -> list[tuple[Any, str]]:
-    """What the legend says of the classes."""
-    look: dict[str, Any] = {
-        "markeredgecolor": style.ink,
-        "markeredgewidth": 0.7,
-        "markersize": float(np.sqrt(SIZE)),
-        "linestyle": "none",
-    }
-    line = matplotlib("lines").Line2D
-    return [
-        (line([], [], marker=marker_of(k), color=colour_of(k), **look), elided(label, NAME))
-        for k, label in enumerate(classes)
-    ]
+    look = {"linestyle": "none", "color": style.ink, "markerfacecolor": "none", "markeredgewidth": 1.6}
+    return matplotlib("lines").Line2D([], [], marker=marker, markersize=side, **look), what
 
 
 class _Plane:
@@ -325,31 +309,28 @@ def line_width(level: int) -> float:
 
 def clipped(cell: FloatArray, w: FloatArray, below: float) -> FloatArray:
     """The part of a convex polygon (corners, 2) where ``w'x <= below`` (corners, 2)."""
-    if len(cell) < 3:
-        return cell[:0]
-    value = cell @ w - below
-    out = []
-    for k in range(len(cell)):
-        a, b = value[k], value[(k + 1) % len(cell)]
-        if a <= 0:
-            out.append(cell[k])
-        if (a < 0 < b) or (b < 0 < a):
-            out.append(cell[k] + (cell[(k + 1) % len(cell)] - cell[k]) * (a / (a - b)))
-    return np.array(out) if len(out) >= 3 else cell[:0]
+    points = [point for point, value in _around(cell, w, below) if value <= 0]
+    return np.array(points) if len(points) >= 3 else cell[:0]
 
 
 def chord(cell: FloatArray, w: FloatArray, value: float) -> FloatArray:
     """The ends (2, 2) of the line ``w'x = value`` in a convex polygon; (0, 2) where it does not run through its inside."""
+    around = _around(cell, w, value)
+    ends = [point for point, score in around if score == 0]
+    sides = {score > 0 for _, score in around if score}
+    return np.array(ends) if len(ends) == 2 and len(sides) == 2 else cell[:0]
+
+
+def _around(cell: FloatArray, w: FloatArray, value: float) -> list[tuple[FloatArray, float]]:
+    """The corners of a polygon and where the line ``w'x = value`` crosses its edges, in their order, with ``w'x - value``."""
     score = cell @ w - value
-    ends = []
+    out: list[tuple[FloatArray, float]] = []
     for k in range(len(cell)):
         a, b = score[k], score[(k + 1) % len(cell)]
-        if a == 0:
-            ends.append(cell[k])
-        elif (a < 0 < b) or (b < 0 < a):
-            ends.append(cell[k] + (cell[(k + 1) % len(cell)] - cell[k]) * (a / (a - b)))
-    through = len(ends) == 2 and (score < 0).any() and (score > 0).any()
-    return np.array(ends) if through else cell[:0]
+        out.append((cell[k], a))
+        if (a < 0 < b) or (b < 0 < a):
+            out.append((cell[k] + (cell[(k + 1) % len(cell)] - cell[k]) * (a / (a - b)), 0.0))
+    return out
 
 
 def _two_features(tree: Tree, features: Any) -> tuple[int, int]:

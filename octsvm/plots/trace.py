@@ -74,13 +74,10 @@ def plot_trace(result: Any, *, dark: bool | None = None, ax: Axes | None = None)
     axes.set_xlabel("seconds")
     axes.set_ylabel("objective")
     frame(axes, style)
-    gap = f"best tree: {found.objective:.4g}" if math.isfinite(found.objective) else "no tree"
-    words = [gap, f"bound: {found.bound:.4g} ({_gap(found)})"]
+    gap = f"gap {found.gap:.1%}" if math.isfinite(found.gap) else "no gap"
+    if found.status == "optimal":
+        gap = "proved optimal"
+    tree = f"best tree: {found.objective:.4g}" if math.isfinite(found.objective) else "no tree"
+    words = [tree, f"bound: {found.bound:.4g} ({gap})"]
     legend(axes, handles, words, style, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
     return axes
-
-
-def _gap(result: Result) -> str:
-    if result.status == "optimal":
-        return "proved optimal"
-    return f"gap {result.gap:.1%}" if math.isfinite(result.gap) else "no gap"
