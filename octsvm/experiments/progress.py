@@ -42,14 +42,9 @@ def duration(seconds: float) -> str:
 def remaining(
     left: Mapping[str, int], seconds: Mapping[str, float], fits: Mapping[str, int], wall: float
 ) -> float:
-    """Guess the seconds that are left.
+    """Guess the seconds that are left, from the cells to fit and the seconds and number of fits so far, all by method.
 
-    Parameters
-    ----------
-    left, seconds, fits : mappings by method
-        Cells to fit, and of the cells of the store how long their fits took and how many they are.
-    wall : float
-        Seconds of this run for a second of fits: below 1 with several workers, above with much overhead.
+    ``wall`` are seconds of this run for a second of fits: below 1 with several workers, above with much overhead.
     """
     known = sum(fits.values())
     if not known or not math.isfinite(wall):

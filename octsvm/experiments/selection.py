@@ -209,10 +209,9 @@ def _places_in_grid(
 
 
 def _taken(values: NDArray[np.float64], rows: NDArray[np.int64]) -> NDArray[np.float64]:
-    """``values`` at ``rows``; NaN where there is no row."""
-    if not len(values):
-        return np.full(rows.shape, np.nan)
-    return np.where(rows >= 0, values[rows], np.nan)
+    """``values`` at ``rows``; NaN where there is no row, which is -1."""
+    found: NDArray[np.float64] = np.append(values, np.nan)[rows]
+    return found
 
 
 def _compared(complete: NDArray[np.bool_], places: Mapping[Any, NDArray[np.int64]]) -> NDArray[np.bool_]:
@@ -225,16 +224,10 @@ def _compared(complete: NDArray[np.bool_], places: Mapping[Any, NDArray[np.int64
 
 
 def smoothed(scores: NDArray[np.float64], shape: Sequence[int], at: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Mean of each grid point and its neighbours, that differ by one step of one parameter.
+    """Mean of each grid point and its neighbours, that differ by one step of one parameter; NaN is no neighbour.
 
-    Parameters
-    ----------
-    scores : array of shape (folds, points)
-        NaN where there is none; such neighbours do not count.
-    shape : sequence of int
-        How many values each parameter has.
-    at : array of shape (points,)
-        Where each point lies in the grid, as a flat index.
+    ``scores`` (folds, points) are of a grid with so many values of each parameter (``shape``), in which the points lie ``at``
+    (points,) flat indices.
     """
     grid = np.full(scores.shape, np.nan)
     grid[:, at] = scores

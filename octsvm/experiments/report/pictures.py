@@ -92,14 +92,7 @@ def _key(figure: Any, run: Run, lines: Mapping[str, Any], style: Style) -> None:
 def accuracy_picture(name: str, run: Run, accuracy: pd.DataFrame) -> Picture:
     """Accuracy against noise: the average, ours and the published ones with open marks, and set by set.
 
-    Parameters
-    ----------
-    name : str
-        Of the file.
-    run : Run
-        For the published figures and the methods' titles and looks.
-    accuracy : pandas.DataFrame
-        In percent, indexed by set and noise, one column for each method.
+    ``accuracy`` is in percent, indexed by set and noise, a column for each method.
     """
     sets = list(run.protocol.sets)
     columns = 3

@@ -49,27 +49,16 @@ class Ranks:
 
 
 def critical_difference(methods: int, blocks: int) -> float:
-    """Nemenyi's critical difference of mean ranks: q sqrt(k (k + 1) / (6 N)), after Demšar, Section 3.2.2.
+    """Nemenyi's critical difference of the mean ranks of k ``methods`` (2 or more) over N ``blocks``.
 
-    Parameters
-    ----------
-    methods : int
-        k, at least 2.
-    blocks : int
-        N.
+    It is q sqrt(k (k + 1) / (6 N)), after Demšar, Section 3.2.2.
     """
     q = stats.studentized_range.ppf(1 - ALPHA, methods, np.inf) / np.sqrt(2)
     return float(q * np.sqrt(methods * (methods + 1) / (6 * blocks)))
 
 
 def rank(accuracy: pd.DataFrame) -> Ranks | None:
-    """Compare the columns of ``accuracy`` over its rows; None without two columns and two rows.
-
-    Parameters
-    ----------
-    accuracy : pandas.DataFrame
-        One row for each block, one column for each method; rows that lack a value are left out.
-    """
+    """Compare methods, the columns of ``accuracy``, over blocks, its rows that lack no value; None without two of each."""
     from statsmodels.stats.multitest import multipletests
 
     table = accuracy.dropna().round(10)
