@@ -192,8 +192,8 @@ def _union(old: Protocol, new: Protocol) -> Protocol:
             "noise": tuple(sorted(both("noise"))),
             "rules": both("rules"),
             "repetitions": max(old.repetitions, new.repetitions),
-            "tables": {**new.tables, **old.tables},
-            "methods": {**old.methods, **{k: v for k, v in new.methods.items() if k not in old.methods}},
+            "tables": new.tables | old.tables,
+            "methods": old.methods | new.methods | old.methods,
         }
     )
 
@@ -209,6 +209,10 @@ class Store:
 
     def __init__(self, path: str | Path, protocol: Protocol | None = None, *, readonly: bool = False) -> None:
         self.path = Path(path)
+        if os.path.exists(path) and _head(path) not in (b"", b"SQLite format 3\0"):
+            raise InvalidStore(
+                f"{str(path)!r} is no store of cells. Give a file that octsvm table2 run made."
+            )
         self._lock = threading.RLock()
         self._lives: dict[int, FileLock] = {}  # of the runs of this object
         # In a folder where nothing can be written, SQLite reads a file in WAL mode only if told that nobody changes it.
@@ -244,8 +248,6 @@ class Store:
             The file is no store, or cannot be written.
         """
         require_writable(path)
-        if os.path.exists(path):
-            _require_sqlite(path)
         return cls(path, protocol)
 
     @classmethod
@@ -261,7 +263,6 @@ class Store:
             raise InvalidStore(
                 f"{str(path)!r}: there is no such file. A run makes it: octsvm table2 run --store."
             )
-        _require_sqlite(path)
         try:
             return cls(path)
         except OutputNotWritable:
@@ -596,16 +597,9 @@ class Store:
                 raise ValueError("cells without a batch or settings")
             if not all(isinstance(json.loads(text), dict) for text in frame["params"].unique()):
                 raise ValueError("settings that are no mapping")
-        frame.attrs.update(self.about())
+        protocol = self.protocol.model_dump(mode="json")
+        frame.attrs |= {"protocol": protocol, "hash": self.hash, "machines": self.machines()}
         return frame
-
-    def about(self) -> dict[str, Any]:
-        """The protocol, its hash, and the machines."""
-        return {
-            "protocol": self.protocol.model_dump(mode="json"),
-            "hash": self.hash,
-            "machines": self.machines(),
-        }
 
     def export(self, path: str | Path) -> Path:
         """Write all cells to a compact file: a gzipped CSV under one line of JSON with protocol and versions.
@@ -614,11 +608,8 @@ class Store:
         ------
         OutputNotWritable
         """
-        frame = self.frame()
-        frame["inner"] = frame["inner"].astype(int)
-        for name in ("relabelled", "both"):
-            frame[name] = frame[name].astype("Int64")
-        text = f"# {json.dumps({'format': FORMAT, **self.about()})}\n"
+        frame = self.frame().astype({"inner": int, "relabelled": "Int64", "both": "Int64"})
+        text = f"# {json.dumps({'format': FORMAT, **frame.attrs})}\n"
         text += frame.to_csv(index=False, lineterminator="\n")
         packed = io.BytesIO()
         # No time and no name inside: the same cells give the same bytes.
@@ -681,13 +672,6 @@ def _head(path: str | Path) -> bytes:
             return file.read(16)
     except OSError as error:
         raise _no_store(path, f"cannot be read: {error.strerror or error}") from None
-
-
-def _require_sqlite(path: str | Path) -> None:
-    """Refuse a file that is something else, before SQLite makes anything of it."""
-    head = _head(path)
-    if head and head != b"SQLite format 3\0":
-        raise InvalidStore(f"{str(path)!r} is no store of cells. Give a file that octsvm table2 run made.")
 
 
 def read_cells(path: str | Path) -> pd.DataFrame:
