@@ -30,33 +30,24 @@ def committed() -> list[str]:
     return [name for name in names() if results_of(name).exists()]
 
 
-def origins(name: str) -> dict[str, list[str]]:
-    """The commits whose code made the committed results ("measured"), and those that brought results of unknown code ("added")."""
+def origins(name: str) -> tuple[list[str], list[str]]:
+    """The commits whose code made the committed results, and those that brought results of older code."""
     lines = results(find(name), results_of(name))
-    found = {
-        "measured": list(dict.fromkeys(line["commit"] for line in lines if line.get("commit"))),
-        "added": [],
-    }
-    if any(not line.get("commit") for line in lines):
-        for kind, earlier in json.loads((RESULTS / "origins.json").read_text(encoding="utf-8")).items():
-            found[kind] += earlier.get(name, [])
-    return found
-
-
-def commits(name: str) -> list[str]:
-    """All of them; the code that was measured is no newer."""
-    return [commit for found in origins(name).values() for commit in found]
+    measured = list(dict.fromkeys(line["commit"] for line in lines if line.get("commit")))
+    if all(line.get("commit") for line in lines):
+        return measured, []
+    earlier = json.loads((RESULTS / "origins.json").read_text(encoding="utf-8"))
+    return measured + earlier["measured"].get(name, []), earlier["added"].get(name, [])
 
 
 def origin(name: str) -> str:
     """What a page says of the version that was measured."""
-    found = origins(name)
-    measured, added = (
-        f"commit{'s' * (len(c) > 1)} {', '.join(c)}" for c in (found["measured"], found["added"])
+    said = ("Measured at {}.", "Added with {}, measured by code that is no newer.")
+    return " ".join(
+        words.format(f"commit{'s' * (len(commits) > 1)} {', '.join(commits)}")
+        for words, commits in zip(said, origins(name), strict=True)
+        if commits
     )
-    out = [f"Measured at {measured}."] if found["measured"] else []
-    out += [f"Added with {added}, measured by code that is no newer."] if found["added"] else []
-    return " ".join(out)
 
 
 def regions() -> dict[str, tuple[str, Callable[[list[Line]], str]]]:
@@ -111,10 +102,11 @@ def changes_since(commit: str, code: tuple[str, ...]) -> int | None:
 def age(name: str) -> str:
     """Whether the committed results are older than the code they measure."""
     code = find(name).code
-    since = [changes_since(commit, code) for commit in commits(name)]
+    commits = [commit for found in origins(name) for commit in found]
+    since = [changes_since(commit, code) for commit in commits]
     if not since or None in since:
         return f"{name}: which code was measured is not known here"
-    of = ", ".join(commits(name))
+    of = ", ".join(commits)
     count = max(n for n in since if n is not None)
     if not count:
         return f"{name}: as new as the code ({of})"

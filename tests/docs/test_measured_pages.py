@@ -31,7 +31,7 @@ def test_what_a_study_measures_is_there(name: str) -> None:
 
 @pytest.mark.parametrize("name", pages.committed())
 def test_committed_results_say_which_code_made_them(name: str) -> None:
-    assert pages.commits(name)
+    assert any(pages.origins(name))
     assert "commit" in pages.origin(name)
 
 
