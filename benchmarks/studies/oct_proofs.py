@@ -65,9 +65,6 @@ def report(lines: list[Line]) -> str:
 
 STUDY = Study(
     key=KEY,
-    report=report,
-    cells=cells,
-    measure=measure,
     options={"data": REQUIRED, "who": "ours", "package": None, "limit": 120.0, "clock": "wall"},
     quick={"limit": 1.0},
     apart=True,

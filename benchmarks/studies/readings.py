@@ -18,13 +18,14 @@ import numpy as np
 import octsvm
 from octsvm import datasets
 from octsvm.datasets import Dataset
-from octsvm.experiments import Part, Protocol, load_protocol, part_data
+from octsvm.experiments import Part, load_protocol, part_data
 from octsvm.experiments.parts import training_rows
 from octsvm.experiments.report.paper import published
 
 from ..study import REQUIRED, Line, Study
 from ..tables import table
 
+PROTOCOL = load_protocol("table2")
 SHARES = {
     "heart": (0.4, 0.3, 0.2),
     "sonar": (0.4, 0.3),
@@ -36,31 +37,31 @@ CELLS = [(name, noise) for name, noises in SHARES.items() for noise in noises]
 READINGS = ("exact", "independent", "three folds train")
 
 
-def read_as(protocol: Protocol, part: Part, data: Dataset, reading: str) -> tuple[Any, ...]:
+def read_as(part: Part, data: Dataset, reading: str) -> tuple[Any, ...]:
     """Training rows with noisy and given labels, and test rows with theirs: X, y, y_given, X_score, y_score."""
     if reading == "three folds train":
         X, y = np.asarray(data.X, dtype=float), np.asarray(data.y)
-        test = training_rows(protocol, part, len(y))
+        test = training_rows(PROTOCOL, part, len(y))
         train = np.setdiff1d(np.arange(len(y)), test)
-        noisy = octsvm.flip_labels(y[train], part.noise, part.seed(protocol.seed))
+        noisy = octsvm.flip_labels(y[train], part.noise, part.seed(PROTOCOL.seed))
         return X[train], noisy, y[train], X[test], y[test]
-    rows = part_data(protocol, part, data)
+    rows = part_data(PROTOCOL, part, data)
     noisy = rows.y
     if reading == "independent":
-        rng = np.random.default_rng([part.seed(protocol.seed), 1])
+        rng = np.random.default_rng([part.seed(PROTOCOL.seed), 1])
         noisy = np.where(rng.random(len(noisy)) < part.noise, -rows.y_given, rows.y_given)
     return rows.X, noisy, rows.y_given, rows.X_score, rows.y_score
 
 
-def whole_grid(protocol: Protocol, part: Part, X: Any, y: Any) -> Iterator[tuple[int, octsvm.Result]]:
+def whole_grid(part: Part, X: Any, y: Any) -> Iterator[tuple[int, octsvm.Result]]:
     """The results of the whole OCTSVM grid on a part's rows, as the experiment has them."""
-    spec = protocol.methods["octsvm"]
-    how = {"work_limit": spec.work, "seed": part.seed(protocol.seed), **spec.fixed}
+    spec = PROTOCOL.methods["octsvm"]
+    how = {"work_limit": spec.work, "seed": part.seed(PROTOCOL.seed), **spec.fixed}
     return octsvm.fit_path("octsvm", X, y, spec.settings(), **how)
 
 
 def cells(asked: Any) -> Iterator[Line]:
-    folds = range(load_protocol("table2").folds)
+    folds = range(PROTOCOL.folds)
     for repetition, (name, noise), fold, kind in product(range(asked.count), CELLS, folds, READINGS):
         place = {"set": name, "noise": noise, "repetition": repetition, "fold": fold}
         yield {"reading": kind, "part": Part(**place, inner=False).key, **place}
@@ -68,11 +69,10 @@ def cells(asked: Any) -> Iterator[Line]:
 
 def measure(cell: Line, asked: Any) -> Line:
     """The whole grid on one part, read in one way."""
-    protocol = load_protocol("table2")
     part = Part(**{k: cell[k] for k in ("set", "noise", "repetition", "fold")}, inner=False)
     data = datasets.load(cell["set"], data_dir=asked.data)
-    X, y, given, X_score, y_score = read_as(protocol, part, data, cell["reading"])
-    path = whole_grid(protocol, part, X, y)
+    X, y, given, X_score, y_score = read_as(part, data, cell["reading"])
+    path = whole_grid(part, X, y)
     return {
         "n": len(y),
         "flipped": float((y != given).mean()),

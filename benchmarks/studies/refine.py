@@ -16,38 +16,36 @@ import numpy as np
 
 import octsvm
 from octsvm import datasets
-from octsvm.experiments import Part, load_protocol, part_data
+from octsvm.experiments import Part, part_data
 
 from ..study import REQUIRED, Line, Study, Watch
 from ..tables import table
-from .readings import whole_grid
+from .readings import PROTOCOL, whole_grid
 
 EACH = 16  # settings of a part
 SEED = 0
 
 
-def parts(protocol: Any) -> list[Part]:
+def parts() -> list[Part]:
     """One full part for every set and share of wrong labels."""
     rng = np.random.default_rng(SEED)
     return [
-        Part(name, noise, 0, int(rng.integers(protocol.folds)), False)
-        for name in protocol.sets
-        for noise in protocol.noise
+        Part(name, noise, 0, int(rng.integers(PROTOCOL.folds)), False)
+        for name in PROTOCOL.sets
+        for noise in PROTOCOL.noise
     ]
 
 
 @lru_cache(maxsize=1)
 def fitted(part: Part, folder: Any) -> tuple[Any, dict[int, Any]]:
     """The rows of a part, and the results of the whole grid on it, as the experiment has them."""
-    protocol = load_protocol("table2")
-    data = part_data(protocol, part, datasets.load(part.set, data_dir=folder))
-    return data, dict(whole_grid(protocol, part, data.X, data.y))
+    data = part_data(PROTOCOL, part, datasets.load(part.set, data_dir=folder))
+    return data, dict(whole_grid(part, data.X, data.y))
 
 
 def cells(asked: Any) -> Iterator[Line]:
-    protocol = load_protocol("table2")
-    settings = protocol.methods["octsvm"].settings()
-    for number, part in enumerate(parts(protocol)):
+    settings = PROTOCOL.methods["octsvm"].settings()
+    for number, part in enumerate(parts()):
         cell = {"part": part.key, "set": part.set, "noise": part.noise}
         there = [line["setting"] for line in asked.done if line["part"] == part.key]
         if len(there) >= asked.count:  # nothing of it is left, so that its grid need not be fitted again
@@ -61,9 +59,8 @@ def cells(asked: Any) -> Iterator[Line]:
 
 def measure(cell: Line, asked: Any) -> Line:
     """A tree of the grid, and what the engine makes of it."""
-    protocol = load_protocol("table2")
-    spec = protocol.methods["octsvm"]
-    (part,) = (part for part in parts(protocol) if part.key == cell["part"])
+    spec = PROTOCOL.methods["octsvm"]
+    (part,) = (part for part in parts() if part.key == cell["part"])
     data, found = fitted(part, asked.data)
     before, params = found[cell["setting"]], spec.settings()[cell["setting"]]
     watch = Watch()

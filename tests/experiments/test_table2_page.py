@@ -93,10 +93,10 @@ def test_without_the_data_sets_nothing_is_measured(
 @pytest.mark.slow
 def test_refining_runs_on_a_part(tmp_path: Path, shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = tmp_path / "x.jsonl"
-    every = refine.parts(refine.load_protocol("table2"))
+    every = refine.parts()
     assert len(every) == 32
     one = next(part for part in every if part.set == "heart")
-    monkeypatch.setattr(refine, "parts", lambda protocol: [one])
+    monkeypatch.setattr(refine, "parts", lambda: [one])
     asked = refine.STUDY.asked(data=shared / "data", limit=0.3, count=2)
     assert run("refine", out, asked, {}) == 0
     lines = read(out)
