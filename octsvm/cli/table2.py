@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,6 @@ from .options import INTERRUPTED, OK, UNEXPECTED, say
 
 if TYPE_CHECKING:
     from ..experiments import Protocol
-    from ..experiments.protocol import TableSpec
 
 EXIT_CODES = """\b
 Exit codes:
@@ -216,10 +216,13 @@ def _report(cells: str | Path, out: str | Path) -> list[str]:
 def _run(options: Mapping[str, Any]) -> tuple[int, Path, Path, dict[str, Any]]:
     """Run; the exit code, the store, the folder of the report, and the summary as plain data."""
     from ..experiments.progress import RunProgress
+    from ..experiments.protocol import load_protocol
     from ..experiments.runner import run as run_protocol
     from ..experiments.store import cpus
 
-    protocol = _protocol(options)
+    if options["quick"] and options["protocol"] not in (None, "quick"):
+        raise click.UsageError("--quick is a protocol, and so is --protocol. Leave one of them out.")
+    protocol = load_protocol("quick" if options["quick"] else options["protocol"] or "table2")
     out = Path(options["out"] or protocol.name)
     if options["store"] is not None:
         store = Path(options["store"])
@@ -238,7 +241,7 @@ def _run(options: Mapping[str, Any]) -> tuple[int, Path, Path, dict[str, Any]]:
                 store,
                 jobs=options["jobs"] or cpus(),
                 progress=shown,
-                load=_loader(protocol, options["data_dir"]),
+                load=partial(_load, protocol, options["data_dir"]),
                 **{name: options[name] for name in PASSED_ON},
             )
     except KeyboardInterrupt:
@@ -261,24 +264,19 @@ def _run(options: Mapping[str, Any]) -> tuple[int, Path, Path, dict[str, Any]]:
     return UNEXPECTED if found.given_up or found.useless else OK, store, out, content
 
 
-def _loader(protocol: Protocol, data_dir: str | None) -> Callable[[str], Any]:
-    """What reads the sets: tables of one's own from their files, others as :func:`octsvm.datasets.load` does."""
-    from .. import datasets
-
-    def load(name: str) -> Any:
-        if name not in protocol.tables:
-            return datasets.load(name, data_dir=data_dir)
-        return _own_table(protocol.tables[name], Path(data_dir or "."))
-
-    return load
-
-
-def _own_table(spec: TableSpec, folder: Path) -> SimpleNamespace:
-    """Features and labels of -1 and 1."""
+def _load(protocol: Protocol, data_dir: str | None, name: str) -> Any:
+    """Features and labels of -1 and 1: a table of one's own from its file, another set as :func:`octsvm.datasets.load` does."""
     import numpy as np
 
+    from .. import datasets
+
+    if name not in protocol.tables:
+        return datasets.load(name, data_dir=data_dir)
+    spec = protocol.tables[name]
     asked = spec.model_dump(exclude={"file", "positive"})
-    data = shared.load(str(folder / spec.file), asked | {"seed": 0, "against_rest": spec.positive})
+    data = shared.load(
+        str(Path(data_dir or ".") / spec.file), asked | {"seed": 0, "against_rest": spec.positive}
+    )
     labels = sorted(set(data.y.tolist()))
     if len(labels) != 2:
         raise InvalidData(
@@ -287,14 +285,6 @@ def _own_table(spec: TableSpec, folder: Path) -> SimpleNamespace:
         )
     second = labels[1] if spec.positive is None else spec.positive
     return SimpleNamespace(X=data.X, y=np.where(data.y == second, 1, -1))
-
-
-def _protocol(options: Mapping[str, Any]) -> Protocol:
-    from ..experiments.protocol import load_protocol
-
-    if options["quick"] and options["protocol"] not in (None, "quick"):
-        raise click.UsageError("--quick is a protocol, and so is --protocol. Leave one of them out.")
-    return load_protocol("quick" if options["quick"] else options["protocol"] or "table2")
 
 
 @contextlib.contextmanager

@@ -19,18 +19,6 @@ def with_plain_line_ends(content: bytes) -> bytes:
     return content.replace(b"\r\n", b"\n")
 
 
-def check_members(members: Mapping[str, bytes], original: Original) -> None:
-    """Raise ValueError unless each member is what the catalogue expects."""
-    for name, expected in original.members.items():
-        content = members[name]
-        found = sha256(with_plain_line_ends(content) if original.any_line_ends else content)
-        if found != expected:
-            raise ValueError(
-                f"its member {name!r} ({len(content)} bytes) is not the file that is known: sha256 {found}, "
-                f"expected {expected}"
-            )
-
-
 def _rows(text: str, original: Original) -> Iterator[dict[str, str]]:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     split = [line.split(",") if original.separator == "comma" else line.split() for line in lines]

@@ -6,13 +6,12 @@ import io
 import os
 import zipfile
 import zlib
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ..errors import DatasetUnavailable
 from .catalogue import DatasetInfo, Original
-from .convert import check_members
+from .convert import sha256, with_plain_line_ends
 
 UCI = "https://archive.ics.uci.edu"
 BASE_URL = "OCTSVM_UCI"
@@ -38,16 +37,14 @@ def read_archive(content: bytes, original: Original) -> dict[str, bytes]:
         raise ValueError(f"it has no member {name!r}") from None
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
         raise ValueError(f"it is no whole zip archive ({len(content)} bytes: {error})") from None
-    check_members(members, original)
+    for name, content in members.items():
+        found = sha256(with_plain_line_ends(content) if original.any_line_ends else content)
+        if found != original.members[name]:
+            raise ValueError(
+                f"its member {name!r} ({len(content)} bytes) is not the file that is known: sha256 {found}, "
+                f"expected {original.members[name]}"
+            )
     return members
-
-
-def _download(url: str, output_file: Any, pooch: Any, *, original: Original) -> None:
-    """Pooch's downloader, and a look into what came: only a good archive gets into the cache."""
-    from pooch import HTTPDownloader
-
-    HTTPDownloader(timeout=TIMEOUT)(url, output_file, pooch)
-    read_archive(Path(output_file).read_bytes(), original)
 
 
 def fetch(
@@ -68,6 +65,12 @@ def fetch(
     url = FILE.format(base=base, id=info.uci_id, archive=original.archive)
     folder = Path(pooch.os_cache("octsvm") if cache_dir is None else cache_dir)
     kept = folder / original.archive
+
+    def download(url: str, file: Any, getter: Any) -> None:
+        """Only a good archive gets into the cache."""
+        pooch.HTTPDownloader(timeout=TIMEOUT)(url, file, getter)
+        read_archive(Path(file).read_bytes(), original)
+
     if kept.is_file():
         try:
             return read_archive(kept.read_bytes(), original)
@@ -83,7 +86,6 @@ def fetch(
             urls={original.archive: url},
             retry_if_failed=RETRIES,
         )
-        download = partial(_download, original=original)
         return read_archive(Path(getter.fetch(original.archive, downloader=download)).read_bytes(), original)
     except requests.exceptions.HTTPError as error:
         why = f"the server answered {error.response.status_code} {error.response.reason}"

@@ -13,6 +13,7 @@ import logging
 import os
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -99,7 +100,9 @@ def run(
             "scheduler= needs dask.distributed, which is not installed: pip install 'octsvm[dask]'."
         )
     with Store.create(store, protocol) as opened:
-        queue = BatchQueue(opened, protocol, sets, names, load or _loader(protocol, data_dir), keep_trees)
+        queue = BatchQueue(
+            opened, protocol, sets, names, load or partial(_load, protocol, data_dir), keep_trees
+        )
         if retry_failed:
             opened.forget_failed([b.id for b in queue.selected])
             queue.reload()
@@ -139,18 +142,15 @@ def _chosen(what: str, asked: Sequence[str] | None, there: tuple[str, ...]) -> t
     return tuple(name for name in there if name in asked)
 
 
-def _loader(protocol: Protocol, data_dir: str | Path | None) -> Load:
+def _load(protocol: Protocol, data_dir: str | Path | None, name: str) -> Any:
     from .. import datasets
 
-    def load(name: str) -> Any:
-        if name in protocol.tables:
-            raise InvalidParameter(
-                f"{name!r} is a table of your own. Pass load=, a function from its name to an object with X and y (of -1 and 1), or "
-                "run the protocol by octsvm table2, which reads the file."
-            )
-        return datasets.load(name, data_dir=data_dir)
-
-    return load
+    if name in protocol.tables:
+        raise InvalidParameter(
+            f"{name!r} is a table of your own. Pass load=, a function from its name to an object with X and y (of -1 and 1), or "
+            "run the protocol by octsvm table2, which reads the file."
+        )
+    return datasets.load(name, data_dir=data_dir)
 
 
 # -- workers --------------------------------------------------------------------------------------------

@@ -52,7 +52,7 @@ def test_the_report_of_ones_own_table_has_no_paper_in_it(raw: dict[str, Any]) ->
 
 def test_a_table_is_prepared_as_by_fit_and_has_two_classes(raw: dict[str, Any]) -> None:
     protocol = load_protocol(raw)
-    data = table2._own_table(protocol.tables["applications"], Path())
+    data = table2._load(protocol, None, "applications")
     assert list(data.X.columns)[-2:] == ["owner=yes", "claims"]
     assert not np.isnan(data.X.to_numpy()).any()
     lines = Path("applications.csv").read_text().splitlines()[1:]
