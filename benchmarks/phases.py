@@ -14,6 +14,7 @@ import time
 import venv
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,11 +35,6 @@ from .study import peak_memory
 
 PEERS = {"pyoptree": "pyoptree", "odtlearn": "odtlearn[cbc]"}  # what each is installed by
 SOLVE_SECONDS = 30.0
-
-
-def build(case: Case) -> pyo.ConcreteModel:
-    X, y = case.table()
-    return octsvm.build(case.formulation, X, y, **case.params)
 
 
 def size(model: pyo.ConcreteModel) -> dict[str, int]:
@@ -71,36 +67,30 @@ def hand_off(model: pyo.ConcreteModel) -> LinearProgram:
 def prepared(case: Case, phase: str) -> Iterator[tuple[Callable[[], Any], pyo.ConcreteModel | None]]:
     """What is to be timed, and the model it works on."""
     X, y = case.table()
-    if phase == "build":
-        yield (lambda: octsvm.build(case.formulation, X, y, **case.params)), None
-        return
     form = formulation(case.formulation)
+    build = partial(octsvm.build, case.formulation, X, y, **case.params)
+    if phase == "build":
+        yield build, None
+        return
     if phase == "limit":
         from .limit import hand_over
 
         params = form.Params.make(case.formulation, **case.params)
-        data = prepare(form, X, y, scale=True, weights=None)
-        yield (lambda: hand_over(data, params)), None
+        yield partial(hand_over, prepare(form, X, y, scale=True, weights=None), params), None
         return
-    model = build(case)
-    if phase.startswith("write_"):
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / f"model.{phase.removeprefix('write_')}"
-            yield (lambda: octsvm.write(model, path)), model
-        return
-    if phase == "solve":
-        yield (lambda: octsvm.solve(model, time_limit=SOLVE_SECONDS)), model
-        return
-    if phase == "hand_off":
-        yield (lambda: hand_off(model)), model
-        return
-    info = model.info
-    tree = form.constant_tree(info.data, info.params)
-    if phase == "embed":
-        yield (lambda: octsvm.embed(model, tree)), model
-        return
-    octsvm.embed(model, tree)
-    yield (lambda: certification.certify(model, form)), model
+    model = build()
+    tree = form.constant_tree(model.info.data, model.info.params)
+    if phase == "certify":
+        octsvm.embed(model, tree)
+    with tempfile.TemporaryDirectory() as folder:
+        ways = {
+            "solve": partial(octsvm.solve, model, time_limit=SOLVE_SECONDS),
+            "hand_off": partial(hand_off, model),
+            "embed": partial(octsvm.embed, model, tree),
+            "certify": partial(certification.certify, model, form),
+        }
+        file = Path(folder) / f"model.{phase.removeprefix('write_')}"
+        yield ways.get(phase, partial(octsvm.write, model, file)), model
 
 
 def measure(case: Case, phase: str, repeat: int, seconds: float) -> dict[str, Any]:
