@@ -14,6 +14,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 import octsvm
 from octsvm import datasets
@@ -84,24 +85,20 @@ def measure(cell: Line, asked: Any) -> Line:
 def report(lines: list[dict[str, Any]]) -> str:
     """By cell: the paper, and for each reading both oracle rules, with the standard error over repetitions."""
     paper = published()["octsvm"]
+    found = dict(list(pd.DataFrame(lines).groupby(["set", "noise", "reading"])))
     rows = []
-    for name, noise in CELLS:
-        for kind in READINGS:
-            found = [x for x in lines if (x["set"], x["noise"], x["reading"]) == (name, noise, kind)]
-            if not found:
-                continue
-            accuracy = 100 * np.array([np.array(x["right"]) / x["n_score"] for x in found])
-            best = accuracy.max(axis=1)
-            of_repetition = [
-                best[[x["repetition"] == r for x in found]].mean()
-                for r in sorted({x["repetition"] for x in found})
-            ]
-            count = len(of_repetition)
-            spread = f"{np.std(of_repetition, ddof=1) / np.sqrt(count):.2f}" if count > 1 else ""
-            rows.append(
-                f"{name} | {noise:.0%} | {paper[name, noise]:.2f} | {kind} | {count} | "
-                f"{accuracy.mean(axis=0).max():.2f} | {best.mean():.2f} | {spread} | {best.min():.1f} to {best.max():.1f}"
-            )
+    for (name, noise), kind in product(CELLS, READINGS):
+        if (name, noise, kind) not in found:
+            continue
+        cells = found[name, noise, kind]
+        accuracy = 100 * np.array(cells["right"].tolist()) / cells[["n_score"]].to_numpy()
+        best = accuracy.max(axis=1)
+        of_repetition = pd.Series(best).groupby(cells["repetition"].to_numpy()).mean()
+        spread = f"{of_repetition.sem():.2f}" if len(of_repetition) > 1 else ""
+        rows.append(
+            f"{name} | {noise:.0%} | {paper[name, noise]:.2f} | {kind} | {len(of_repetition)} | "
+            f"{accuracy.mean(axis=0).max():.2f} | {best.mean():.2f} | {spread} | {best.min():.1f} to {best.max():.1f}"
+        )
     head = (
         "set | flipped | paper | reading | repetitions | best mean | best of each fold | standard error | "
         "lowest to highest fold"
