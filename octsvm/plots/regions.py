@@ -5,6 +5,7 @@ Those of a tree with a kernel are level sets of its scores on a grid.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -112,7 +113,7 @@ def plot_regions(
     axes.set_ylim(low[1], high[1])
     corners = np.array([low, [high[0], low[1]], high, [low[0], high[1]]])
     kind = _Curves if isinstance(tree, KernelTree) else _Plane
-    drawn = kind(axes, tree, classes, (across, up), held, style)
+    drawn = kind(axes, tree, classes, [across, up], held, style)
     drawn.draw(outline(tree, "original"), corners)
     shapes = drawn.handles()
 
@@ -169,21 +170,18 @@ def _mark_rows(
     return matplotlib("lines").Line2D([], [], marker=marker, markersize=side, **look), what
 
 
+@dataclass(eq=False)
 class _Plane:
     """Splits and leaves, drawn as polygons."""
 
-    def __init__(
-        self,
-        ax: Axes,
-        tree: Tree,
-        classes: list[Any],
-        shown: tuple[int, int],
-        held: FloatArray,
-        style: Style,
-    ) -> None:
-        self.ax, self.tree, self.classes, self.style = ax, tree, classes, style
-        self.shown, self.held = list(shown), held
-        self.some_split = self.some_margin = False
+    ax: Axes
+    tree: Tree
+    classes: list[Any]
+    shown: list[int]
+    held: FloatArray
+    style: Style
+    some_split: bool = False
+    some_margin: bool = False
 
     def draw(self, part: Split | Leaf, cell: FloatArray, level: int = 0) -> None:
         """Draw ``part`` in its ``cell``, a convex polygon (corners, 2) that may be empty."""

@@ -124,7 +124,10 @@ def plot_tree(
         matplotlib is not installed.
     """
     tree = tree_of(fitted)
-    _check_options(digits, most, width, fontsize)
+    require_count(digits=digits, most=most)
+    whole("width", width, 8)
+    if not is_number(fontsize) or not 0 < fontsize < 1000:
+        raise InvalidParameter(f"fontsize={fontsize!r} should be a number of points above 0.")
     top = outline(tree, units)
     classes = classes_of(fitted, tree)
     counts = _counts(fitted, tree, classes, X, y)
@@ -154,13 +157,6 @@ def plot_tree(
     _draw(axes, root, style, fontsize)
     _draw_key(axes, layout.key, style, fontsize)
     return axes
-
-
-def _check_options(digits: Any, most: Any, width: Any, fontsize: Any) -> None:
-    require_count(digits=digits, most=most)
-    whole("width", width, 8)
-    if not is_number(fontsize) or not 0 < fontsize < 1000:
-        raise InvalidParameter(f"fontsize={fontsize!r} should be a number of points above 0.")
 
 
 def _counts(fitted: Any, tree: Tree, classes: list[Any], X: Any, y: Any) -> Any:
