@@ -72,6 +72,10 @@ class Study:
         """The options of a run, as ``cells`` and ``measure`` get them."""
         return SimpleNamespace(**{"quick": False, "done": [], **self.options, **changes})
 
+    def all_parts(self, lines: list[Line]) -> str:
+        """The report of a study whose file has no other one."""
+        return "\n\n".join(part(lines) for part in self.parts.values())
+
     def key_of(self, line: Line) -> str:
         """What tells cells apart; lists and tuples are the same."""
         return json.dumps([line.get(name) for name in self.key], default=float)
@@ -130,7 +134,7 @@ def find(name: str) -> Study:
         raise SystemExit(f"There is no study {name!r}. There are: {', '.join(names())}.")
     module = import_module(f"benchmarks.studies.{name}")
     functions = {what: vars(module)[what] for what in ("cells", "measure", "report") if what in vars(module)}
-    return replace(module.STUDY, **functions)
+    return replace(module.STUDY, **{"report": module.STUDY.all_parts, **functions})
 
 
 def summary(name: str) -> str:

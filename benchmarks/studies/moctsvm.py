@@ -11,6 +11,7 @@ splits everywhere: D of OCTSVM is one less.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -102,20 +103,14 @@ def shown(lines: list[Line], what: str, ways: list[str]) -> str:
     return table(["table", "D", *ways], rows)
 
 
-def trees(lines: list[Line]) -> str:
-    return shown(lines, "trees", list(WAYS))
-
-
-def accuracy(lines: list[Line]) -> str:
-    return shown(lines, "accuracy", list(OF_TWO))
-
-
-def report(lines: list[Line]) -> str:
-    return "\n\n".join(show(lines) for show in (trees, accuracy))
+PARTS: dict[str, Callable[[list[Line]], str]] = {
+    "moctsvm_trees": partial(shown, what="trees", ways=list(WAYS)),
+    "moctsvm_accuracy": partial(shown, what="accuracy", ways=list(OF_TWO)),
+}
 
 
 STUDY = Study(
     key=("what", "table", "depth", "way"),
     code=("octsvm/heuristics", "octsvm/estimators", "octsvm/solving", "formulations"),
-    parts={"moctsvm_trees": trees, "moctsvm_accuracy": accuracy},
+    parts=PARTS,
 )

@@ -281,10 +281,6 @@ PARTS: dict[str, Callable[[list[Line]], str]] = {
 }
 
 
-def report(lines: list[Line]) -> str:
-    return "\n\n".join(part(lines) for part in PARTS.values())
-
-
 STUDY = Study(
     key=KEY,
     options={"data": REQUIRED, "count": 4},

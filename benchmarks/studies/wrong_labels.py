@@ -197,10 +197,6 @@ PARTS: dict[str, Callable[[list[Line]], str]] = {
 }
 
 
-def report(lines: list[Line]) -> str:
-    return "\n\n".join(part(lines) for part in PARTS.values())
-
-
 STUDY = Study(
     key=("n", "truth", "wrong", "seed", "method"),
     options={"count": 3},
