@@ -55,6 +55,11 @@ def nearest(name: Any, known: Iterable[Any], cutoff: float = 0.6) -> str:
     return f" Did you mean {close[0]!r}?" if close else ""
 
 
+def plural(count: int, what: str, form: str = "") -> str:
+    """ "1 row", "2 rows": a count, written in the format ``form``, of ``what``."""
+    return f"{count:{form}} {what}{'' if count == 1 else 's'}"
+
+
 def listed(names: Sequence[Any], most: int = 12) -> str:
     """``names`` for a message, the first of them where there are many."""
     return ", ".join(repr(c) for c in names[:most]) + (", ..." if len(names) > most else "")

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from . import checks
-from .checks import listed
+from .checks import listed, plural
 from .errors import InvalidData, InvalidParameter
 from .read_file import damaged, require_version
 from .read_matrix import Frame, frame_of, is_missing, read_column
@@ -101,7 +101,7 @@ class Column(BaseModel):
             several = len(set(strange)) > 1
             warnings.warn(
                 f"Column {self.name!r} holds {strange[0]!r}{' and other values' if several else ''}, not there in training "
-                f"({len(strange)} row{'s' if len(strange) > 1 else ''}): {'they have' if several else 'it has'} 0 in {', '.join(self.features[:3])}"
+                f"({plural(len(strange), 'row')}): {'they have' if several else 'it has'} 0 in {', '.join(self.features[:3])}"
                 f"{', ...' if len(self.features) > 3 else ''}{read_as}.",
                 stacklevel=2,
             )

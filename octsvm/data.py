@@ -14,7 +14,7 @@ import numpy as np
 
 from .errors import InvalidData, InvalidParameter
 from .formulations.base import Data, FloatArray, Formulation, IntArray, Scaling
-from .formulations.checks import is_number, listed
+from .formulations.checks import is_number, listed, plural
 from .formulations.read_matrix import frame_of, read_matrix
 
 
@@ -112,7 +112,8 @@ def read_labels(y: Any, n: int) -> tuple[tuple[Any, ...], IntArray]:
     """
     values = label_list(y)
     if len(values) != n:
-        raise InvalidData(f"X has {n} rows and y has {len(values)} labels. Give one label a row.")
+        both = f"X has {plural(n, 'row')} and y has {plural(len(values), 'label')}"
+        raise InvalidData(f"{both}. Give one label a row.")
     for i, v in enumerate(values):
         _require_label(v, i)
     kinds = {_kind(v) for v in values}
@@ -249,7 +250,9 @@ def read_weights(weights: Any, n: int) -> FloatArray:
             "weights=sklearn.utils.class_weight.compute_sample_weight('balanced', y)."
         ) from None
     if w.shape != (n,):
-        raise InvalidData(f"weights has shape {w.shape}, and X has {n} rows. Give one weight a row.")
+        raise InvalidData(
+            f"weights has shape {w.shape}, and X has {plural(n, 'row')}. Give one weight a row."
+        )
     bad = ~np.isfinite(w) | (w < 0)
     if bad.any():
         i = int(np.argmax(bad))

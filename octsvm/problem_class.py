@@ -23,6 +23,7 @@ from pyomo.repn import generate_standard_repn
 from .errors import InvalidParameter, UnsupportedProblem
 from .formulations.base import FEASIBILITY
 from .formulations.blocks import SecondOrderCone, SquaredNorm
+from .formulations.checks import plural
 
 CLASSES = ("LP", "MILP", "QP", "MIQP", "SOCP", "MISOCP", "QCP", "MIQCP", "NLP", "MINLP")
 
@@ -60,10 +61,13 @@ class ProblemClass:
         return bool(self.cones or self.squared_norms or self.unmarked)
 
     def __str__(self) -> str:
-        parts = [f"{self.binaries} binaries" if self.binaries else "", f"{self.rows} rows"]
+        parts = [plural(self.variables, "variable")]
+        if self.binaries:
+            parts.append("1 binary" if self.binaries == 1 else f"{self.binaries} binaries")
+        parts.append(plural(self.rows, "row"))
         if self.cones:
-            parts.append(f"{len(self.cones)} cone rows")
-        return f"{self.name} ({', '.join(p for p in [f'{self.variables} variables', *parts] if p)})"
+            parts.append(plural(len(self.cones), "cone row"))
+        return f"{self.name} ({', '.join(parts)})"
 
 
 def marks(model: pyo.ConcreteModel) -> tuple[list[SecondOrderCone], list[SquaredNorm]]:

@@ -114,6 +114,29 @@ class Commands(click.Group):
             return super().invoke(ctx)
         except BrokenPipeError:
             return _nobody_reads()
+        except OctsvmError as error:
+            error.args = (in_options(str(error), self.commands[ctx.invoked_subcommand or ""]),)
+            raise
+
+
+def in_options(message: str, command: click.Command) -> str:
+    """A message in which arguments of Python, as in ``kind='x'`` or ``kind=``, are options of ``command``, as in ``--kind 'x'``."""
+    flags = {
+        flag[2:].replace("-", "_"): flag for p in command.params for flag in p.opts if flag.startswith("--")
+    }
+    if "no_scale" in flags:
+        message = message.replace("Leave scale=True", "Leave it out").replace("scale=False", "--no-scale")
+
+    def said(found: re.Match[str]) -> str:
+        elsewhere, name, true = found.groups()
+        if (
+            elsewhere
+        ):  # --impute kind=median is of a column, and octsvm.solve(model, solver='scip') a call of Python
+            return found[0]
+        value_follows = not true and message[found.end() : found.end() + 1].strip(" .,;)")
+        return flags[name] + (" " if value_follows else "")
+
+    return re.sub(rf"(--[\w-]+ |\w\(|model, |\.\.\., |')?\b({'|'.join(flags)})=(True\b)?", said, message)
 
 
 def _end_workers() -> None:
@@ -234,12 +257,13 @@ def console() -> Console:
 @contextlib.contextmanager
 def spoken_warnings() -> Iterator[None]:
     """Warnings as one line each, without the place in the code."""
+    command = click.get_current_context().command
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", UserWarning)
 
         def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
-            say(f"Warning: {message}")
+            say(f"Warning: {in_options(str(message), command)}")
 
         warnings.showwarning = show  # type: ignore[assignment]
         yield

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import InvalidData
-from ..formulations.checks import listed, nearest
+from ..formulations.checks import listed, nearest, plural
 from ..formulations.replace_file import replace_text
 from . import options as shared
 from . import table_remarks
@@ -83,7 +83,7 @@ def predict(tree: str, table: str, **options: Any) -> None:
         if out is not None:
             replace_text(out, text)
             if not as_json:
-                click.echo(f"written    {out}: {len(predictions)} rows{_filled(fitted, data)}")
+                click.echo(f"written    {out}: {plural(len(predictions), 'row')}{_filled(fitted, data)}")
         else:
             click.echo(text, nl=False)
     if as_json:
@@ -93,7 +93,7 @@ def predict(tree: str, table: str, **options: Any) -> None:
         shared.echo_json(content, "predictions")
     elif accuracy is not None:
         # Beside the predictions, stdout has no room for anything else.
-        click.echo(f"accuracy {accuracy:.4f} on {judged} rows", err=out is None)
+        click.echo(f"accuracy {accuracy:.4f} on {plural(judged, 'row')}", err=out is None)
 
 
 def read_for(
@@ -188,7 +188,7 @@ def _warn_of_far_values(fitted: Tree, data: CsvTable, X: Any, form: CsvForm) -> 
     line, sign = "" if data.lines is None else f", line {data.lines[i]}", form.writing.thousands
     also = [fitted.feature_names[k] for k in others]
     say(
-        f"Warning: {data.name}{line}: column {fitted.feature_names[j]!r} holds {X[i, j]:.6g} ({far[:, j].sum()} such rows), far "
+        f"Warning: {data.name}{line}: column {fitted.feature_names[j]!r} holds {X[i, j]:.6g} ({plural(far[:, j].sum(), 'such row')}), far "
         f"outside the {low[j]:.6g} to {low[j] + span[j]:.6g} of training"
         + (f"; so does {listed(also)}. " if also else ". ")
         + (
@@ -237,8 +237,8 @@ def share_right(data: CsvTable, predictions: Sequence[Any], classes: Sequence[An
         )
     if strange:
         say(
-            f"Warning: {data.name}: {len(strange)} rows have labels that the tree does not know, such as {strange[0]!r}; "
-            "they count as wrong."
+            f"Warning: {data.name}: labels that the tree does not know, such as {strange[0]!r}, count as wrong "
+            f"({plural(len(strange), 'row')})."
         )
     return sum(p == k for p, k in pairs) / len(known), len(known)
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import InvalidData, InvalidParameter
+from ..formulations.checks import plural
 from ..formulations.replace_file import replace_text
 from . import options as shared
 from .csv_form import form_given
@@ -108,7 +109,9 @@ def suspects(tree: str, table: str | None, **options: Any) -> None:
     elif out is None:
         click.echo(text, nl=False)
     else:
-        click.echo(f"written    {out}: {len(rows.suspects)} suspects among {len(rows.y)} rows")
+        click.echo(
+            f"written    {out}: {plural(len(rows.suspects), 'suspect')} among {plural(len(rows.y), 'row')}"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,8 +230,8 @@ def _against(rows: Rows, options: Mapping[str, Any]) -> pd.DataFrame:
         known_values += [v for v in values if v not in known_values]
     trees = math.prod(map(len, grid.values()))
     if not options["quiet"]:
-        shared.say(f"{trees} tree{'' if trees == 1 else 's'}, up to {options['time_limit']:g} s each")
-    still = signs_of_life(f"fitting {trees} trees", options["quiet"])
+        shared.say(f"{plural(trees, 'tree')}, up to {options['time_limit']:g} s each")
+    still = signs_of_life(f"fitting {plural(trees, 'tree')}", options["quiet"])
     with still, shared.spoken_warnings(), shared.clean_stdout():
         warnings.simplefilter("ignore", ConvergenceWarning)  # proofs are not what is asked for
         found = suspect_rows(

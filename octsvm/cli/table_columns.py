@@ -12,6 +12,7 @@ from numbers import Number
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import InvalidData
+from ..formulations.checks import plural
 from ..formulations.written_numbers import is_number
 from .csv_form import CsvForm
 from .table_files import Content
@@ -164,7 +165,7 @@ def _scan(name: str, text: str, separator: str) -> tuple[list[str], list[int]]:
                 raise single_column(name, header, separator)
             if len(record) != len(header):
                 raise InvalidData(
-                    f"{name}, line {line}: there are {len(record)} values, and the header line names {len(header)} columns. "
+                    f"{name}, line {line}: the line has {plural(len(record), 'value')}, and the header line names {plural(len(header), 'column')}. "
                     "Give every row one value a column (a missing one still needs its separator)."
                 )
             lines.append(line)

@@ -90,7 +90,7 @@ def for_given_rows(result: Result, rows: Rows) -> Result:
     notes = []
     left_out, merged = len(rows.origin) - len(rows.kept), len(rows.kept) - len(rows.y)
     if left_out:
-        notes.append(f"{left_out} rows of weight zero were left out")
+        notes.append(f"rows of weight zero were left out: {left_out}")
     if merged:
         notes.append(f"{len(rows.kept)} rows were solved as {len(rows.y)}: equal ones add up their weights")
     return replace(
