@@ -56,12 +56,7 @@ def _no_number(text: str) -> Any:
 
 
 def require_version(version: Any, what: str, most: int) -> None:
-    """Refuse what was saved in a format that is newer than version ``most``, or in none.
-
-    Raises
-    ------
-    InvalidData
-    """
+    """Refuse what was saved in a format that is newer than version ``most``, or in none."""
     if type(version) is not int or version < 1:
         raise InvalidData(f"The {what} has version {version!r}, which is no version of this format.")
     if version > most:

@@ -15,12 +15,7 @@ from .errors import OutputNotWritable
 
 @contextlib.contextmanager
 def writing(path: str | Path) -> Iterator[None]:
-    """Say it in the house's words where ``path`` cannot be written.
-
-    Raises
-    ------
-    OutputNotWritable
-    """
+    """Say it in the house's words where ``path`` cannot be written."""
     try:
         yield
     except OSError as error:
@@ -47,12 +42,7 @@ def destination(path: str | Path) -> Path:
 
 
 def require_writable(path: str | Path) -> None:
-    """Refuse a place that cannot be written to: better before the work than after it.
-
-    Raises
-    ------
-    OutputNotWritable
-    """
+    """Refuse a place that cannot be written to: better before the work than after it."""
     target = destination(path)
     with writing(path):
         exists = stat_of(target) is not None

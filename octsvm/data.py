@@ -65,10 +65,6 @@ def require_same_rows(**tables: Any) -> None:
     """Refuse tables, labels and weights (by their names) whose pandas indices do not fit: rows go by position.
 
     Indices fit where they are equal, or where one of them only counts the rows: that says nothing of which row is meant.
-
-    Raises
-    ------
-    InvalidData
     """
     indexed = [(name, t.index) for name, t in tables.items() if hasattr(t, "iloc") and hasattr(t, "index")]
     for (name, one), (other, two) in combinations(indexed, 2):

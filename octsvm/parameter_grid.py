@@ -163,12 +163,7 @@ def combinations(name: str, grid: Any) -> list[dict[str, Any]]:
 
 
 def check_settings(form: Formulation, settings: Any, params: Mapping[str, Any]) -> list[Any]:
-    """The parameters of every setting.
-
-    Raises
-    ------
-    InvalidParameter
-    """
+    """The parameters of every setting."""
     if isinstance(settings, (str, Mapping)) or not isinstance(settings, Iterable):
         raise InvalidParameter(
             f"settings={settings!r} should be a list of mappings, e.g. [{{'c1': 1.0}}, {{'c1': 10.0}}]; "

@@ -30,30 +30,18 @@ CLASSES = ("LP", "MILP", "QP", "MIQP", "SOCP", "MISOCP", "QCP", "MIQCP", "NLP", 
 
 @dataclass(frozen=True)
 class ProblemClass:
-    """Class and counts of a model.
+    """Class and counts of a model."""
 
-    Attributes
-    ----------
-    name : str
-        One of :data:`CLASSES`.
-    variables, binaries, integers, rows : int
-        Free variables and active rows. ``integers`` counts general integers.
-    cones : tuple of SecondOrderCone
-        Marked cone rows that are active.
-    squared_norms : tuple of SquaredNorm
-        Marked quadratic terms of the objective.
-    unmarked : tuple of str
-        Names of quadratic or nonlinear rows (or the objective) that no block has marked.
-    """
-
-    name: str
-    variables: int
+    name: str  # one of CLASSES
+    variables: int  # free ones, as the binaries and (general) integers among them
     binaries: int
     integers: int
-    rows: int
-    cones: tuple[SecondOrderCone, ...]
-    squared_norms: tuple[SquaredNorm, ...]
-    unmarked: tuple[str, ...]
+    rows: int  # active ones
+    cones: tuple[SecondOrderCone, ...]  # marked cone rows that are active
+    squared_norms: tuple[SquaredNorm, ...]  # marked quadratic terms of the objective
+    unmarked: tuple[
+        str, ...
+    ]  # names of quadratic or nonlinear rows (or the objective) that no block has marked
 
     @property
     def quadratic(self) -> bool:
@@ -133,10 +121,6 @@ def require_plain(model: pyo.ConcreteModel) -> None:
 
     That are components which a transformation has to rewrite, and rows and objectives with coefficients that are no
     numbers, with variables of another model, with fixed variables without values, or with external functions.
-
-    Raises
-    ------
-    UnsupportedProblem, InvalidParameter
     """
     for component in model.component_objects(active=True):
         kind = component.ctype.__name__

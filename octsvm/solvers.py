@@ -595,12 +595,7 @@ def installed(name: str) -> SolverSpec | None:
 
 
 def require(name: str) -> SolverSpec:
-    """The entry called ``name`` (or its stand-in), installed.
-
-    Raises
-    ------
-    UnknownSolver, SolverUnavailable
-    """
+    """The entry called ``name`` (or its stand-in), installed."""
     spec = get(name)
     found = installed(name)
     if found is not None:

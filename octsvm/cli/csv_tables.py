@@ -29,41 +29,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class CsvTable:
-    """Features and labels, and where they come from.
+    """Features and labels, and where they come from."""
 
-    Attributes
-    ----------
-    name : str
-        As it was asked for.
-    X : DataFrame (n, p)
-    y : ndarray (n,) or None
-        None where no label column was asked for.
-    label : str or None
-        Name of the label column.
-    lines : sequence of int, or None
-        Line of the file that each row stands on.
-    remarks : tuple of str
-        What looks odd and is used all the same.
-    cells : sequence of str, or None
-        The labels as they stand in the file, whatever type ``y`` has for all of them.
-    by_default : bool
-        The label is the last column because no other one was asked for.
-    preparation : Preparation or None
-        What made ``X`` of the table's columns.
-    writing : Writing
-        How numbers among ``cells`` are written.
-    """
-
-    name: str
-    X: pd.DataFrame
-    y: Any
-    label: str | None
-    lines: Sequence[int] | None = None
-    remarks: tuple[str, ...] = ()
-    cells: Sequence[str] | None = None
-    by_default: bool = False
-    preparation: Preparation | None = None
-    writing: Writing = PLAIN.writing
+    name: str  # as it was asked for
+    X: pd.DataFrame  # (n, p)
+    y: Any  # (n,); None where no label column was asked for
+    label: str | None  # name of the label column
+    lines: Sequence[int] | None = None  # line of the file that each row stands on
+    remarks: tuple[str, ...] = ()  # on what looks odd and is used all the same
+    cells: Sequence[str] | None = (
+        None  # the labels as they stand in the file, whatever type y has for all of them
+    )
+    by_default: bool = False  # the label is the last column because no other one was asked for
+    preparation: Preparation | None = None  # what made X of the table's columns
+    writing: Writing = PLAIN.writing  # how numbers among the cells are written
 
     def features(self, rows: Any) -> Any:
         """The features of ``rows`` in an array: a tree makes them of named columns, and here they are made already."""

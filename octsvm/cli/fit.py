@@ -81,16 +81,12 @@ def fit(table: str, **options: Any) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """Which rows of a table a tree is trained and tested on.
+    """Which rows of a table a tree is trained and tested on."""
 
-    ``train`` and ``test`` are positions in the table's order, ``y`` the labels to train on, ``clean`` those before any
-    was flipped.
-    """
-
-    train: Any
+    train: Any  # positions in the table's order, as test
     test: Any
-    y: Any
-    clean: Any
+    y: Any  # the labels to train on
+    clean: Any  # those before any was flipped
 
     @classmethod
     def of_all(cls, data: CsvTable) -> Partition:

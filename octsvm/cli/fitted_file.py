@@ -62,23 +62,7 @@ class _Told(BaseModel):
 
 
 class FitRecord(BaseModel):
-    """How a tree was fitted.
-
-    Attributes
-    ----------
-    table, label, separator, decimal, thousands, strip, against_rest, seed, encoding, missing, skip_unlabelled, scale
-        As they were given, or found.
-    test_rows : list of int
-        Rows of the table that were held out, from 0.
-    flipped_rows, flipped_labels : list
-        Rows of the table that were trained on with another label on purpose, and that label.
-    node_weights : list of list of float
-        Weight of the training rows of each class that come by each node.
-    result : dict
-        The result without its tree.
-    folds : FoldAccuracy or None
-        Where the parameters were chosen by folds.
-    """
+    """How a tree was fitted: options as they were given, or found, and what came of it."""
 
     model_config = ConfigDict(strict=True, frozen=True, allow_inf_nan=False)
     version: Literal[1]
@@ -94,12 +78,12 @@ class FitRecord(BaseModel):
     missing: tuple[str, ...] = Field(default=(), strict=False)
     skip_unlabelled: bool = False
     scale: bool = True
-    test_rows: list[Row]
-    flipped_rows: list[Row]
-    flipped_labels: list[Label]
-    node_weights: list[list[Annotated[float, Field(ge=0)]]]
-    result: dict[str, Any]
-    folds: FoldAccuracy | None = None
+    test_rows: list[Row]  # rows of the table that were held out, from 0
+    flipped_rows: list[Row]  # those that were trained on with another label on purpose
+    flipped_labels: list[Label]  # that label
+    node_weights: list[list[Annotated[float, Field(ge=0)]]]  # of the training rows of each class at each node
+    result: dict[str, Any]  # without its tree
+    folds: FoldAccuracy | None = None  # where the parameters were chosen by folds
 
     @field_validator("result")
     @classmethod

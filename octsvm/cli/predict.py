@@ -258,12 +258,7 @@ def kept_columns(data: CsvTable, table: str, form: CsvForm, names: Sequence[str]
 
 
 def require_distinct(name: str, kept: pd.DataFrame, written: Iterable[str]) -> None:
-    """Refuse columns to keep that are named like one that is ``written`` beside them.
-
-    Raises
-    ------
-    InvalidData
-    """
+    """Refuse columns to keep that are named like one that is ``written`` beside them."""
     twice = next((c for c in written if c in kept.columns), None)
     if twice is not None:
         raise InvalidData(

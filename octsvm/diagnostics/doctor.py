@@ -21,27 +21,14 @@ OPTIONAL = {"matplotlib": ("pictures, also in reports", "plot"), "jinja2": ("rep
 
 @dataclass(frozen=True)
 class Check:
-    """One line of the report.
-
-    Attributes
-    ----------
-    name : str
-    group : "program", "dependency" or "solver"
-    state : "ok", "missing" or "failed"
-    needed : bool
-        Whether octsvm does not work without it.
-    detail : str
-        The version found, or what is wrong.
-    cure : str
-        What to do; empty where all is well.
-    """
+    """One line of the report."""
 
     name: str
-    group: str
+    group: Literal["program", "dependency", "solver"]
     state: State
-    needed: bool
-    detail: str
-    cure: str = ""
+    needed: bool  # octsvm does not work without it
+    detail: str  # the version found, or what is wrong
+    cure: str = ""  # what to do; empty where all is well
 
     def to_dict(self) -> dict[str, Any]:
         """The line as plain data."""

@@ -19,36 +19,19 @@ from ..formulations.registry import formulation as find_formulation
 
 @dataclass(frozen=True)
 class Size:
-    """Counts of a model as a solver sees it.
-
-    Attributes
-    ----------
-    formulation : str
-    n, p, k : int
-        Rows, features and classes of the table.
-    problem : str
-        Problem class, such as "MILP".
-    variables, binaries : int
-        Without those that are fixed.
-    rows, cones : int
-        Rows in all, and how many of them are second-order cones.
-    nonzeros : int
-        Variables that stand in the rows, each counted once a row, also where it is squared.
-    exact : bool
-        Whether zeros of a table were taken off. From n, p and k alone every value of the table counts as nonzero.
-    """
+    """Counts of a model as a solver sees it."""
 
     formulation: str
     n: int
     p: int
     k: int
-    problem: str
-    variables: int
+    problem: str  # problem class, such as "MILP"
+    variables: int  # without those that are fixed, as the binaries among them
     binaries: int
     rows: int
-    cones: int
-    nonzeros: int
-    exact: bool
+    cones: int  # how many of the rows are second-order cones
+    nonzeros: int  # variables that stand in the rows, each counted once a row, also where it is squared
+    exact: bool  # zeros of a table were taken off; from n, p and k alone every value of the table counts as nonzero
 
     @property
     def continuous(self) -> int:

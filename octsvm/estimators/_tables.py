@@ -30,22 +30,12 @@ MOST_CELLS = 2**27  # of a sparse table whose zeros are written out: numbers tha
 
 
 class Training(NamedTuple):
-    """A checked training table.
+    """A checked training table."""
 
-    Attributes
-    ----------
-    X : ndarray of shape (n, p)
-    labels : ndarray of shape (n,)
-    classes : ndarray of shape (K,)
-        The distinct labels in order.
-    position : ndarray of int, shape (n,)
-        Index of each label into ``classes``.
-    """
-
-    X: FloatArray
-    labels: NDArray[Any]
-    classes: NDArray[Any]
-    position: IntArray
+    X: FloatArray  # (n, p)
+    labels: NDArray[Any]  # (n,)
+    classes: NDArray[Any]  # (K,), the distinct labels in order
+    position: IntArray  # (n,), index of each label into the classes
 
 
 def read_training(estimator: Any, X: Any, y: Any) -> Training:

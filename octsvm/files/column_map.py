@@ -20,35 +20,17 @@ SUFFIX = ".json"  # after the whole name: model.lp and model.mps have one each, 
 
 @dataclass(frozen=True)
 class ColumnMap:
-    """A column map that was read.
-
-    Attributes
-    ----------
-    path : Path
-        The file.
-    format : str
-        "lp", "nl" or "mps".
-    generic : bool
-        Whether the columns have generic names.
-    formulation : str or None
-        None where the model belongs to none; as ``params`` and ``data_digest``.
-    params : dict or None
-        With all defaults.
-    data_digest : str or None
-        Of the training table, its labels and weights.
-    columns : tuple of (str, str or None)
-        Name in the file and name of the variable, in the order of the file; None for a column that is no variable.
-    own : tuple of str or None
-        Names of what was added to the model, or changed in it, since it was built; None where an earlier version wrote the file.
-    """
+    """A column map that was read; ``formulation``, ``params`` and ``data_digest`` are None where the model belongs to none."""
 
     path: Path
-    format: str
-    generic: bool
+    format: str  # "lp", "nl" or "mps"
+    generic: bool  # whether the columns have generic names
     formulation: str | None
-    params: dict[str, Any] | None
-    data_digest: str | None
+    params: dict[str, Any] | None  # with all defaults
+    data_digest: str | None  # of the training table, its labels and weights
+    # Name in the file and name of the variable, in the order of the file; None for a column that is no variable.
     columns: tuple[tuple[str, str | None], ...]
+    # What was added to the model, or changed in it, since it was built; None where an earlier version wrote the file.
     own: tuple[str, ...] | None
 
 
