@@ -33,13 +33,7 @@ class Split:
 
 
 def outline(tree: Any, units: str) -> Split | Leaf:
-    """The splits and leaves of a ``tree``, with weights in ``units`` ("original" or "scaled"; those of support samples have none).
-
-    Raises
-    ------
-    InvalidData
-        Other units.
-    """
+    """The splits and leaves of a ``tree``, with weights in ``units`` ("original" or "scaled"; those of support samples have none)."""
     W, below = tree._rules(units)
 
     def visit(t: int, side: int | None) -> Split | Leaf:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import stat
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -68,16 +67,6 @@ def stat_of(target: Path) -> os.stat_result | None:
         return None
 
 
-@contextlib.contextmanager
-def folder_beside(target: Path) -> Iterator[Path]:
-    """A folder of this call alone in the folder of ``target``: nobody knows its name before, and nothing stays of it."""
-    folder = Path(tempfile.mkdtemp(prefix=f".{target.name[:40]}.", dir=target.parent))
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
 def move(part: Path, target: Path) -> None:
     """Put ``part`` in the place of ``target`` at once; the mode of a file that is replaced is kept."""
     known = stat_of(target)
@@ -103,8 +92,12 @@ def replace_bytes(path: str | Path, content: bytes | Sequence[bytes]) -> None:
             with target.open("wb") as out:
                 out.writelines(chunks)
             return
-        with folder_beside(target) as folder:
-            part = folder / "part"
+        # Nobody knows the folder's name before, and nothing stays of it.
+        start = f".{target.name[:40]}."
+        with tempfile.TemporaryDirectory(
+            prefix=start, dir=target.parent, ignore_cleanup_errors=True
+        ) as folder:
+            part = Path(folder, "part")
             with part.open("wb") as out:
                 out.writelines(chunks)
             move(part, target)

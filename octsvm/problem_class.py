@@ -41,7 +41,7 @@ class ProblemClass:
     squared_norms: tuple[SquaredNorm, ...]  # marked quadratic terms of the objective
     unmarked: tuple[
         str, ...
-    ]  # names of quadratic or nonlinear rows (or the objective) that no block has marked
+    ]  # names of rows (or the objective) that are not linear, and that no block has marked
 
     @property
     def quadratic(self) -> bool:

@@ -150,41 +150,15 @@ def load(name: str, *, seed: int = 0, **how: Any) -> CsvTable:
 def read_table(
     path: str | Path,
     *,
-    label: str | None = None,
+    label: str | None = None,  # the column that holds the labels; the last one by default
     form: CsvForm = PLAIN,
-    labelled: bool = True,
-    features: Sequence[str] = (),
+    labelled: bool = True,  # False takes every column as a feature, but for the label and those to drop
+    features: Sequence[str] = (),  # columns that are used; all by default
     drop: Sequence[str] = (),
-    as_text: Sequence[str] = (),
-    missing: Sequence[str] = (),
+    as_text: Sequence[str] = (),  # columns that are left as they are written, also where they hold numbers
+    missing: Sequence[str] = (),  # texts that stand for a missing value
 ) -> CsvTable:
-    """Read a table from a file: CSV with a header line, or a format that pandas reads.
-
-    Parameters
-    ----------
-    path : str or Path
-    label : str, optional
-        The column that holds the labels; the last one by default.
-    form : CsvForm
-        How a CSV file is written.
-    labelled : bool
-        False takes every column as a feature, but for ``label`` and those to ``drop``.
-    features : sequence of str
-        Columns that are used; all by default.
-    drop : sequence of str
-        Columns that are left out.
-    as_text : sequence of str
-        Columns that are left as they are written, also where they hold numbers.
-    missing : sequence of str
-        Texts that stand for a missing value.
-
-    Raises
-    ------
-    InvalidData
-        Naming the file and, where there is one, the line.
-    MissingPackage
-        pandas needs a package for this format.
-    """
+    """Read a table from a file: CSV with a header line, or a format that pandas reads; errors name the file and the line."""
     name = str(path)
     content = _content(name, form.encoding, BUILT_IN if labelled else ())
     read = (of_text if content.frame is None else of_frame)(name, content, form, as_text, missing)
@@ -302,13 +276,7 @@ def _tables_in(folder: Path) -> list[str]:
 
 
 def labelled_only(table: CsvTable) -> CsvTable:
-    """The same table without the rows that have no label; the index of ``X`` still counts all, and a remark says how many went.
-
-    Raises
-    ------
-    InvalidData
-        If no row has a label.
-    """
+    """The same table without the rows that have no label; the index of ``X`` still counts all, and a remark says how many went."""
     import numpy as np
     import pandas as pd
 
@@ -338,13 +306,7 @@ def labelled_only(table: CsvTable) -> CsvTable:
 
 
 def against_rest(table: CsvTable, chosen: str) -> CsvTable:
-    """The same table with two classes: ``chosen``, and everything else as "not <chosen>"; a missing label stays one.
-
-    Raises
-    ------
-    InvalidData
-        If no row has the label ``chosen``.
-    """
+    """The same table with two classes: ``chosen``, and everything else as "not <chosen>"; a missing label stays one."""
     import numpy as np
 
     if table.y is None:

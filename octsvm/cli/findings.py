@@ -42,19 +42,10 @@ def words_of(terms: Iterable[str], term: str) -> str:
 
 
 def judged(tree: Tree, X: Any, y: Any, node_weights: Any, trained: Mapping[int, int]) -> list[Judged]:
-    """What the tree makes of every row.
+    """What the tree makes of every row of ``X (m, p)`` with the given labels ``y (m,)``.
 
-    Parameters
-    ----------
-    tree : Tree
-    X : array-like of shape (m, p)
-        Rows.
-    y : array-like of shape (m,)
-        Their given labels.
-    node_weights : ndarray of shape (nodes, K)
-        Weight of the training rows of each class at each node.
-    trained : mapping of int to int
-        Positions of training rows, as the tree counts them, to positions in ``X``.
+    ``node_weights (nodes, K)`` is the weight of the training rows of each class at each node; ``trained`` leads from
+    positions of training rows, as the tree counts them, to positions in ``X``.
     """
     M = tree.features_of(X)
     cost: dict[int, float] = {}

@@ -139,13 +139,7 @@ def as_json(
 
 
 def record_of(content: Any) -> FitRecord | None:
-    """The record in the content of a saved tree; None where it has none.
-
-    Raises
-    ------
-    InvalidData
-        It is damaged, or of a newer version.
-    """
+    """The record in the content of a saved tree, checked; None where it has none."""
     found = content.get("fit") if isinstance(content, Mapping) else None
     if found is None:
         return None
@@ -160,13 +154,7 @@ def record_of(content: Any) -> FitRecord | None:
 
 
 def estimator_of(record: FitRecord) -> Any:
-    """An unfitted classifier with the parameters of a fit.
-
-    Raises
-    ------
-    InvalidParameter
-        The formulation is none of the classifiers'.
-    """
+    """An unfitted classifier with the parameters of a fit."""
     from .. import estimators
     from ..estimators._base import OUR_NAMES
 
@@ -184,13 +172,7 @@ def estimator_of(record: FitRecord) -> Any:
 
 
 def classifier_of(tree: Tree, record: FitRecord) -> Any:
-    """A classifier that holds the tree and the weights of its training rows, for probabilities and pictures.
-
-    Raises
-    ------
-    InvalidData
-        The weights are not those of the tree's nodes.
-    """
+    """A classifier that holds the tree and the weights of its training rows, for probabilities and pictures."""
     import numpy as np
 
     from .. import estimators

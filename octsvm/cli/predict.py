@@ -210,13 +210,7 @@ def _filled(fitted: Tree, data: CsvTable) -> str:
 
 
 def share_right(data: CsvTable, predictions: Sequence[Any], classes: Sequence[Any]) -> tuple[float, int]:
-    """Share of the rows with a label whose label is predicted, and how many have one.
-
-    Raises
-    ------
-    InvalidData
-        No row has a label, or none that is one of the tree's ``classes``.
-    """
+    """Share of the rows with a label whose label is predicted, and how many have one; refused where none is of the ``classes``."""
     labels = data.labels_like(classes)
     pairs = [(p, k) for p, k in zip(predictions, labels, strict=True) if k is not None]
     known = [k for _, k in pairs]
@@ -247,14 +241,12 @@ def kept_columns(data: CsvTable, table: str, form: CsvForm, names: Sequence[str]
     """The columns to keep, as they are written in the file."""
     from . import csv_tables as tables
 
-    header = tables.read_table(table, labelled=False, form=form).X.columns if names else data.X.columns[:0]
+    if not names:
+        return data.X[[]]
+    header = list(tables.read_table(table, labelled=False, form=form).X.columns)
     every = ALL in names and ALL not in header
-    wanted = list(header) if every else named(data.name, list(header), names, "keep")
-    return (
-        tables.read_table(table, labelled=False, as_text=wanted, form=form).X[wanted]
-        if wanted
-        else data.X[[]]
-    )
+    wanted = header if every else named(data.name, header, names, "keep")
+    return tables.read_table(table, labelled=False, as_text=wanted, form=form).X[wanted]
 
 
 def require_distinct(name: str, kept: pd.DataFrame, written: Iterable[str]) -> None:

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 def _values(given: str) -> tuple[str, list[Any]]:
     """``c1=1,3,10``: the name of a parameter and values of it."""
-    one = shared.name_value("the name of a parameter")
+    read = shared.name_value("the name of a parameter")
     name, _, texts = given.partition("=")
-    return name.strip(), [one.read(f"{name}={text}")[1] for text in texts.split(",")]
+    return name.strip(), [read(f"{name}={text}")[1] for text in texts.split(",")]
 
 
 COST = "cost of giving up"
@@ -55,7 +55,7 @@ rows_options = shared.all_of(
 @click.option(
     "--over",
     multiple=True,
-    type=shared.Parsed("name=values", _values),
+    type=shared.Suggested("name=values", read=_values),
     metavar="NAME=A,B,...",
     help="Fit a tree for each of these values of a parameter, in all combinations, and list the training rows that any of them "
     "predicts otherwise, those that most are against first.",
@@ -142,13 +142,7 @@ class Rows:
 
 
 def rows_of(path: str, table: str | None, options: Mapping[str, Any]) -> Rows:
-    """The saved tree of the file ``path``, and its table: ``table``, or where it was read from then.
-
-    Raises
-    ------
-    InvalidData
-        The file says nothing of its fit, or the table is another one.
-    """
+    """The saved tree of the file ``path``, and its table: ``table``, or where it was read from then. Another one is refused."""
     from ..data import read_labels
     from ..formulations.base import table_digest
     from . import csv_tables as tables
@@ -197,13 +191,7 @@ def rows_of(path: str, table: str | None, options: Mapping[str, Any]) -> Rows:
 
 
 def _against(rows: Rows, options: Mapping[str, Any]) -> pd.DataFrame:
-    """For each training row, how many ``trees`` over the grid there are, and how many are ``against`` its given label.
-
-    Raises
-    ------
-    InvalidParameter
-        A parameter that the model does not have, or a model that is no classifier.
-    """
+    """For each training row, how many ``trees`` over the grid there are, and how many are ``against`` its given label."""
     from sklearn.exceptions import ConvergenceWarning
 
     from ..estimators._base import OUR_NAMES

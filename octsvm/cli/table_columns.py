@@ -70,13 +70,7 @@ def of_text(
 def of_frame(
     name: str, content: Content, csv_form: CsvForm, as_text: Sequence[str] = (), missing: Sequence[str] = ()
 ) -> Read:
-    """The table in the frame of ``content``; rows are numbered as in its sheet, where it has one. The rest as for CSV.
-
-    Raises
-    ------
-    InvalidData
-        Two columns have one name.
-    """
+    """The table in the frame of ``content``; rows are numbered as in its sheet, where it has one. The rest as for CSV."""
     import numpy as np
     import pandas as pd
 

@@ -48,24 +48,10 @@ class Installed:
 
 
 def look(trial: bool = True, names: Iterable[str] | None = None, seconds: float = SECONDS) -> list[Installed]:
-    """All entries of the table, in its order; what is broken is said, and never raised.
+    """All entries of the table, or those of ``names``, in order; what is broken is said, and never raised.
 
-    Parameters
-    ----------
-    trial : bool
-        Solve a model of two variables on each that is here, all at the same time, and find out about its licence.
-    names : iterable of str, optional
-        Only these.
-    seconds : float
-        For all trials together; what has not answered by then counts as failed.
-
-    Returns
-    -------
-    list of Installed
-
-    Raises
-    ------
-    UnknownSolver, InvalidSolverTable
+    With ``trial`` a model of two variables is solved on each that is here, all at the same time, and its licence is found
+    out about; what has not answered after so many ``seconds`` counts as failed.
     """
     chosen = list(solvers.table()) if names is None else list(names)
     out = {name: _here(solvers.get(name)) for name in chosen}

@@ -89,13 +89,7 @@ def hash_of(file: Path) -> str:
 
 
 def read(path: Path) -> ColumnMap:
-    """Read and check a column map; a model file that stands beside it has to be the one it was written with.
-
-    Raises
-    ------
-    InvalidSolutionFile
-        It is missing or damaged, of a newer version, or the model file is another by now.
-    """
+    """Read and check a column map; a model file that stands beside it has to be the one it was written with."""
     again = "Write the model again with octsvm.write, and solve that file."
     try:
         content = json.loads(read_text_bytes(path))

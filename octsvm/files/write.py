@@ -34,13 +34,7 @@ NAMES_OF_NL = (".row", ".col")
 
 
 def format_of(path: str | Path) -> str:
-    """The format that the ending of ``path`` stands for.
-
-    Raises
-    ------
-    InvalidParameter
-        For another ending.
-    """
+    """The format that the ending of ``path`` stands for."""
     target = Path(path)
     kind = FORMATS.get(target.suffix.lower())
     if kind is None:
