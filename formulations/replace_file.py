@@ -28,10 +28,7 @@ def _not_writable(path: str | Path, why: str) -> OutputNotWritable:
 def destination(path: str | Path) -> Path:
     """The file that a write to ``path`` replaces, with links followed.
 
-    Raises
-    ------
-    OutputNotWritable
-        No file can have such a name, or ``path`` is relative to a working directory that is gone.
+    Refused where no file can have such a name, or ``path`` is relative to a working directory that is gone.
     """
     try:
         with writing(path):
@@ -54,13 +51,7 @@ def require_writable(path: str | Path) -> None:
 
 
 def stat_of(target: Path) -> os.stat_result | None:
-    """What the system says about a file; None where there is none.
-
-    Raises
-    ------
-    OSError
-        Its name is too long, say.
-    """
+    """What the system says about a file, or that its name is too long, as an OSError; None where there is none."""
     try:
         return target.stat()
     except (FileNotFoundError, NotADirectoryError):

@@ -31,12 +31,7 @@ def prepare(
     """Check ``X (n, p)``, ``y (n,)`` and ``weights (n,)`` and learn the scaling.
 
     ``params`` are those of a model that is built: they decide on its rows, where they name a kernel; ``late`` then ends what
-    takes long, as :meth:`Formulation.model_rows` says.
-
-    Raises
-    ------
-    InvalidData
-        Naming the column, the row or the label that cannot be used.
+    takes long, as :meth:`Formulation.model_rows` says. Errors name the column, the row or the label that cannot be used.
     """
     if not isinstance(scale, bool | np.bool_):
         raise InvalidParameter(f"scale={scale!r} should be True or False.")
@@ -159,10 +154,7 @@ def _is_measured(v: Any) -> bool:
 def label_list(y: Any) -> list[Any]:
     """The labels of a list, array, series or column of any library, as they are; numbers of numpy as those of Python.
 
-    Raises
-    ------
-    InvalidData
-        ``y`` does not say which label belongs to which row.
+    Refused where ``y`` does not say which label belongs to which row.
     """
     if hasattr(y, "nnz"):
         raise InvalidData("y is a sparse matrix, and labels are a dense column. Pass y.toarray().ravel().")
