@@ -173,19 +173,13 @@ def estimator_of(record: FitRecord) -> Any:
 
 def classifier_of(tree: Tree, record: FitRecord) -> Any:
     """A classifier that holds the tree and the weights of its training rows, for probabilities and pictures."""
-    import numpy as np
-
     from .. import estimators
-    from ..exports._decision_paths import levels
     from ..formulations.trees import label_array
 
     kinds = {"axis": estimators.OCTClassifier, "oblique": estimators.OCTHClassifier}
     found = kinds.get(tree.kind, estimators.OCTSVMClassifier)()
-    weights = np.array(record.node_weights, dtype=float) if record.node_weights else np.zeros((0, 0))
-    if weights.shape != (2 ** levels(tree) - 1, len(tree.classes)) or not weights[0].any():
+    if not found._hold(tree, label_array(tree.classes), record.node_weights):
         raise InvalidData(
             "What the saved tree says of its fit is damaged: node_weights do not fit its nodes."
         )
-    found.classes_, found.tree_, found.node_weights_ = label_array(tree.classes), tree, weights
-    found.n_features_in_ = len(tree.feature_names)
     return found
