@@ -39,9 +39,8 @@ class ProblemClass:
     rows: int  # active ones
     cones: tuple[SecondOrderCone, ...]  # marked cone rows that are active
     squared_norms: tuple[SquaredNorm, ...]  # marked quadratic terms of the objective
-    unmarked: tuple[
-        str, ...
-    ]  # names of rows (or the objective) that are not linear, and that no block has marked
+    # Names of rows (or the objective) that are not linear, and that no block has marked.
+    unmarked: tuple[str, ...]
 
     @property
     def quadratic(self) -> bool:

@@ -37,9 +37,8 @@ class CsvTable:
     label: str | None  # name of the label column
     lines: Sequence[int] | None = None  # line of the file that each row stands on
     remarks: tuple[str, ...] = ()  # on what looks odd and is used all the same
-    cells: Sequence[str] | None = (
-        None  # the labels as they stand in the file, whatever type y has for all of them
-    )
+    # The labels as they stand in the file, whatever type y has for all of them.
+    cells: Sequence[str] | None = None
     by_default: bool = False  # the label is the last column because no other one was asked for
     preparation: Preparation | None = None  # what made X of the table's columns
     writing: Writing = PLAIN.writing  # how numbers among the cells are written

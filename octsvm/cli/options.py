@@ -120,7 +120,7 @@ class Commands(click.Group):
 
 
 def in_options(message: str, command: click.Command) -> str:
-    """A message in which arguments of Python, as in ``kind='x'`` or ``kind=``, are options of ``command``, as in ``--kind 'x'``."""
+    """A message that names options of ``command`` (``--kind 'x'``) where it named arguments of Python (``kind='x'``, ``kind=``)."""
     flags = {
         flag[2:].replace("-", "_"): flag for p in command.params for flag in p.opts if flag.startswith("--")
     }
@@ -129,9 +129,8 @@ def in_options(message: str, command: click.Command) -> str:
 
     def said(found: re.Match[str]) -> str:
         elsewhere, name, true = found.groups()
-        if (
-            elsewhere
-        ):  # --impute kind=median is of a column, and octsvm.solve(model, solver='scip') a call of Python
+        # --impute kind=median is of a column, and octsvm.solve(model, solver='scip') a call of Python.
+        if elsewhere:
             return found[0]
         value_follows = not true and message[found.end() : found.end() + 1].strip(" .,;)")
         return flags[name] + (" " if value_follows else "")
