@@ -124,6 +124,8 @@ def in_options(message: str, command: click.Command) -> str:
     flags = {
         flag[2:].replace("-", "_"): flag for p in command.params for flag in p.opts if flag.startswith("--")
     }
+    if "jobs" in flags:
+        flags["n_jobs"] = flags["jobs"]
     if "no_scale" in flags:
         message = message.replace("Leave scale=True", "Leave it out").replace("scale=False", "--no-scale")
 
