@@ -23,24 +23,14 @@ def is_whole(value: Any, least: int) -> bool:
 
 
 def whole(name: str, value: Any, least: int, otherwise: str = "") -> int:
-    """A whole number that is ``least`` or more; ``otherwise`` says what else would do.
-
-    Raises
-    ------
-    InvalidParameter
-    """
+    """A whole number that is ``least`` or more; ``otherwise`` says what else would do."""
     if not is_whole(value, least):
         raise InvalidParameter(f"{name}={value!r} should be a whole number, {least} or more{otherwise}.")
     return int(value)
 
 
 def require_jobs(name: str, jobs: Any) -> None:
-    """Refuse what is no number of processes, in joblib's sense.
-
-    Raises
-    ------
-    InvalidParameter
-    """
+    """Refuse what is no number of processes, in joblib's sense."""
     if jobs is not None and (not isinstance(jobs, Integral) or isinstance(jobs, bool) or jobs == 0):
         raise InvalidParameter(
             f"{name}={jobs!r} should be a number of processes, -1 for all processors, or None."
@@ -53,6 +43,11 @@ def nearest(name: Any, known: Iterable[Any], cutoff: float = 0.6) -> str:
 
     close = difflib.get_close_matches(str(name), [str(k) for k in known], n=1, cutoff=cutoff)
     return f" Did you mean {close[0]!r}?" if close else ""
+
+
+def plural(count: int, what: str, form: str = "") -> str:
+    """ "1 row", "2 rows": a count, written in the format ``form``, of ``what``."""
+    return f"{count:{form}} {what}{'' if count == 1 else 's'}"
 
 
 def listed(names: Sequence[Any], most: int = 12) -> str:

@@ -12,18 +12,10 @@ from .heap import children
 
 @dataclass(frozen=True, eq=False)
 class Leaf:
-    """Where rows end.
+    """Where rows end."""
 
-    Attributes
-    ----------
-    node : int
-        Heap number.
-    label : int
-        Index into the tree's classes.
-    """
-
-    node: int
-    label: int
+    node: int  # heap number
+    label: int  # index into the tree's classes
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,31 +23,17 @@ class Split:
     """A row goes left where its weighted sum of features is below ``below``, otherwise right.
 
     Of a tree with a kernel other than "linear", the weighted sum of the kernel's values at its support samples.
-
-    Attributes
-    ----------
-    node : int
-        Heap number.
-    weights : ndarray of shape (p,), or (r,) with such a kernel
-    below : float
-    left, right : Split or Leaf
     """
 
-    node: int
-    weights: FloatArray
+    node: int  # heap number
+    weights: FloatArray  # (p,), or (r,) with such a kernel
     below: float
     left: Split | Leaf
     right: Split | Leaf
 
 
 def outline(tree: Any, units: str) -> Split | Leaf:
-    """The splits and leaves of a ``tree``, with weights in ``units`` ("original" or "scaled"; those of support samples have none).
-
-    Raises
-    ------
-    InvalidData
-        Other units.
-    """
+    """The splits and leaves of a ``tree``, with weights in ``units`` ("original" or "scaled"; those of support samples have none)."""
     W, below = tree._rules(units)
 
     def visit(t: int, side: int | None) -> Split | Leaf:

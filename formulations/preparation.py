@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from . import checks
-from .checks import listed
+from .checks import listed, plural
 from .errors import InvalidData, InvalidParameter
 from .read_file import damaged, require_version
 from .read_matrix import Frame, frame_of, is_missing, read_column
@@ -34,29 +34,16 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Column(BaseModel):
-    """One column of the table.
-
-    Attributes
-    ----------
-    name : str
-    kind : "number", "category" or "date"
-    categories : tuple of str
-        Of a category, in order. Two of them make one feature, that of the second; others make one each.
-    form : str
-        Of a date: "iso", or the form in the codes of ``datetime.strptime``.
-    fill : float, str or None
-        What stands for a missing value (days for a date). None: one is refused.
-    rule : str or None
-        Where ``fill`` comes from, one of :data:`RULES`.
-    """
+    """One column of the table."""
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid", allow_inf_nan=False)
     name: str
     kind: Literal["number", "category", "date"] = "number"
+    # In order. Two of them make one feature, that of the second; others make one each.
     categories: tuple[str, ...] = Field(default=(), strict=False)
-    form: str = ""
-    fill: float | str | None = None
-    rule: str | None = None
+    form: str = ""  # of a date: "iso", or the form in the codes of datetime.strptime
+    fill: float | str | None = None  # what stands for a missing value (days for a date); None: one is refused
+    rule: str | None = None  # where fill comes from, one of RULES
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
@@ -101,7 +88,7 @@ class Column(BaseModel):
             several = len(set(strange)) > 1
             warnings.warn(
                 f"Column {self.name!r} holds {strange[0]!r}{' and other values' if several else ''}, not there in training "
-                f"({len(strange)} row{'s' if len(strange) > 1 else ''}): {'they have' if several else 'it has'} 0 in {', '.join(self.features[:3])}"
+                f"({plural(len(strange), 'row')}): {'they have' if several else 'it has'} 0 in {', '.join(self.features[:3])}"
                 f"{', ...' if len(self.features) > 3 else ''}{read_as}.",
                 stacklevel=2,
             )

@@ -16,11 +16,6 @@ def read_text_bytes(path: str | Path, most: int | None = None) -> bytes:
     """The bytes of a text file; up to its first block with a zero byte where it is none, as /dev/zero never ends.
 
     With ``most``, so many bytes at least where the file has more, and no more than a block beyond them.
-
-    Raises
-    ------
-    OSError
-        It cannot be read, or no file can have such a name.
     """
     found = bytearray()
     with open_bytes(path) as file:
@@ -32,13 +27,7 @@ def read_text_bytes(path: str | Path, most: int | None = None) -> bytes:
 
 
 def read_json(source: str | Path, what: str) -> Any:
-    """Content of JSON text, or of the file at a path; ``what`` is the name of what it should be.
-
-    Raises
-    ------
-    InvalidData
-        The file cannot be read, or the text is no JSON.
-    """
+    """Content of JSON text, or of the file at a path; ``what`` is the name of what it should be."""
     text = source
     if isinstance(source, Path) or not source.lstrip().startswith("{"):
         try:
@@ -56,12 +45,7 @@ def _no_number(text: str) -> Any:
 
 
 def require_version(version: Any, what: str, most: int) -> None:
-    """Refuse what was saved in a format that is newer than version ``most``, or in none.
-
-    Raises
-    ------
-    InvalidData
-    """
+    """Refuse what was saved in a format that is newer than version ``most``, or in none."""
     if type(version) is not int or version < 1:
         raise InvalidData(f"The {what} has version {version!r}, which is no version of this format.")
     if version > most:
@@ -77,13 +61,7 @@ def damaged(what: str, error: Any) -> InvalidData:
 
 
 def open_bytes(path: str | Path) -> BinaryIO:
-    """The file at ``path``, to read.
-
-    Raises
-    ------
-    OSError
-        It cannot be read, or no file can have such a name.
-    """
+    """The file at ``path``, to read; an OSError where it cannot be, or no file can have such a name."""
     try:
         return Path(path).open("rb")
     except ValueError as error:  # a zero byte, or half of a letter

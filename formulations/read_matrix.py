@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .checks import listed
+from .checks import listed, plural
 from .errors import InvalidData
 from .written_numbers import form_of, is_number
 
@@ -136,11 +136,11 @@ def read_matrix(X: Any, expected: Sequence[str] | None = None) -> tuple[NDArray[
     names = tuple(expected) if expected is not None else MadeUpNames.of(array.shape[1])
     if expected is not None and array.shape[1] != len(names):
         raise InvalidData(
-            f"X has {array.shape[1]} columns, and the tree was trained on {len(names)}: {listed(names, 8)}. "
+            f"X has {plural(array.shape[1], 'column')}, and the tree was trained on {len(names)}: {listed(names, 8)}. "
             "Pass the same features in the same order."
         )
     if 0 in array.shape:
-        raise InvalidData(f"X is empty: it has {array.shape[0]} rows and {array.shape[1]} columns.")
+        raise _empty(*array.shape)
     if array.dtype.kind in "biuf":
         matrix = array.astype(np.float64, order="C", copy=True)
     else:
@@ -159,7 +159,7 @@ def _read_frame(X: Frame, expected: Sequence[str] | None) -> tuple[NDArray[np.fl
     names = tuple(expected) if expected is not None else tuple(given)
     order = _order_of(given, expected)
     if X.rows == 0 or not names:
-        raise InvalidData(f"X is empty: it has {X.rows} rows and {len(names)} columns.")
+        raise _empty(X.rows, len(names))
     matrix = np.empty((X.rows, len(names)))
     for position, j in enumerate(order):
         matrix[:, position] = read_column(X.column(j), given[j], frame=True, key=X.keys[j])
@@ -176,7 +176,7 @@ def _order_of(given: list[str], expected: Sequence[str] | None) -> list[int]:
     if isinstance(expected, MadeUpNames):
         if len(given) != len(expected):
             raise InvalidData(
-                f"X has {len(given)} columns, and the tree was trained on {len(expected)} without names. "
+                f"X has {plural(len(given), 'column')}, and the tree was trained on {len(expected)} without names. "
                 "Pass the same features in the same order."
             )
         return by_position
@@ -272,6 +272,10 @@ def is_missing(value: Any) -> bool:
         or type(value).__name__ in ("NAType", "NaTType")
         or (isinstance(value, float) and value != value)
     )
+
+
+def _empty(rows: int, columns: int) -> InvalidData:
+    return InvalidData(f"X is empty: it has {plural(rows, 'row')} and {plural(columns, 'column')}.")
 
 
 def _refuse_times(name: str) -> None:

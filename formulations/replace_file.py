@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import stat
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -15,12 +14,7 @@ from .errors import OutputNotWritable
 
 @contextlib.contextmanager
 def writing(path: str | Path) -> Iterator[None]:
-    """Say it in the house's words where ``path`` cannot be written.
-
-    Raises
-    ------
-    OutputNotWritable
-    """
+    """Say it in the house's words where ``path`` cannot be written."""
     try:
         yield
     except OSError as error:
@@ -34,10 +28,7 @@ def _not_writable(path: str | Path, why: str) -> OutputNotWritable:
 def destination(path: str | Path) -> Path:
     """The file that a write to ``path`` replaces, with links followed.
 
-    Raises
-    ------
-    OutputNotWritable
-        No file can have such a name, or ``path`` is relative to a working directory that is gone.
+    Refused where no file can have such a name, or ``path`` is relative to a working directory that is gone.
     """
     try:
         with writing(path):
@@ -47,12 +38,7 @@ def destination(path: str | Path) -> Path:
 
 
 def require_writable(path: str | Path) -> None:
-    """Refuse a place that cannot be written to: better before the work than after it.
-
-    Raises
-    ------
-    OutputNotWritable
-    """
+    """Refuse a place that cannot be written to: better before the work than after it."""
     target = destination(path)
     with writing(path):
         exists = stat_of(target) is not None
@@ -65,27 +51,11 @@ def require_writable(path: str | Path) -> None:
 
 
 def stat_of(target: Path) -> os.stat_result | None:
-    """What the system says about a file; None where there is none.
-
-    Raises
-    ------
-    OSError
-        Its name is too long, say.
-    """
+    """What the system says about a file, or that its name is too long, as an OSError; None where there is none."""
     try:
         return target.stat()
     except (FileNotFoundError, NotADirectoryError):
         return None
-
-
-@contextlib.contextmanager
-def folder_beside(target: Path) -> Iterator[Path]:
-    """A folder of this call alone in the folder of ``target``: nobody knows its name before, and nothing stays of it."""
-    folder = Path(tempfile.mkdtemp(prefix=f".{target.name[:40]}.", dir=target.parent))
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def move(part: Path, target: Path) -> None:
@@ -113,8 +83,12 @@ def replace_bytes(path: str | Path, content: bytes | Sequence[bytes]) -> None:
             with target.open("wb") as out:
                 out.writelines(chunks)
             return
-        with folder_beside(target) as folder:
-            part = folder / "part"
+        # Nobody knows the folder's name before, and nothing stays of it.
+        start = f".{target.name[:40]}."
+        with tempfile.TemporaryDirectory(
+            prefix=start, dir=target.parent, ignore_cleanup_errors=True
+        ) as folder:
+            part = Path(folder, "part")
             with part.open("wb") as out:
                 out.writelines(chunks)
             move(part, target)

@@ -101,13 +101,7 @@ def _own_fields(kind: str) -> list[str]:
 
 
 def plain_labels(labels: Iterable[Any]) -> list[Any]:
-    """Labels that JSON and source code give back as they are.
-
-    Raises
-    ------
-    InvalidData
-        Others, such as members of an Enum.
-    """
+    """Labels that JSON and source code give back as they are; others, such as members of an Enum, are refused."""
     found = list(labels)
     for label in found:
         if type(label) not in (str, bool, int, float):
@@ -141,13 +135,7 @@ def to_dict(tree: Any) -> dict[str, Any]:
 
 
 def from_dict(data: Any) -> tuple[str, dict[str, Any]]:
-    """Kind of the tree that :func:`to_dict` wrote, and the values of its fields; nothing of the file is executed.
-
-    Raises
-    ------
-    InvalidData
-        Not a tree, a newer schema, or arrays that do not fit together.
-    """
+    """Kind of the tree that :func:`to_dict` wrote, and the values of its fields; nothing of the file is executed."""
     if isinstance(data, Mapping) and data.get("schema") == "octsvm.result":
         data = data.get("tree") or {}  # a saved result holds its tree
     if not isinstance(data, Mapping) or data.get("schema") != SCHEMA:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from . import saved_trees
 from .base import BoolArray, Data, FloatArray, IntArray, Scaling
+from .checks import plural
 from .errors import InvalidData, TreeNotAdmitted
 from .heap import parent, rightmost
 from .kernels import Kernel, KernelMap
@@ -591,7 +592,7 @@ class KernelTree(MarginTree):
     def score_text(self, t: int) -> str:
         """What stands for the sum Σ_j alpha_tj k(x_j, x) of node ``t`` where a split is shown."""
         used = int(np.count_nonzero(self.omega[t - 1] @ self.scaling.basis.T))
-        return f"score({printable(self.kernel.describe())}; {used} support sample{'' if used == 1 else 's'})"
+        return f"score({printable(self.kernel.describe())}; {plural(used, 'support sample')})"
 
     def _rules(self, units: str) -> tuple[FloatArray, FloatArray]:
         _require_units(units)

@@ -14,7 +14,7 @@ import numpy as np
 
 from .errors import InvalidData, InvalidParameter
 from .formulations.base import Data, FloatArray, Formulation, IntArray, Scaling
-from .formulations.checks import is_number, listed
+from .formulations.checks import is_number, listed, plural
 from .formulations.read_matrix import frame_of, read_matrix
 
 
@@ -31,12 +31,7 @@ def prepare(
     """Check ``X (n, p)``, ``y (n,)`` and ``weights (n,)`` and learn the scaling.
 
     ``params`` are those of a model that is built: they decide on its rows, where they name a kernel; ``late`` then ends what
-    takes long, as :meth:`Formulation.model_rows` says.
-
-    Raises
-    ------
-    InvalidData
-        Naming the column, the row or the label that cannot be used.
+    takes long, as :meth:`Formulation.model_rows` says. Errors name the column, the row or the label that cannot be used.
     """
     if not isinstance(scale, bool | np.bool_):
         raise InvalidParameter(f"scale={scale!r} should be True or False.")
@@ -65,10 +60,6 @@ def require_same_rows(**tables: Any) -> None:
     """Refuse tables, labels and weights (by their names) whose pandas indices do not fit: rows go by position.
 
     Indices fit where they are equal, or where one of them only counts the rows: that says nothing of which row is meant.
-
-    Raises
-    ------
-    InvalidData
     """
     indexed = [(name, t.index) for name, t in tables.items() if hasattr(t, "iloc") and hasattr(t, "index")]
     for (name, one), (other, two) in combinations(indexed, 2):
@@ -112,7 +103,8 @@ def read_labels(y: Any, n: int) -> tuple[tuple[Any, ...], IntArray]:
     """
     values = label_list(y)
     if len(values) != n:
-        raise InvalidData(f"X has {n} rows and y has {len(values)} labels. Give one label a row.")
+        both = f"X has {plural(n, 'row')} and y has {plural(len(values), 'label')}"
+        raise InvalidData(f"{both}. Give one label a row.")
     for i, v in enumerate(values):
         _require_label(v, i)
     kinds = {_kind(v) for v in values}
@@ -162,10 +154,7 @@ def _is_measured(v: Any) -> bool:
 def label_list(y: Any) -> list[Any]:
     """The labels of a list, array, series or column of any library, as they are; numbers of numpy as those of Python.
 
-    Raises
-    ------
-    InvalidData
-        ``y`` does not say which label belongs to which row.
+    Refused where ``y`` does not say which label belongs to which row.
     """
     if hasattr(y, "nnz"):
         raise InvalidData("y is a sparse matrix, and labels are a dense column. Pass y.toarray().ravel().")
@@ -249,7 +238,9 @@ def read_weights(weights: Any, n: int) -> FloatArray:
             "weights=sklearn.utils.class_weight.compute_sample_weight('balanced', y)."
         ) from None
     if w.shape != (n,):
-        raise InvalidData(f"weights has shape {w.shape}, and X has {n} rows. Give one weight a row.")
+        raise InvalidData(
+            f"weights has shape {w.shape}, and X has {plural(n, 'row')}. Give one weight a row."
+        )
     bad = ~np.isfinite(w) | (w < 0)
     if bad.any():
         i = int(np.argmax(bad))

@@ -35,13 +35,7 @@ LEAST_SECONDS = 1e-3  # an engine is never asked for less: where nothing is left
 
 
 class Clock:
-    """When a call began, and how much of its time limit is left; whoever spends time asks it.
-
-    Parameters
-    ----------
-    limit : float
-        Seconds of wall clock, from now on; infinite for none.
-    """
+    """When a call began, and how much of its ``limit`` (seconds of wall clock) is left; whoever spends time asks it."""
 
     def __init__(self, limit: float = math.inf) -> None:
         self.began = time.monotonic()
@@ -417,12 +411,7 @@ def documentation(who: str, but: Collection[str] = ()) -> str:
 
 
 def limited(options: dict[str, Any]) -> Clock:
-    """The clock of a call of :data:`UNLIMITED`, from now on; its time limit is taken out of the ``options``.
-
-    Raises
-    ------
-    InvalidParameter
-    """
+    """The clock of a call of :data:`UNLIMITED`, from now on; its time limit is taken out of the ``options``."""
     time_limit = options.pop("time_limit", None)
     if time_limit is None:
         return Clock()
@@ -459,13 +448,7 @@ def advice_on(name: str, known: Collection[str]) -> str:
 
 
 def require_known(who: str, given: Mapping[str, Any], own: tuple[str, ...] = ()) -> None:
-    """Refuse what is no option of ``octsvm.<who>``; ``own`` are arguments that it takes besides.
-
-    Raises
-    ------
-    InvalidParameter
-        With the nearest name.
-    """
+    """Refuse what is no option of ``octsvm.<who>``; ``own`` are arguments that it takes besides."""
     known = (*declarations(who), *own)
     for name in given:
         if name not in known:

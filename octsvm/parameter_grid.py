@@ -142,13 +142,7 @@ def _until(clock: Clock, results: Iterator[tuple[int, Result]]) -> Iterator[tupl
 
 
 def combinations(name: str, grid: Any) -> list[dict[str, Any]]:
-    """All settings of a ``grid`` as scikit-learn's ParameterGrid reads it; ``name`` is that of the argument.
-
-    Raises
-    ------
-    InvalidParameter
-        It is none, or has none.
-    """
+    """All settings of a ``grid`` as scikit-learn's ParameterGrid reads it; ``name`` is that of the argument."""
     from sklearn.model_selection import ParameterGrid
 
     try:
@@ -163,12 +157,7 @@ def combinations(name: str, grid: Any) -> list[dict[str, Any]]:
 
 
 def check_settings(form: Formulation, settings: Any, params: Mapping[str, Any]) -> list[Any]:
-    """The parameters of every setting.
-
-    Raises
-    ------
-    InvalidParameter
-    """
+    """The parameters of every setting, checked."""
     if isinstance(settings, (str, Mapping)) or not isinstance(settings, Iterable):
         raise InvalidParameter(
             f"settings={settings!r} should be a list of mappings, e.g. [{{'c1': 1.0}}, {{'c1': 10.0}}]; "

@@ -23,35 +23,23 @@ from pyomo.repn import generate_standard_repn
 from .errors import InvalidParameter, UnsupportedProblem
 from .formulations.base import FEASIBILITY
 from .formulations.blocks import SecondOrderCone, SquaredNorm
+from .formulations.checks import plural
 
 CLASSES = ("LP", "MILP", "QP", "MIQP", "SOCP", "MISOCP", "QCP", "MIQCP", "NLP", "MINLP")
 
 
 @dataclass(frozen=True)
 class ProblemClass:
-    """Class and counts of a model.
+    """Class and counts of a model."""
 
-    Attributes
-    ----------
-    name : str
-        One of :data:`CLASSES`.
-    variables, binaries, integers, rows : int
-        Free variables and active rows. ``integers`` counts general integers.
-    cones : tuple of SecondOrderCone
-        Marked cone rows that are active.
-    squared_norms : tuple of SquaredNorm
-        Marked quadratic terms of the objective.
-    unmarked : tuple of str
-        Names of quadratic or nonlinear rows (or the objective) that no block has marked.
-    """
-
-    name: str
-    variables: int
+    name: str  # one of CLASSES
+    variables: int  # free ones, as the binaries and (general) integers among them
     binaries: int
     integers: int
-    rows: int
-    cones: tuple[SecondOrderCone, ...]
-    squared_norms: tuple[SquaredNorm, ...]
+    rows: int  # active ones
+    cones: tuple[SecondOrderCone, ...]  # marked cone rows that are active
+    squared_norms: tuple[SquaredNorm, ...]  # marked quadratic terms of the objective
+    # Names of rows (or the objective) that are not linear, and that no block has marked.
     unmarked: tuple[str, ...]
 
     @property
@@ -60,10 +48,13 @@ class ProblemClass:
         return bool(self.cones or self.squared_norms or self.unmarked)
 
     def __str__(self) -> str:
-        parts = [f"{self.binaries} binaries" if self.binaries else "", f"{self.rows} rows"]
+        parts = [plural(self.variables, "variable")]
+        if self.binaries:
+            parts.append("1 binary" if self.binaries == 1 else f"{self.binaries} binaries")
+        parts.append(plural(self.rows, "row"))
         if self.cones:
-            parts.append(f"{len(self.cones)} cone rows")
-        return f"{self.name} ({', '.join(p for p in [f'{self.variables} variables', *parts] if p)})"
+            parts.append(plural(len(self.cones), "cone row"))
+        return f"{self.name} ({', '.join(parts)})"
 
 
 def marks(model: pyo.ConcreteModel) -> tuple[list[SecondOrderCone], list[SquaredNorm]]:
@@ -129,10 +120,6 @@ def require_plain(model: pyo.ConcreteModel) -> None:
 
     That are components which a transformation has to rewrite, and rows and objectives with coefficients that are no
     numbers, with variables of another model, with fixed variables without values, or with external functions.
-
-    Raises
-    ------
-    UnsupportedProblem, InvalidParameter
     """
     for component in model.component_objects(active=True):
         kind = component.ctype.__name__

@@ -54,12 +54,7 @@ def read_yaml(path: str | Path) -> tuple[Any, yaml.Node | None]:
 
 
 def parse_yaml(text: str) -> tuple[Any, yaml.Node | None]:
-    """The same for a text.
-
-    Raises
-    ------
-    ValueError
-    """
+    """The same for a text."""
     try:
         loader = _Loader(text)
         node = loader.get_single_node()

@@ -12,7 +12,7 @@ from .data import label_list, read_labels, require_same_rows
 from .errors import InvalidData, InvalidParameter
 from .exports import tree_of
 from .formulations.base import BoolArray, FloatArray, table_digest
-from .formulations.checks import is_number, require_jobs
+from .formulations.checks import is_number, plural, require_jobs
 from .formulations.trees import MarginTree, Relabelled, Tree, label_array
 from .parameter_grid import combinations
 from .result import Result
@@ -126,11 +126,11 @@ def _require_training_table(
 ) -> None:
     if result is not None and result.n != len(matrix):
         raise InvalidData(
-            f"The tree was fitted to {result.n} rows, and X has {len(matrix)}. Pass the training table."
+            f"The tree was fitted to {plural(result.n, 'row')}, and X has {len(matrix)}. Pass the training table."
         )
     if any(r.row >= len(matrix) for r in records):
         raise InvalidData(
-            f"The tree gave up the label of row {max(r.row for r in records)}, and X has {len(matrix)} rows. "
+            f"The tree gave up the label of row {max(r.row for r in records)}, and X has {plural(len(matrix), 'row')}. "
             "Pass the training table."
         )
     if any(c not in tree.classes for c in classes) and records:
@@ -174,7 +174,9 @@ def _flipped_rows(flipped: Any, n: int | None = None) -> set[int]:
     marks = np.asarray(flipped)
     if marks.ndim == 1 and marks.dtype == bool:
         if n is not None and len(marks) != n:
-            raise InvalidData(f"flipped marks {len(marks)} rows, and X has {n}. Give one mark a row.")
+            raise InvalidData(
+                f"flipped marks {plural(len(marks), 'row')}, and X has {n}. Give one mark a row."
+            )
         return set(np.flatnonzero(marks).tolist())
     if marks.ndim != 1 or not (marks.dtype.kind in "iu" or marks.size == 0):
         raise InvalidData(

@@ -13,6 +13,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from .formulations.checks import plural
 from .formulations.errors import NoValues
 from .formulations.replace_file import replace_text
 from .formulations.trees import Tree
@@ -231,6 +232,10 @@ class Result:
             return "the model belongs to no formulation, so nothing was checked"
         return STATUSES[self.status]
 
+    def _stopped(self) -> str:
+        work = f"{plural(self.rounds, 'round')}, {plural(self.nodes, 'node')}"
+        return f"{self.stop} after {self.seconds:.2f} s, {work}"
+
     def _bound(self) -> str:
         source = f", taken on trust from {self.bound_source}" if self.bound_source else ""
         gap = f" (gap {self.gap:.3%})" if math.isfinite(self.gap) else ""
@@ -260,11 +265,10 @@ class Result:
         """The result in a few lines."""
         shown = telling(self.params)
         lines = [
-            f"{self.formulation} on {self.n} rows and {self.p} features, "
+            f"{self.formulation} on {plural(self.n, 'row')} and {plural(self.p, 'feature')}, "
             + ", ".join(f"{k}={v}" for k, v in shown.items()),
             f"status     {self.status}: {self._meaning()}",
-            f"stop       {self.stop} after {self.seconds:.2f} s, {self.rounds} round(s), {self.nodes} nodes "
-            f"({self.solver} {self.solver_version})",
+            f"stop       {self._stopped()} ({self.solver} {self.solver_version})",
             f"objective  {self._objective()}",
             f"bound      {self._bound()}",
         ]
@@ -316,7 +320,7 @@ class Result:
     def _repr_html_(self) -> str:
         rows = [
             ("status", f"{self.status}: {self._meaning()}"),
-            ("stop", f"{self.stop} after {self.seconds:.2f} s, {self.rounds} round(s), {self.nodes} nodes"),
+            ("stop", self._stopped()),
             ("solver", f"{self.solver} {self.solver_version}"),
             ("objective", self._objective()),
             ("bound", self._bound()),

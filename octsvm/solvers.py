@@ -317,13 +317,7 @@ def expand(text: str) -> str:
 
 
 def table_path() -> Path:
-    """Where the shipped solver table is: in the package, or in the project root.
-
-    Raises
-    ------
-    InvalidSolverTable
-        Naming the places that were searched.
-    """
+    """Where the shipped solver table is: in the package, or in the project root."""
     package = Path(str(importlib.resources.files(__package__)))
     places = [package / "solvers.yaml", package.parent / "solvers.yaml"]
     for place in places:
@@ -335,13 +329,7 @@ def table_path() -> Path:
 
 
 def user_table_path() -> Path | None:
-    """The user's table: $OCTSVM_SOLVERS, else solvers.yaml in the user's configuration folder; None without one.
-
-    Raises
-    ------
-    InvalidSolverTable
-        $OCTSVM_SOLVERS names a file that is not there.
-    """
+    """The user's table: $OCTSVM_SOLVERS, else solvers.yaml in the user's configuration folder; None without one."""
     chosen = os.environ.get(ENVIRONMENT)
     if chosen:
         if not os.path.isfile(chosen):  # False also where no file can be called so
@@ -363,25 +351,25 @@ def _parse(path: Path) -> tuple[dict[str, Any], yaml.Node | None]:
     for key in ("prefer", "classes"):
         names = content.get(key) or []
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-            raise InvalidSolverTable(f"{path}, line {_line(node, (key,))}: {key} is a list of names.")
+            raise InvalidSolverTable(f"{path}, line {_place(node, (key,))[1]}: {key} is a list of names.")
     return content, node
 
 
-def _line(node: yaml.Node | None, keys: tuple[Any, ...]) -> int | None:
-    """The line (from 1) of the deepest part of ``keys`` that the file has."""
+def _place(node: yaml.Node | None, keys: tuple[Any, ...]) -> tuple[int, int | None]:
+    """How many of ``keys`` lead to a part of the file, and the line (from 1) where that stands."""
     line = None
-    for key in keys:
+    for depth, key in enumerate(keys):
         if isinstance(node, yaml.MappingNode):
             found = [(k, v) for k, v in node.value if k.value == str(key)]
             if not found:
-                break
+                return depth, line
             line, node = found[0][0].start_mark.line + 1, found[0][1]
         elif isinstance(node, yaml.SequenceNode) and isinstance(key, int) and key < len(node.value):
             node = node.value[key]
             line = node.start_mark.line + 1
         else:
-            break
-    return line
+            return depth, line
+    return len(keys), line
 
 
 def merge(under: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
@@ -405,26 +393,17 @@ class _Sources:
 
     def __init__(self, paths: Sequence[Path]) -> None:
         self.content: dict[str, Any] = {}
-        self._files: list[tuple[Path, dict[str, Any], yaml.Node | None]] = []
+        self._files: list[tuple[Path, yaml.Node | None]] = []
         for path in paths:
             part, node = _parse(path)
-            self._files.append((path, part, node))
+            self._files.append((path, node))
             self.content = merge(self.content, part)
 
     def mistake(self, text: str, *keys: Any) -> InvalidSolverTable:
         """The error for what stands at ``keys``: in the last file that has them, whose word counts."""
-        best: tuple[Path, int | None, int] = (self._files[-1][0], None, -1)
-        for path, part, node in self._files:
-            depth, at = 0, part
-            for key in keys:
-                if not isinstance(at, (dict, list)) or (isinstance(at, dict) and key not in at):
-                    break
-                at = at[key] if isinstance(at, dict) or isinstance(key, int) else None
-                depth += 1
-            if depth >= best[2]:
-                best = (path, _line(node, keys), depth)
-        where = f"{best[0]}, line {best[1]}" if best[1] else str(best[0])
-        return InvalidSolverTable(f"{where}: {text}")
+        places = [(*_place(node, keys), path) for path, node in self._files]
+        _, line, path = max(reversed(places), key=lambda place: place[0])
+        return InvalidSolverTable(f"{path}{f', line {line}' if line else ''}: {text}")
 
 
 @lru_cache(maxsize=8)
@@ -550,13 +529,7 @@ def get(name: str) -> SolverSpec:
 
 
 def remote(name: str) -> SolverSpec:
-    """The entry of ``neos:<solver>``: what we know of the solver, run on the NEOS server.
-
-    Raises
-    ------
-    UnknownSolver
-        Without a solver behind the colon.
-    """
+    """The entry of ``neos:<solver>``: what we know of the solver, run on the NEOS server."""
     solver = name.removeprefix(REMOTE)
     entries = table()
     if not solver:
@@ -595,12 +568,7 @@ def installed(name: str) -> SolverSpec | None:
 
 
 def require(name: str) -> SolverSpec:
-    """The entry called ``name`` (or its stand-in), installed.
-
-    Raises
-    ------
-    UnknownSolver, SolverUnavailable
-    """
+    """The entry called ``name`` (or its stand-in), installed."""
     spec = get(name)
     found = installed(name)
     if found is not None:

@@ -254,7 +254,7 @@ def test_a_grid_of_suspects_that_is_none(grid: Any) -> None:
 
 @pytest.mark.parametrize(
     ("flipped", "words"),
-    [([True], "marks 1 rows, and X has 2"), ([2], "row 2, .*from 0 to 1"), ([-1], "row -1")],
+    [([True], "marks 1 row, and X has 2"), ([2], "row 2, .*from 0 to 1"), ([-1], "row -1")],
 )
 def test_flips_of_another_table_are_refused_before_a_path(flipped: Any, words: str) -> None:
     told: list[Any] = []

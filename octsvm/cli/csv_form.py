@@ -37,13 +37,7 @@ def options(file: str) -> tuple[Any, ...]:
 
 @dataclass(frozen=True)
 class CsvForm:
-    """The options of the same names, checked.
-
-    Raises
-    ------
-    InvalidData
-        They are no signs, or contradict each other.
-    """
+    """The options of the same names; what is no sign, or contradicts another one, is refused."""
 
     separator: str = ","
     decimal: str = "."

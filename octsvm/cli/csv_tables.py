@@ -29,41 +29,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class CsvTable:
-    """Features and labels, and where they come from.
+    """Features and labels, and where they come from."""
 
-    Attributes
-    ----------
-    name : str
-        As it was asked for.
-    X : DataFrame (n, p)
-    y : ndarray (n,) or None
-        None where no label column was asked for.
-    label : str or None
-        Name of the label column.
-    lines : sequence of int, or None
-        Line of the file that each row stands on.
-    remarks : tuple of str
-        What looks odd and is used all the same.
-    cells : sequence of str, or None
-        The labels as they stand in the file, whatever type ``y`` has for all of them.
-    by_default : bool
-        The label is the last column because no other one was asked for.
-    preparation : Preparation or None
-        What made ``X`` of the table's columns.
-    writing : Writing
-        How numbers among ``cells`` are written.
-    """
-
-    name: str
-    X: pd.DataFrame
-    y: Any
-    label: str | None
-    lines: Sequence[int] | None = None
-    remarks: tuple[str, ...] = ()
+    name: str  # as it was asked for
+    X: pd.DataFrame  # (n, p)
+    y: Any  # (n,); None where no label column was asked for
+    label: str | None  # name of the label column
+    lines: Sequence[int] | None = None  # line of the file that each row stands on
+    remarks: tuple[str, ...] = ()  # on what looks odd and is used all the same
+    # The labels as they stand in the file, whatever type y has for all of them.
     cells: Sequence[str] | None = None
-    by_default: bool = False
-    preparation: Preparation | None = None
-    writing: Writing = PLAIN.writing
+    by_default: bool = False  # the label is the last column because no other one was asked for
+    preparation: Preparation | None = None  # what made X of the table's columns
+    writing: Writing = PLAIN.writing  # how numbers among the cells are written
 
     def features(self, rows: Any) -> Any:
         """The features of ``rows`` in an array: a tree makes them of named columns, and here they are made already."""
@@ -171,41 +149,15 @@ def load(name: str, *, seed: int = 0, **how: Any) -> CsvTable:
 def read_table(
     path: str | Path,
     *,
-    label: str | None = None,
+    label: str | None = None,  # the column that holds the labels; the last one by default
     form: CsvForm = PLAIN,
-    labelled: bool = True,
-    features: Sequence[str] = (),
+    labelled: bool = True,  # False takes every column as a feature, but for the label and those to drop
+    features: Sequence[str] = (),  # columns that are used; all by default
     drop: Sequence[str] = (),
-    as_text: Sequence[str] = (),
-    missing: Sequence[str] = (),
+    as_text: Sequence[str] = (),  # columns that are left as they are written, also where they hold numbers
+    missing: Sequence[str] = (),  # texts that stand for a missing value
 ) -> CsvTable:
-    """Read a table from a file: CSV with a header line, or a format that pandas reads.
-
-    Parameters
-    ----------
-    path : str or Path
-    label : str, optional
-        The column that holds the labels; the last one by default.
-    form : CsvForm
-        How a CSV file is written.
-    labelled : bool
-        False takes every column as a feature, but for ``label`` and those to ``drop``.
-    features : sequence of str
-        Columns that are used; all by default.
-    drop : sequence of str
-        Columns that are left out.
-    as_text : sequence of str
-        Columns that are left as they are written, also where they hold numbers.
-    missing : sequence of str
-        Texts that stand for a missing value.
-
-    Raises
-    ------
-    InvalidData
-        Naming the file and, where there is one, the line.
-    MissingPackage
-        pandas needs a package for this format.
-    """
+    """Read a table from a file: CSV with a header line, or a format that pandas reads; errors name the file and the line."""
     name = str(path)
     content = _content(name, form.encoding, BUILT_IN if labelled else ())
     read = (of_text if content.frame is None else of_frame)(name, content, form, as_text, missing)
@@ -323,13 +275,7 @@ def _tables_in(folder: Path) -> list[str]:
 
 
 def labelled_only(table: CsvTable) -> CsvTable:
-    """The same table without the rows that have no label; the index of ``X`` still counts all, and a remark says how many went.
-
-    Raises
-    ------
-    InvalidData
-        If no row has a label.
-    """
+    """The same table without the rows that have no label; the index of ``X`` still counts all, and a remark says how many went."""
     import numpy as np
     import pandas as pd
 
@@ -359,13 +305,7 @@ def labelled_only(table: CsvTable) -> CsvTable:
 
 
 def against_rest(table: CsvTable, chosen: str) -> CsvTable:
-    """The same table with two classes: ``chosen``, and everything else as "not <chosen>"; a missing label stays one.
-
-    Raises
-    ------
-    InvalidData
-        If no row has the label ``chosen``.
-    """
+    """The same table with two classes: ``chosen``, and everything else as "not <chosen>"; a missing label stays one."""
     import numpy as np
 
     if table.y is None:

@@ -19,27 +19,15 @@ LEAF = {"errors": "rows of another class than their leaf's", "complexity": "spli
 
 
 class Judged(NamedTuple):
-    """A row, and what the tree makes of its given label.
+    """A row, and what the tree makes of its given label."""
 
-    Attributes
-    ----------
-    row : int
-        Its position among the rows that were looked at.
-    given, believed, predicted : label
-        ``believed`` is the label that the row was given up for, or else the tree's prediction. A label given up at one split may
-        be ``predicted`` in the end.
-    cost : float or None
-        Of giving its label up; None where it was not.
-    support : float
-        How much speaks for the given label: the row's score towards it in margins (below 0 it is on the other side), or the
-        share of its class in the row's leaf.
-    """
-
-    row: int
+    row: int  # its position among the rows that were looked at
     given: Any
-    believed: Any
-    predicted: Any
-    cost: float | None
+    believed: Any  # the label that the row was given up for, or else the tree's prediction
+    predicted: Any  # may be the given label, although that was given up at one split
+    cost: float | None  # of giving its label up; None where it was not
+    # How much speaks for the given label: the row's score towards it in margins (below 0 it is on the other side), or
+    # the share of its class in the row's leaf.
     support: float
 
     @property
@@ -54,19 +42,10 @@ def words_of(terms: Iterable[str], term: str) -> str:
 
 
 def judged(tree: Tree, X: Any, y: Any, node_weights: Any, trained: Mapping[int, int]) -> list[Judged]:
-    """What the tree makes of every row.
+    """What the tree makes of every row of ``X (m, p)`` with the given labels ``y (m,)``.
 
-    Parameters
-    ----------
-    tree : Tree
-    X : array-like of shape (m, p)
-        Rows.
-    y : array-like of shape (m,)
-        Their given labels.
-    node_weights : ndarray of shape (nodes, K)
-        Weight of the training rows of each class at each node.
-    trained : mapping of int to int
-        Positions of training rows, as the tree counts them, to positions in ``X``.
+    ``node_weights (nodes, K)`` is the weight of the training rows of each class at each node; ``trained`` leads from
+    positions of training rows, as the tree counts them, to positions in ``X``.
     """
     M = tree.features_of(X)
     cost: dict[int, float] = {}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..formulations.checks import plural
 from ..formulations.replace_file import replace_text
 from ..options import FIT
 from . import options as shared
@@ -80,16 +81,12 @@ def fit(table: str, **options: Any) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """Which rows of a table a tree is trained and tested on.
+    """Which rows of a table a tree is trained and tested on."""
 
-    ``train`` and ``test`` are positions in the table's order, ``y`` the labels to train on, ``clean`` those before any
-    was flipped.
-    """
-
-    train: Any
+    train: Any  # positions in the table's order, as test
     test: Any
-    y: Any
-    clean: Any
+    y: Any  # the labels to train on
+    clean: Any  # those before any was flipped
 
     @classmethod
     def of_all(cls, data: CsvTable) -> Partition:
@@ -146,8 +143,9 @@ def _fit(
         "weights": row_weights(rows.y, options["class_weight"]),
     }
     about = (
-        f"{options['formulation']} on {data.name}: {len(rows.train)} rows to train on, {len(rows.test)} to test on, "
-        f"{data.X.shape[1]} features" + (f", {len(rows.flipped)} labels flipped" if options["flip"] else "")
+        f"{options['formulation']} on {data.name}: {plural(len(rows.train), 'row')} to train on, {len(rows.test)} to test on, "
+        + plural(data.X.shape[1], "feature")
+        + (f", {plural(len(rows.flipped), 'label')} flipped" if options["flip"] else "")
     )
     if not options["quiet"]:
         say(about)
@@ -304,20 +302,20 @@ def _label(tree: Tree, report: Mapping[str, Any]) -> str:
 
 def _counts(result: Result, report: Mapping[str, Any]) -> str:
     splits, counts = int(result.tree.splits.sum()) if result.tree else 0, result.counts
-    text = f"counts     {splits} split{'' if splits == 1 else 's'}"
+    text = f"counts     {plural(splits, 'split')}"
     if "wrong_rows" in counts:
-        text += f", {counts['wrong_rows']:.0f} of {report['train_rows']} training rows predicted otherwise than given"
+        text += f", {counts['wrong_rows']:.0f} of {plural(report['train_rows'], 'training row')} predicted otherwise than given"
     if counts.get("charged_otherwise"):
         text += f"; {counts['charged_otherwise']:.0f} of them charged for the side of a split that does not decide"
     return text
 
 
 def _accuracies(report: Mapping[str, Any], unheld: str) -> str:
-    text = f"accuracy   train {report['train_accuracy']:.4f} ({report['train_rows']} rows)"
+    text = f"accuracy   train {report['train_accuracy']:.4f} ({plural(report['train_rows'], 'row')})"
     if report["train_accuracy_before_flips"] is not None:
         text += f", {report['train_accuracy_before_flips']:.4f} of the labels before flipping"
     if report["test_accuracy"] is not None:
-        text += f", test {report['test_accuracy']:.4f} ({report['test_rows']} rows)"
+        text += f", test {report['test_accuracy']:.4f} ({plural(report['test_rows'], 'row')})"
     text += f"; the most frequent label alone {report['most_frequent']:.4f}"
     if report["test_accuracy"] is None:
         text += f"\n           {unheld}"
@@ -331,7 +329,7 @@ def _relabelled(tree: Tree, report: Mapping[str, Any], most: int = 12) -> list[s
     cost: dict[int, float] = {}
     for r in report["relabelled"]:
         cost[r["row"]] = cost.get(r["row"], 0.0) + r["cost"]
-    text = f"relabelled {len(cost)} row{'' if len(cost) == 1 else 's'}"
+    text = f"relabelled {plural(len(cost), 'row')}"
     flipped = set(report["flipped_rows"])
     if flipped:
         text += f" ({len(flipped & set(cost))} of the {len(flipped)} flipped ones among them)"

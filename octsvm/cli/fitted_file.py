@@ -62,23 +62,7 @@ class _Told(BaseModel):
 
 
 class FitRecord(BaseModel):
-    """How a tree was fitted.
-
-    Attributes
-    ----------
-    table, label, separator, decimal, thousands, strip, against_rest, seed, encoding, missing, skip_unlabelled, scale
-        As they were given, or found.
-    test_rows : list of int
-        Rows of the table that were held out, from 0.
-    flipped_rows, flipped_labels : list
-        Rows of the table that were trained on with another label on purpose, and that label.
-    node_weights : list of list of float
-        Weight of the training rows of each class that come by each node.
-    result : dict
-        The result without its tree.
-    folds : FoldAccuracy or None
-        Where the parameters were chosen by folds.
-    """
+    """How a tree was fitted: options as they were given, or found, and what came of it."""
 
     model_config = ConfigDict(strict=True, frozen=True, allow_inf_nan=False)
     version: Literal[1]
@@ -94,12 +78,12 @@ class FitRecord(BaseModel):
     missing: tuple[str, ...] = Field(default=(), strict=False)
     skip_unlabelled: bool = False
     scale: bool = True
-    test_rows: list[Row]
-    flipped_rows: list[Row]
-    flipped_labels: list[Label]
-    node_weights: list[list[Annotated[float, Field(ge=0)]]]
-    result: dict[str, Any]
-    folds: FoldAccuracy | None = None
+    test_rows: list[Row]  # rows of the table that were held out, from 0
+    flipped_rows: list[Row]  # those that were trained on with another label on purpose
+    flipped_labels: list[Label]  # that label
+    node_weights: list[list[Annotated[float, Field(ge=0)]]]  # of the training rows of each class at each node
+    result: dict[str, Any]  # without its tree
+    folds: FoldAccuracy | None = None  # where the parameters were chosen by folds
 
     @field_validator("result")
     @classmethod
@@ -155,13 +139,7 @@ def as_json(
 
 
 def record_of(content: Any) -> FitRecord | None:
-    """The record in the content of a saved tree; None where it has none.
-
-    Raises
-    ------
-    InvalidData
-        It is damaged, or of a newer version.
-    """
+    """The record in the content of a saved tree, checked; None where it has none."""
     found = content.get("fit") if isinstance(content, Mapping) else None
     if found is None:
         return None
@@ -176,13 +154,7 @@ def record_of(content: Any) -> FitRecord | None:
 
 
 def estimator_of(record: FitRecord) -> Any:
-    """An unfitted classifier with the parameters of a fit.
-
-    Raises
-    ------
-    InvalidParameter
-        The formulation is none of the classifiers'.
-    """
+    """An unfitted classifier with the parameters of a fit."""
     from .. import estimators
     from ..estimators._base import OUR_NAMES
 
@@ -200,26 +172,14 @@ def estimator_of(record: FitRecord) -> Any:
 
 
 def classifier_of(tree: Tree, record: FitRecord) -> Any:
-    """A classifier that holds the tree and the weights of its training rows, for probabilities and pictures.
-
-    Raises
-    ------
-    InvalidData
-        The weights are not those of the tree's nodes.
-    """
-    import numpy as np
-
+    """A classifier that holds the tree and the weights of its training rows, for probabilities and pictures."""
     from .. import estimators
-    from ..exports._decision_paths import levels
     from ..formulations.trees import label_array
 
     kinds = {"axis": estimators.OCTClassifier, "oblique": estimators.OCTHClassifier}
     found = kinds.get(tree.kind, estimators.OCTSVMClassifier)()
-    weights = np.array(record.node_weights, dtype=float) if record.node_weights else np.zeros((0, 0))
-    if weights.shape != (2 ** levels(tree) - 1, len(tree.classes)) or not weights[0].any():
+    if not found._hold(tree, label_array(tree.classes), record.node_weights):
         raise InvalidData(
             "What the saved tree says of its fit is damaged: node_weights do not fit its nodes."
         )
-    found.classes_, found.tree_, found.node_weights_ = label_array(tree.classes), tree, weights
-    found.n_features_in_ = len(tree.feature_names)
     return found

@@ -114,6 +114,30 @@ class Commands(click.Group):
             return super().invoke(ctx)
         except BrokenPipeError:
             return _nobody_reads()
+        except OctsvmError as error:
+            error.args = (in_options(str(error), self.commands[ctx.invoked_subcommand or ""]),)
+            raise
+
+
+def in_options(message: str, command: click.Command) -> str:
+    """A message that names options of ``command`` (``--kind 'x'``) where it named arguments of Python (``kind='x'``, ``kind=``)."""
+    flags = {
+        flag[2:].replace("-", "_"): flag for p in command.params for flag in p.opts if flag.startswith("--")
+    }
+    if "jobs" in flags:
+        flags["n_jobs"] = flags["jobs"]
+    if "no_scale" in flags:
+        message = message.replace("Leave scale=True", "Leave it out").replace("scale=False", "--no-scale")
+
+    def said(found: re.Match[str]) -> str:
+        elsewhere, name, true = found.groups()
+        # --impute kind=median is of a column, and octsvm.solve(model, solver='scip') a call of Python.
+        if elsewhere:
+            return found[0]
+        value_follows = not true and message[found.end() : found.end() + 1].strip(" .,;)")
+        return flags[name] + (" " if value_follows else "")
+
+    return re.sub(rf"(--[\w-]+ |\w\(|model, |\.\.\., |')?\b({'|'.join(flags)})=(True\b)?", said, message)
 
 
 def _end_workers() -> None:
@@ -234,12 +258,13 @@ def console() -> Console:
 @contextlib.contextmanager
 def spoken_warnings() -> Iterator[None]:
     """Warnings as one line each, without the place in the code."""
+    command = click.get_current_context().command
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", UserWarning)
 
         def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
-            say(f"Warning: {message}")
+            say(f"Warning: {in_options(str(message), command)}")
 
         warnings.showwarning = show  # type: ignore[assignment]
         yield
@@ -300,12 +325,28 @@ def noted_interrupts() -> Iterator[list[type[KeyboardInterrupt]]]:
 
 
 class Suggested(click.ParamType):
-    """A text that the shell completes; whether it is right is for the toolkit to say, which knows the nearest name."""
+    """A text that the shell completes by ``names``; whether it is one is for the toolkit to say, which knows the nearest name.
+
+    The value is what ``read`` makes of it; a ValueError of that says what is wrong.
+    """
 
     def __init__(
-        self, name: str, names: Sequence[str] | Callable[[], Sequence[str]], files: bool = False
+        self,
+        name: str,
+        names: Sequence[str] | Callable[[], Sequence[str]] = (),
+        files: bool = False,
+        read: Callable[[str], Any] | None = None,
     ) -> None:
-        self.name, self.names, self.files = name, names, files
+        self.name, self.names, self.files, self.read = name, names, files, read
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """What was read."""
+        try:
+            return value if self.read is None else self.read(value)
+        except OctsvmError:
+            raise
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
@@ -320,42 +361,19 @@ class Suggested(click.ParamType):
         return [CompletionItem(n) for n in names]
 
 
-class FormulationName(Suggested):
+def _formulation(text: str) -> str:
     """A formulation's name, or ``FILE.py:CLASS`` for one of the user's own, which is registered."""
+    if ":" not in text:
+        return text
+    from ..formulations.registry import register_from
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The name; whether there is such a formulation is for the toolkit to say."""
-        if ":" not in value:
-            return str(value)
-        from ..formulations.registry import register_from
-
-        return register_from(value).name
+    return register_from(text).name
 
 
-class NumberOrName(Suggested):
-    """A number, or one of some names."""
-
-    names: Sequence[str]
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float | str:
-        """The number as a float, or the name."""
-        with contextlib.suppress(ValueError):
-            return float(value)
-        return str(value)
-
-
-class Parsed(click.ParamType):
-    """What ``read`` makes of a text; a ValueError of it says what is wrong with that."""
-
-    def __init__(self, name: str, read: Callable[[str], Any]) -> None:
-        self.name, self.read = name, read
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """What was read."""
-        try:
-            return self.read(value)
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
+def _number_or_name(text: str) -> float | str:
+    with contextlib.suppress(ValueError):
+        return float(text)
+    return text
 
 
 def _count_or_share(text: str) -> int | float:
@@ -376,7 +394,7 @@ def _work_limit(text: str) -> dict[str, int]:
     return out
 
 
-def name_value(whose: str) -> Parsed:
+def name_value(whose: str) -> Callable[[str], tuple[str, Any]]:
     """``name=value``, the value an int, a float, a bool or a text; ``whose`` says whose name it is."""
 
     def read(given: str) -> tuple[str, Any]:
@@ -388,7 +406,7 @@ def name_value(whose: str) -> Parsed:
                 return name, kind(text)
         return name, {"true": True, "false": False}.get(text.lower(), text)
 
-    return Parsed("name=value", read)
+    return read
 
 
 def formulation_names() -> Sequence[str]:
@@ -436,12 +454,13 @@ table_options = all_of(
 )  # fmt: skip
 
 
+NUMBER = "NUMBER"  # among names to choose from: a number will do as well
 # Parameters of the formulations: what their values are, a tuple of names to choose from or a type, and a line of help.
 PARAMETERS: dict[str, tuple[Any, str]] = {
     "depth": (int, "Levels of splits (oct, oct_h, moctsvm); levels above the last one (octsvm)."),
     "alpha": (float, "Cost of a split, in errors (oct, oct_h)."),
     "n_min": (
-        Parsed("count|share", _count_or_share),
+        Suggested("count|share", read=_count_or_share),
         "Rows in every leaf in use: a count or a share (oct, oct_h).",
     ),
     "complexity": (("splits", "features"), "What alpha charges (oct, oct_h)."),
@@ -464,7 +483,7 @@ PARAMETERS: dict[str, tuple[Any, str]] = {
         ("linear", "poly", "rbf", "auto"),
         "Splits in the feature space of a kernel (re_svm, octsvm); with auto, octsvm tune tries rbf beside none.",
     ),
-    "gamma": (NumberOrName("number", ("scale", "auto")), "Of the kernels poly and rbf."),
+    "gamma": ((NUMBER, "scale", "auto"), "Of the kernels poly and rbf."),
     "degree": (int, "Of the kernel poly."),
     "coef0": (float, "Of the kernel poly."),
 }
@@ -472,11 +491,10 @@ PARAMETERS: dict[str, tuple[Any, str]] = {
 
 def _parameter(name: str, kind: Any, line: str) -> Callable[[Any], Any]:
     metavar = None
-    if isinstance(kind, NumberOrName):
-        metavar = "|".join(("NUMBER", *kind.names))
-    elif isinstance(kind, tuple):
+    if isinstance(kind, tuple):
         metavar = "|".join(kind) if len(kind) < 4 else "NAME"
-        kind = Suggested(name.rpartition("_")[2], kind)
+        names = [k for k in kind if k != NUMBER]
+        kind = Suggested(name.rpartition("_")[2], names, read=_number_or_name if NUMBER in kind else None)
     return click.option("--" + name.replace("_", "-"), type=kind, metavar=metavar, help=line)
 
 
@@ -484,12 +502,13 @@ formulation_options = all_of(
     [
         click.option(
             "--formulation", "-f", metavar="NAME", default="octsvm", show_default=True,
-            type=FormulationName("formulation", formulation_names),
+            type=Suggested("formulation", formulation_names, read=_formulation),
             help="oct, oct_h and moctsvm (any number of classes), re_svm and octsvm (two classes).",
         ),
         *(_parameter(name, *about) for name, about in PARAMETERS.items()),
         click.option(
-            "--param", "own", multiple=True, type=name_value("the name of a parameter"), metavar="NAME=VALUE",
+            "--param", "own", multiple=True, metavar="NAME=VALUE",
+            type=Suggested("name=value", read=name_value("the name of a parameter")),
             help="Any parameter of the formulation, by its own name; may be repeated. Of use where --formulation is FILE.py:CLASS, "
             "a formulation of your own.",
         ),
@@ -587,8 +606,8 @@ def solve_options(
 def _click_type(name: str, annotation: Any) -> Any:
     special = {
         "solver": SOLVER,
-        "work_limit": Parsed("nodes", _work_limit),
-        "options": name_value("the solver's own name of an option"),
+        "work_limit": Suggested("nodes", read=_work_limit),
+        "options": Suggested("name=value", read=name_value("the solver's own name of an option")),
     }
     return special.get(name) or {"float": float, "int": int}.get(str(annotation).split(" |")[0], str)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import InvalidData
-from ..formulations.checks import listed, nearest
+from ..formulations.checks import listed, nearest, plural
 from ..formulations.replace_file import replace_text
 from . import options as shared
 from . import table_remarks
@@ -83,7 +83,7 @@ def predict(tree: str, table: str, **options: Any) -> None:
         if out is not None:
             replace_text(out, text)
             if not as_json:
-                click.echo(f"written    {out}: {len(predictions)} rows{_filled(fitted, data)}")
+                click.echo(f"written    {out}: {plural(len(predictions), 'row')}{_filled(fitted, data)}")
         else:
             click.echo(text, nl=False)
     if as_json:
@@ -93,7 +93,7 @@ def predict(tree: str, table: str, **options: Any) -> None:
         shared.echo_json(content, "predictions")
     elif accuracy is not None:
         # Beside the predictions, stdout has no room for anything else.
-        click.echo(f"accuracy {accuracy:.4f} on {judged} rows", err=out is None)
+        click.echo(f"accuracy {accuracy:.4f} on {plural(judged, 'row')}", err=out is None)
 
 
 def read_for(
@@ -188,7 +188,7 @@ def _warn_of_far_values(fitted: Tree, data: CsvTable, X: Any, form: CsvForm) -> 
     line, sign = "" if data.lines is None else f", line {data.lines[i]}", form.writing.thousands
     also = [fitted.feature_names[k] for k in others]
     say(
-        f"Warning: {data.name}{line}: column {fitted.feature_names[j]!r} holds {X[i, j]:.6g} ({far[:, j].sum()} such rows), far "
+        f"Warning: {data.name}{line}: column {fitted.feature_names[j]!r} holds {X[i, j]:.6g} ({plural(far[:, j].sum(), 'such row')}), far "
         f"outside the {low[j]:.6g} to {low[j] + span[j]:.6g} of training"
         + (f"; so does {listed(also)}. " if also else ". ")
         + (
@@ -210,13 +210,7 @@ def _filled(fitted: Tree, data: CsvTable) -> str:
 
 
 def share_right(data: CsvTable, predictions: Sequence[Any], classes: Sequence[Any]) -> tuple[float, int]:
-    """Share of the rows with a label whose label is predicted, and how many have one.
-
-    Raises
-    ------
-    InvalidData
-        No row has a label, or none that is one of the tree's ``classes``.
-    """
+    """Share of the rows with a label whose label is predicted, and how many have one; refused where none is of the ``classes``."""
     labels = data.labels_like(classes)
     pairs = [(p, k) for p, k in zip(predictions, labels, strict=True) if k is not None]
     known = [k for _, k in pairs]
@@ -237,8 +231,8 @@ def share_right(data: CsvTable, predictions: Sequence[Any], classes: Sequence[An
         )
     if strange:
         say(
-            f"Warning: {data.name}: {len(strange)} rows have labels that the tree does not know, such as {strange[0]!r}; "
-            "they count as wrong."
+            f"Warning: {data.name}: labels that the tree does not know, such as {strange[0]!r}, count as wrong "
+            f"({plural(len(strange), 'row')})."
         )
     return sum(p == k for p, k in pairs) / len(known), len(known)
 
@@ -247,23 +241,16 @@ def kept_columns(data: CsvTable, table: str, form: CsvForm, names: Sequence[str]
     """The columns to keep, as they are written in the file."""
     from . import csv_tables as tables
 
-    header = tables.read_table(table, labelled=False, form=form).X.columns if names else data.X.columns[:0]
+    if not names:
+        return data.X[[]]
+    header = list(tables.read_table(table, labelled=False, form=form).X.columns)
     every = ALL in names and ALL not in header
-    wanted = list(header) if every else named(data.name, list(header), names, "keep")
-    return (
-        tables.read_table(table, labelled=False, as_text=wanted, form=form).X[wanted]
-        if wanted
-        else data.X[[]]
-    )
+    wanted = header if every else named(data.name, header, names, "keep")
+    return tables.read_table(table, labelled=False, as_text=wanted, form=form).X[wanted]
 
 
 def require_distinct(name: str, kept: pd.DataFrame, written: Iterable[str]) -> None:
-    """Refuse columns to keep that are named like one that is ``written`` beside them.
-
-    Raises
-    ------
-    InvalidData
-    """
+    """Refuse columns to keep that are named like one that is ``written`` beside them."""
     twice = next((c for c in written if c in kept.columns), None)
     if twice is not None:
         raise InvalidData(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import InvalidParameter, MissingPackage
+from ..formulations.checks import plural
 from ..formulations.replace_file import replace_text
 from ..reports.document import Picture, Table, number, render
 from . import options as shared
@@ -92,9 +93,13 @@ def _summary(rows: Rows) -> list[str]:
     held = len(rows.record.test_rows)
     flipped = len(rows.record.flipped_rows)
     return [
-        f"{rows.result.get('formulation')} on {rows.data.name}: {len(rows.trained)} rows to train on, "
-        f"{held or 'none'} held out, {len(rows.tree.feature_names)} features; the label is {rows.data.label}."
-        + (f" {flipped} labels of training rows were changed on purpose." if flipped else "")
+        f"{rows.result.get('formulation')} on {rows.data.name}: {plural(len(rows.trained), 'row')} to train on, "
+        f"{held or 'none'} held out, {plural(len(rows.tree.feature_names), 'feature')}; the label is {rows.data.label}."
+        + (
+            f" {plural(flipped, 'label')} of training rows {'was' if flipped == 1 else 'were'} changed on purpose."
+            if flipped
+            else ""
+        )
     ]
 
 
@@ -133,7 +138,7 @@ def _suspects_text(rows: Rows) -> str:
         how = "This model gives up no labels. Support is the share of the given label among the training rows of the same leaf."
     else:
         how = (
-            f"{len(given_up)} label{'' if len(given_up) == 1 else 's'} of training rows given up: the model found it cheaper to "
+            f"{plural(len(given_up), 'label')} of training rows given up: the model found it cheaper to "
             "pay for that than to bend a split. "
             if given_up
             else "The model gave up no label of a training row. "

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..formulations.checks import plural
 from . import options as shared
 
 if TYPE_CHECKING:
@@ -59,8 +60,8 @@ def _header(tree: Tree, units: str) -> str:
     parts = [f"kernel {tree.kernel.describe()}"] if isinstance(tree, KernelTree) else []
     space = ", ".join([*parts, f"{units} units"] if tree.weighs_features else parts)
     lines = [
-        f"{kind} tree, {levels} level{'' if levels == 1 else 's'} of splits, {count} split{'' if count == 1 else 's'}, "
-        f"{len(tree.feature_names)} features, {space}",
+        f"{kind} tree, {plural(levels, 'level')} of splits, {plural(count, 'split')}, "
+        f"{plural(len(tree.feature_names), 'feature')}, {space}",
         "classes: " + ", ".join(repr(c) for c in tree.classes),
     ]
     relabelled = getattr(tree, "relabelled", ())

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..formulations.checks import plural
 from . import options as shared
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def _print(found: Size, params: dict[str, Any], advice: str) -> None:
     cones = f", {found.cones} of them second-order cones" if found.cones else ""
     about = "" if found.exact else ", every value of the table counted as one"
     lines = [
-        f"{found.formulation}{given} on {found.n:,} rows, {found.p:,} features, {found.k} classes",
+        f"{found.formulation}{given} on {plural(found.n, 'row', ',')}, {plural(found.p, 'feature', ',')}, {found.k} classes",
         f"class      {found.problem}",
         f"variables  {found.variables:,} ({found.binaries:,} binary, {found.continuous:,} continuous)",
         f"rows       {found.rows:,}{cones}",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import InvalidData, InvalidParameter
+from ..formulations.checks import plural
 from ..formulations.replace_file import replace_text
 from . import options as shared
 from .csv_form import form_given
@@ -28,9 +29,9 @@ if TYPE_CHECKING:
 
 def _values(given: str) -> tuple[str, list[Any]]:
     """``c1=1,3,10``: the name of a parameter and values of it."""
-    one = shared.name_value("the name of a parameter")
+    read = shared.name_value("the name of a parameter")
     name, _, texts = given.partition("=")
-    return name.strip(), [one.read(f"{name}={text}")[1] for text in texts.split(",")]
+    return name.strip(), [read(f"{name}={text}")[1] for text in texts.split(",")]
 
 
 COST = "cost of giving up"
@@ -54,7 +55,7 @@ rows_options = shared.all_of(
 @click.option(
     "--over",
     multiple=True,
-    type=shared.Parsed("name=values", _values),
+    type=shared.Suggested("name=values", read=_values),
     metavar="NAME=A,B,...",
     help="Fit a tree for each of these values of a parameter, in all combinations, and list the training rows that any of them "
     "predicts otherwise, those that most are against first.",
@@ -108,7 +109,9 @@ def suspects(tree: str, table: str | None, **options: Any) -> None:
     elif out is None:
         click.echo(text, nl=False)
     else:
-        click.echo(f"written    {out}: {len(rows.suspects)} suspects among {len(rows.y)} rows")
+        click.echo(
+            f"written    {out}: {plural(len(rows.suspects), 'suspect')} among {plural(len(rows.y), 'row')}"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,13 +142,7 @@ class Rows:
 
 
 def rows_of(path: str, table: str | None, options: Mapping[str, Any]) -> Rows:
-    """The saved tree of the file ``path``, and its table: ``table``, or where it was read from then.
-
-    Raises
-    ------
-    InvalidData
-        The file says nothing of its fit, or the table is another one.
-    """
+    """The saved tree of the file ``path``, and its table: ``table``, or where it was read from then. Another one is refused."""
     from ..data import read_labels
     from ..formulations.base import table_digest
     from . import csv_tables as tables
@@ -194,13 +191,7 @@ def rows_of(path: str, table: str | None, options: Mapping[str, Any]) -> Rows:
 
 
 def _against(rows: Rows, options: Mapping[str, Any]) -> pd.DataFrame:
-    """For each training row, how many ``trees`` over the grid there are, and how many are ``against`` its given label.
-
-    Raises
-    ------
-    InvalidParameter
-        A parameter that the model does not have, or a model that is no classifier.
-    """
+    """For each training row, how many ``trees`` over the grid there are, and how many are ``against`` its given label."""
     from sklearn.exceptions import ConvergenceWarning
 
     from ..estimators._base import OUR_NAMES
@@ -227,8 +218,8 @@ def _against(rows: Rows, options: Mapping[str, Any]) -> pd.DataFrame:
         known_values += [v for v in values if v not in known_values]
     trees = math.prod(map(len, grid.values()))
     if not options["quiet"]:
-        shared.say(f"{trees} tree{'' if trees == 1 else 's'}, up to {options['time_limit']:g} s each")
-    still = signs_of_life(f"fitting {trees} trees", options["quiet"])
+        shared.say(f"{plural(trees, 'tree')}, up to {options['time_limit']:g} s each")
+    still = signs_of_life(f"fitting {plural(trees, 'tree')}", options["quiet"])
     with still, shared.spoken_warnings(), shared.clean_stdout():
         warnings.simplefilter("ignore", ConvergenceWarning)  # proofs are not what is asked for
         found = suspect_rows(

@@ -12,6 +12,7 @@ from numbers import Number
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import InvalidData
+from ..formulations.checks import plural
 from ..formulations.written_numbers import is_number
 from .csv_form import CsvForm
 from .table_files import Content
@@ -69,13 +70,7 @@ def of_text(
 def of_frame(
     name: str, content: Content, csv_form: CsvForm, as_text: Sequence[str] = (), missing: Sequence[str] = ()
 ) -> Read:
-    """The table in the frame of ``content``; rows are numbered as in its sheet, where it has one. The rest as for CSV.
-
-    Raises
-    ------
-    InvalidData
-        Two columns have one name.
-    """
+    """The table in the frame of ``content``; rows are numbered as in its sheet, where it has one. The rest as for CSV."""
     import numpy as np
     import pandas as pd
 
@@ -164,7 +159,7 @@ def _scan(name: str, text: str, separator: str) -> tuple[list[str], list[int]]:
                 raise single_column(name, header, separator)
             if len(record) != len(header):
                 raise InvalidData(
-                    f"{name}, line {line}: there are {len(record)} values, and the header line names {len(header)} columns. "
+                    f"{name}, line {line}: the line has {plural(len(record), 'value')}, and the header line names {plural(len(header), 'column')}. "
                     "Give every row one value a column (a missing one still needs its separator)."
                 )
             lines.append(line)

@@ -84,14 +84,7 @@ ENCODINGS = (  # the marks that say so, the longer one first
 def read_content(name: str, encoding: str | None = None) -> Content:
     """What the file called ``name`` holds; ``encoding`` is that of text where it is no Unicode.
 
-    Raises
-    ------
-    OSError
-        It cannot be read at all.
-    InvalidData
-        It is no table, and is named for what it is; or it is damaged.
-    MissingPackage
-        pandas needs a package for this format.
+    A file that is no table is refused, and named for what it is; one that cannot be read at all is an OSError.
     """
     with Path(name).open("rb") as file:
         head = file.read(CHUNK)

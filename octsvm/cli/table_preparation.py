@@ -44,13 +44,7 @@ options = (
 
 
 def named(name: str, header: Sequence[str], given: Sequence[str], what: str) -> list[str]:
-    """The columns that are ``given`` one by one, or several with commas between them.
-
-    Raises
-    ------
-    InvalidData
-        One of them is not there; ``what`` says what it was to be for.
-    """
+    """The columns that are ``given`` one by one, or several with commas between them; ``what`` says what they are for."""
     out: list[str] = []
     for text in given:
         parts = [text] if text in header else [p.strip() for p in text.split(",")]
@@ -113,13 +107,7 @@ def wanted(data: CsvTable, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def prepared(data: CsvTable, options: Mapping[str, Any], rows: Any = None) -> CsvTable:
-    """The table with the features that its columns make, as learned on ``rows`` (all by default).
-
-    Raises
-    ------
-    InvalidData
-        Naming the column, and the line where one shows it.
-    """
+    """The table with the features that its columns make, as learned on ``rows`` (all by default)."""
     import pandas as pd
 
     from ..formulations.preparation import Preparation
@@ -136,13 +124,7 @@ def prepared(data: CsvTable, options: Mapping[str, Any], rows: Any = None) -> Cs
 
 
 def row_weights(y: Any, given: Sequence[str]) -> Any:
-    """Weight of each row of ``y (n,)`` by what is ``given`` of its class, None where nothing is.
-
-    Raises
-    ------
-    InvalidData, InvalidParameter
-        A label that is not there, or no weight.
-    """
+    """Weight of each row of ``y (n,)`` by what is ``given`` of its class, None where nothing is."""
     if not given:
         return None
     import numpy as np

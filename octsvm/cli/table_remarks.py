@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..formulations.checks import listed
+from ..formulations.checks import listed, plural
 from ..formulations.written_numbers import Form, Writing, form_of, is_number
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ def on_cells(column: pd.Series, name: str, *, needed: bool = False) -> Refusal |
     mend = () if needed else (*(f"--missing {quoted(k)}" for k in sorted(kinds)), "--impute median")
     hint = "fill in a number." if not mend or len(kinds) > 3 else f"{' '.join(mend)}."
     return Refusal(
-        f"column {name!r} holds {shown} among numbers ({len(odd)} such cells). Correct the cell or remove the row; "
+        f"column {name!r} holds {shown} among numbers ({plural(len(odd), 'such cell')}). Correct the cell or remove the row; "
         f"if it stands for a missing value{':' if hint.startswith('--') else ','} {hint}",
         row,
         mend if len(kinds) <= 3 else (),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import platform
 import re
-import sys
 from dataclasses import asdict, dataclass, replace
 from importlib import metadata
 from typing import Any, Literal
@@ -14,34 +13,20 @@ from .installed import older, one_line
 
 State = Literal["ok", "missing", "failed"]
 
-OLDEST_PYTHON = (3, 11)
 # What commands need besides, and the extra that brings it.
 OPTIONAL = {"matplotlib": ("pictures, also in reports", "plot"), "jinja2": ("reports", "report")}
 
 
 @dataclass(frozen=True)
 class Check:
-    """One line of the report.
-
-    Attributes
-    ----------
-    name : str
-    group : "program", "dependency" or "solver"
-    state : "ok", "missing" or "failed"
-    needed : bool
-        Whether octsvm does not work without it.
-    detail : str
-        The version found, or what is wrong.
-    cure : str
-        What to do; empty where all is well.
-    """
+    """One line of the report."""
 
     name: str
-    group: str
+    group: Literal["program", "dependency", "solver"]
     state: State
-    needed: bool
-    detail: str
-    cure: str = ""
+    needed: bool  # octsvm does not work without it
+    detail: str  # the version found, or what is wrong
+    cure: str = ""  # what to do; empty where all is well
 
     def to_dict(self) -> dict[str, Any]:
         """The line as plain data."""
@@ -51,7 +36,10 @@ class Check:
 def examine() -> list[Check]:
     """Check everything, and never raise: what is broken is a line of the report."""
     needed = _requirements()
-    checks = [_python(), Check("octsvm", "program", "ok", True, __version__)]
+    checks = [
+        Check("python", "program", "ok", True, platform.python_version()),
+        Check("octsvm", "program", "ok", True, __version__),
+    ]
     checks += [_dependency(name, least) for name, least in needed.items()]
     checks += [
         _package(name, False, f"not installed; for {what}", f"pip install 'octsvm[{extra}]'")
@@ -63,15 +51,6 @@ def examine() -> list[Check]:
 def well(checks: list[Check]) -> bool:
     """Whether everything that is needed is there and works."""
     return all(c.state == "ok" for c in checks if c.needed)
-
-
-def _python() -> Check:
-    version = platform.python_version()
-    if sys.version_info >= OLDEST_PYTHON:
-        return Check("python", "program", "ok", True, version)
-    oldest = ".".join(map(str, OLDEST_PYTHON))
-    cure = f"Make an environment with Python {oldest} or newer."
-    return Check("python", "program", "failed", True, f"{version}, and {oldest} is needed", cure)
 
 
 def _requirements() -> dict[str, str]:

@@ -23,53 +23,24 @@ LICENCE_WORD = re.compile(r"licen[cs]e", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Installed:
-    """An entry of the solver table, and what is here of it.
-
-    Attributes
-    ----------
-    name, title : str
-    state : "ok", "failed", "untried" or "missing"
-        "ok": a model of two variables was solved to its optimum. "untried": it is here, and nothing was solved.
-    version : str
-        The solver's own, as far as it is known; empty where it is missing.
-    by : str
-        The entry that stands in where this one itself is not installed; its own name otherwise.
-    interface : str
-        How it is talked to.
-    licence : "none needed", "full", "size-limited", "unlicensed" or "unknown"
-    ceilings : dict
-        Of the free licence: "linear" and "quadratic" models, each with "variables", "rows" or their "total".
-    classes : tuple of str
-        Problem classes that it solves as they stand.
-    claim : "global", "convex" or "none"
-        What its "optimal" proves.
-    starts : "all", "integers" or "none"
-        Which values of a start it takes.
-    tested : bool
-        False where its entry was written from its manual and never run by us.
-    detail : str
-        What is wrong with it; empty where nothing is.
-    install : str
-        What to type to get it.
-    seconds : float
-        That its trial took.
-    """
+    """An entry of the solver table, and what is here of it."""
 
     name: str
     title: str
-    state: State
-    version: str
-    by: str
-    interface: str
+    state: State  # "ok": a model of two variables was solved to its optimum; "untried": it is here, and nothing was solved
+    version: str  # the solver's own, as far as it is known; empty where it is missing
+    by: str  # the entry that stands in where this one itself is not installed; its own name otherwise
+    interface: str  # how it is talked to
     licence: LicenceState
-    classes: tuple[str, ...]
-    claim: str
-    starts: str
-    tested: bool
-    install: str
+    classes: tuple[str, ...]  # of problems that it solves as they stand
+    claim: str  # what its "optimal" proves: "global", "convex" or "none"
+    starts: str  # which values of a start it takes: "all", "integers" or "none"
+    tested: bool  # False where its entry was written from its manual and never run by us
+    install: str  # what to type to get it
+    # Of the free licence: "linear" and "quadratic" models, each with "variables", "rows" or their "total".
     ceilings: dict[str, dict[str, int]] = field(default_factory=dict)
-    detail: str = ""
-    seconds: float = 0.0
+    detail: str = ""  # what is wrong with it
+    seconds: float = 0.0  # that its trial took
 
     def to_dict(self) -> dict[str, Any]:
         """The entry as plain data."""
@@ -77,24 +48,10 @@ class Installed:
 
 
 def look(trial: bool = True, names: Iterable[str] | None = None, seconds: float = SECONDS) -> list[Installed]:
-    """All entries of the table, in its order; what is broken is said, and never raised.
+    """All entries of the table, or those of ``names``, in order; what is broken is said, and never raised.
 
-    Parameters
-    ----------
-    trial : bool
-        Solve a model of two variables on each that is here, all at the same time, and find out about its licence.
-    names : iterable of str, optional
-        Only these.
-    seconds : float
-        For all trials together; what has not answered by then counts as failed.
-
-    Returns
-    -------
-    list of Installed
-
-    Raises
-    ------
-    UnknownSolver, InvalidSolverTable
+    With ``trial`` a model of two variables is solved on each that is here, all at the same time, and its licence is found
+    out about; what has not answered after so many ``seconds`` counts as failed.
     """
     chosen = list(solvers.table()) if names is None else list(names)
     out = {name: _here(solvers.get(name)) for name in chosen}

@@ -19,36 +19,19 @@ from ..formulations.registry import formulation as find_formulation
 
 @dataclass(frozen=True)
 class Size:
-    """Counts of a model as a solver sees it.
-
-    Attributes
-    ----------
-    formulation : str
-    n, p, k : int
-        Rows, features and classes of the table.
-    problem : str
-        Problem class, such as "MILP".
-    variables, binaries : int
-        Without those that are fixed.
-    rows, cones : int
-        Rows in all, and how many of them are second-order cones.
-    nonzeros : int
-        Variables that stand in the rows, each counted once a row, also where it is squared.
-    exact : bool
-        Whether zeros of a table were taken off. From n, p and k alone every value of the table counts as nonzero.
-    """
+    """Counts of a model as a solver sees it."""
 
     formulation: str
     n: int
     p: int
     k: int
-    problem: str
-    variables: int
+    problem: str  # problem class, such as "MILP"
+    variables: int  # without those that are fixed, as the binaries among them
     binaries: int
     rows: int
-    cones: int
-    nonzeros: int
-    exact: bool
+    cones: int  # how many of the rows are second-order cones
+    nonzeros: int  # variables that stand in the rows, each counted once a row, also where it is squared
+    exact: bool  # zeros of a table were taken off; from n, p and k alone every value of the table counts as nonzero
 
     @property
     def continuous(self) -> int:
@@ -61,17 +44,7 @@ class Size:
 
 
 def of_shape(formulation: str, n: int, p: int, k: int = 2, **params: Any) -> Size:
-    """The size of the model of ``formulation`` on any table of n rows, p features and k classes.
-
-    Parameters
-    ----------
-    **params
-        Parameters of the formulation, as for :func:`octsvm.build`.
-
-    Raises
-    ------
-    InvalidParameter, UnknownFormulation
-    """
+    """The size of the model of ``formulation`` with ``params`` on any table of n rows, p features and k classes."""
     form = find_formulation(formulation)
     checked = form.Params.make(formulation, **params)
     for name, value, least in (("n", n, 2), ("p", p, 1), ("k", k, 2)):
@@ -87,12 +60,7 @@ def of_shape(formulation: str, n: int, p: int, k: int = 2, **params: Any) -> Siz
 
 
 def of_table(formulation: str, X: Any, y: Any, *, scale: bool = True, **params: Any) -> Size:
-    """The size of the model of ``formulation`` on this table, to the last nonzero.
-
-    Raises
-    ------
-    InvalidData, InvalidParameter, UnknownFormulation
-    """
+    """The size of the model of ``formulation`` on this table, to the last nonzero."""
     form = find_formulation(formulation)
     checked = form.Params.make(formulation, **params)
     data = prepare(form, X, y, scale=scale, params=checked)
@@ -103,18 +71,15 @@ def of_table(formulation: str, X: Any, y: Any, *, scale: bool = True, **params: 
     return _size(form, checked, data)
 
 
-def _built(form: Formulation, params: Params, table: Data | Shape) -> BlockSize:
-    """Of a formulation that does not state its size: that of a model, of a shape on random values."""
-    if isinstance(table, Shape):
-        X = np.random.default_rng(0).random((table.n, table.p))
-        table = prepare(form, X, np.arange(table.n) % table.K, params=params)
-    return counted(form.build(table, params, np.inf))
-
-
 def _size(form: Formulation, params: Params, table: Data | Shape) -> Size:
     count: BlockSize | None = form.size(params, table)
-    if count is None:
-        count = _built(form, params, table)
+    if count is None:  # it does not state its size: that of a model, of a shape on random values
+        if isinstance(table, Data):
+            data = table
+        else:
+            X = np.random.default_rng(0).random((table.n, table.p))
+            data = prepare(form, X, np.arange(table.n) % table.K, params=params)
+        count = counted(form.build(data, params, np.inf))
     problem = "MISOCP" if count.cones else "MIQP" if count.squares else "MILP"
     return Size(
         form.name,
@@ -143,18 +108,10 @@ LARGE = 2_000_000  # nonzeros from which the memory of the model itself is worth
 
 
 def expectation(size: Size, params: dict[str, Any]) -> dict[str, Any]:
-    """What our measurements say about proving a model of this size.
+    """What our measurements say about proving a model of this size, which was asked for with ``params``.
 
-    Parameters
-    ----------
-    params : dict
-        The parameters that the size was asked for with.
-
-    Returns
-    -------
-    dict
-        ``provable``: "likely", "unlikely" or "unknown" (not measured); ``proved_rows``: rows of the largest table
-        that was proved within half a minute at this depth, or None; ``advice``: both in words.
+    ``provable`` is "likely", "unlikely" or "unknown" (not measured); ``proved_rows`` are those of the largest table
+    that was proved within half a minute at this depth, or None; ``advice`` has both in words.
     """
     form = find_formulation(size.formulation)
     checked: Any = form.Params.make(size.formulation, **params)

@@ -235,18 +235,8 @@ def disagreements(rows: Iterable[Mapping[str, Any]], gap: float = 1e-4) -> tuple
     """Pairs of solvers that cannot both be right, as sentences.
 
     Two that both claim the optimum must have the same objective, and none may prove a bound above an objective that
-    another one's checked tree has; both within ``gap``, and a millionth for the engines' tolerances.
-
-    Parameters
-    ----------
-    rows : iterable of mapping
-        With the keys solver, stop, objective, bound and certificate, as in the table of :func:`race`.
-    gap : float
-        Relative.
-
-    Returns
-    -------
-    tuple of str
+    another one's checked tree has; both within the relative ``gap``, and a millionth for the engines' tolerances. The
+    ``rows`` are those of the table of :func:`race`.
     """
     out = []
     there = [r for r in rows if r["status"] not in (REFUSED, FAILED)]

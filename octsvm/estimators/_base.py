@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from .. import api
 from ..data import class_weights, label_list, read_labels, read_weights, require_same_rows
 from ..errors import InvalidData, InvalidParameter, NoValues, TreeNotAdmitted
-from ..exports._decision_paths import decision_paths, weights_at_nodes
+from ..exports._decision_paths import decision_paths, levels, weights_at_nodes
 from ..formulations.base import BoolArray, FloatArray, IntArray, table_digest
 from ..formulations.checks import nearest
 from ..formulations.heap import children
@@ -319,6 +319,15 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
     ) -> bool:
         """Refuse labels that the model does not take, or fit several trees to them; whether that was done."""
         return False
+
+    def _hold(self, tree: Tree, classes: NDArray[Any], node_weights: Any) -> bool:
+        """Keep a tree that was saved, the classes (K,) and the training weight of each at each node; whether these fit together."""
+        weights = np.array(node_weights, dtype=float)
+        if weights.shape != (2 ** levels(tree) - 1, len(classes)) or not np.isfinite(weights).all():
+            return False
+        self.classes_, self.tree_, self.node_weights_ = classes, tree, weights
+        self.n_features_in_ = len(tree.feature_names)
+        return bool((weights >= 0).all() and weights[0].any())
 
     def _require_one_tree(self) -> None:
         """Refuse to go on without a fitted tree."""

@@ -14,13 +14,7 @@ EVERY = 0.2  # seconds
 
 
 class ProgressLine:
-    """A callback that writes the line to stderr, if ``verbose`` is "progress"; left as a context it ends the line.
-
-    Raises
-    ------
-    InvalidParameter
-        Where ``verbose`` is another text.
-    """
+    """A callback that writes the line to stderr, if ``verbose`` is "progress"; left as a context it ends the line."""
 
     def __init__(self, verbose: Any) -> None:
         if isinstance(verbose, str) and verbose != "progress":

@@ -17,27 +17,14 @@ from ..result import Result
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """A table for the models, and where its rows came from.
+    """A table for the models, and where its rows came from."""
 
-    Attributes
-    ----------
-    X : ndarray of shape (k, p)
-    y : ndarray of int, shape (k,)
-    weights : ndarray of shape (k,)
-    origin : ndarray of int, shape (n,)
-        The row here that each given row became; -1 for a row of weight zero.
-    given : ndarray of shape (n,)
-        Weights of the given rows.
-    as_given : bool
-        Nothing was changed.
-    """
-
-    X: FloatArray
-    y: IntArray
-    weights: FloatArray
-    origin: IntArray
-    given: FloatArray
-    as_given: bool
+    X: FloatArray  # (k, p)
+    y: IntArray  # (k,)
+    weights: FloatArray  # (k,)
+    origin: IntArray  # the row here that each given row became (n,); -1 for a row of weight zero
+    given: FloatArray  # weights of the given rows (n,)
+    as_given: bool  # nothing was changed
 
     @property
     def kept(self) -> IntArray:
@@ -90,7 +77,7 @@ def for_given_rows(result: Result, rows: Rows) -> Result:
     notes = []
     left_out, merged = len(rows.origin) - len(rows.kept), len(rows.kept) - len(rows.y)
     if left_out:
-        notes.append(f"{left_out} rows of weight zero were left out")
+        notes.append(f"rows of weight zero were left out: {left_out}")
     if merged:
         notes.append(f"{len(rows.kept)} rows were solved as {len(rows.y)}: equal ones add up their weights")
     return replace(

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from ..errors import InvalidData
-from ..exports._decision_paths import levels
 from ..formulations.kernels import kernel_name
 from ..formulations.read_file import read_json, require_version
 from ..formulations.replace_file import replace_text
@@ -98,12 +97,8 @@ def _restored(cls: Any, data: Mapping[str, Any]) -> Any:
     classes = label_array(list(data["classes"]))
     if not set(tree.classes) <= set(classes.tolist()):
         raise InvalidData("The saved classifier is damaged: its tree predicts classes that it does not list.")
-    weights = np.array(data["node_weights"], dtype=float)
-    fit = weights.shape == (2 ** levels(tree) - 1, len(classes)) and np.isfinite(weights).all()
-    if not fit or (weights < 0).any() or not (weights[0] > 0).any():
+    if not estimator._hold(tree, classes, data["node_weights"]):
         raise InvalidData("The saved classifier is damaged: its node_weights do not fit its tree.")
-    estimator.classes_, estimator.tree_, estimator.node_weights_ = classes, tree, weights
-    estimator.n_features_in_ = len(tree.feature_names)
     if data["named_features"]:
         estimator.feature_names_in_ = np.array(tree.feature_names, dtype=object)
     estimator.bound_ = -math.inf if data["bound"] is None else float(data["bound"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,36 +29,13 @@ except ImportError:  # before 1.6 it was a method
 MOST_CELLS = 2**27  # of a sparse table whose zeros are written out: numbers that take a GiB
 
 
-class Training(NamedTuple):
-    """A checked training table.
+def read_training(estimator: Any, X: Any, y: Any) -> tuple[FloatArray, NDArray[Any], NDArray[Any], IntArray]:
+    """Check a fit's table and labels, and keep the features' number and names.
 
-    Attributes
-    ----------
-    X : ndarray of shape (n, p)
-    labels : ndarray of shape (n,)
-    classes : ndarray of shape (K,)
-        The distinct labels in order.
-    position : ndarray of int, shape (n,)
-        Index of each label into ``classes``.
-    """
-
-    X: FloatArray
-    labels: NDArray[Any]
-    classes: NDArray[Any]
-    position: IntArray
-
-
-def read_training(estimator: Any, X: Any, y: Any) -> Training:
-    """Check ``X (n, p)`` and ``y (n,)`` of a fit, and keep the features' number and names.
-
+    Returned are the table (n, p), its labels (n,), the distinct ones in order (K,), and each label's index into these (n,).
     Labels that scikit-learn knows pass its checks. Others (members of an Enum, integers beyond 64 bits, dates, tuples)
-    are taken as :func:`octsvm.fit` takes them.
-
-    Raises
-    ------
-    InvalidData
-    TypeError
-        From scikit-learn, for cells of an array that are neither text nor numbers.
+    are taken as :func:`octsvm.fit` takes them. For cells of an array that are neither text nor numbers scikit-learn raises
+    a TypeError.
     """
     X = _dense(X)
     if y is None or isinstance(y, (str, bytes, int, float)):
@@ -69,23 +46,16 @@ def read_training(estimator: Any, X: Any, y: Any) -> Training:
         matrix = read_rows(estimator, X, reset=True)
         _or_ours(X, check_consistent_length, matrix, values)
         found, position = read_labels(values, len(matrix))
-        return Training(matrix, label_array(values), label_array(found), position)
+        return matrix, label_array(values), label_array(found), position
     matrix, labels = _checked(estimator, _table(X), known)
     _or_ours(X, check_classification_targets, labels)
     read_labels(values, len(values))
     classes, index = np.unique(labels, return_inverse=True)
-    return Training(matrix, labels, classes, index.reshape(-1))
+    return matrix, labels, classes, index.reshape(-1)
 
 
 def read_rows(estimator: Any, X: Any, *, reset: bool = False) -> FloatArray:
-    """``X (m, p)`` as numbers; its features are those of the fit, or with ``reset`` become them.
-
-    Raises
-    ------
-    InvalidData
-    TypeError
-        As :func:`read_training`.
-    """
+    """``X (m, p)`` as numbers; its features are those of the fit, or with ``reset`` become them."""
     X = _dense(X)
     by_position = not reset and not hasattr(estimator, "feature_names_in_")
     found: FloatArray = _checked(estimator, _table(X, by_position=by_position), reset=reset)

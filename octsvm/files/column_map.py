@@ -20,35 +20,17 @@ SUFFIX = ".json"  # after the whole name: model.lp and model.mps have one each, 
 
 @dataclass(frozen=True)
 class ColumnMap:
-    """A column map that was read.
-
-    Attributes
-    ----------
-    path : Path
-        The file.
-    format : str
-        "lp", "nl" or "mps".
-    generic : bool
-        Whether the columns have generic names.
-    formulation : str or None
-        None where the model belongs to none; as ``params`` and ``data_digest``.
-    params : dict or None
-        With all defaults.
-    data_digest : str or None
-        Of the training table, its labels and weights.
-    columns : tuple of (str, str or None)
-        Name in the file and name of the variable, in the order of the file; None for a column that is no variable.
-    own : tuple of str or None
-        Names of what was added to the model, or changed in it, since it was built; None where an earlier version wrote the file.
-    """
+    """A column map that was read; ``formulation``, ``params`` and ``data_digest`` are None where the model belongs to none."""
 
     path: Path
-    format: str
-    generic: bool
+    format: str  # "lp", "nl" or "mps"
+    generic: bool  # whether the columns have generic names
     formulation: str | None
-    params: dict[str, Any] | None
-    data_digest: str | None
+    params: dict[str, Any] | None  # with all defaults
+    data_digest: str | None  # of the training table, its labels and weights
+    # Name in the file and name of the variable, in the order of the file; None for a column that is no variable.
     columns: tuple[tuple[str, str | None], ...]
+    # What was added to the model, or changed in it, since it was built; None where an earlier version wrote the file.
     own: tuple[str, ...] | None
 
 
@@ -107,13 +89,7 @@ def hash_of(file: Path) -> str:
 
 
 def read(path: Path) -> ColumnMap:
-    """Read and check a column map; a model file that stands beside it has to be the one it was written with.
-
-    Raises
-    ------
-    InvalidSolutionFile
-        It is missing or damaged, of a newer version, or the model file is another by now.
-    """
+    """Read and check a column map; a model file that stands beside it has to be the one it was written with."""
     again = "Write the model again with octsvm.write, and solve that file."
     try:
         content = json.loads(read_text_bytes(path))

@@ -30,12 +30,8 @@ class Names:
     """The names that Pyomo's own labelers give, several times faster; those that readers would misread begin with ``_``.
 
     Pyomo puts the whole name together for every row and variable; most of it is that of the component, and is the
-    same for all its members.
-
-    Parameters
-    ----------
-    plain : bool
-        ``split.s[1,2]`` as in Pyomo; otherwise in the letters that .lp and .mps admit, ``split_s(1_2)``.
+    same for all its members. With ``plain`` they are as in Pyomo, ``split.s[1,2]``; otherwise in the letters that .lp and
+    .mps admit, ``split_s(1_2)``.
     """
 
     def __init__(self, plain: bool = False) -> None:

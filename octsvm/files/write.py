@@ -34,13 +34,7 @@ NAMES_OF_NL = (".row", ".col")
 
 
 def format_of(path: str | Path) -> str:
-    """The format that the ending of ``path`` stands for.
-
-    Raises
-    ------
-    InvalidParameter
-        For another ending.
-    """
+    """The format that the ending of ``path`` stands for."""
     target = Path(path)
     kind = FORMATS.get(target.suffix.lower())
     if kind is None:
@@ -64,12 +58,7 @@ def files_of(path: Path) -> list[Path]:
 def columns_of(model: pyo.ConcreteModel, part: Path, compact: bool) -> Columns:
     """Write ``model`` to ``part`` (and, for .nl, its names), and say which variables the columns are.
 
-    Raises
-    ------
-    UnsupportedProblem
-        The format cannot carry the model.
-    InvalidParameter
-        Two names are one in the letters of the format.
+    A model that the format cannot carry is refused, and one with two names that are one in the letters of the format.
     """
     if format_of(part) == "nl":
         return _write_nl(model, part, compact)

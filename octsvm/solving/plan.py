@@ -13,7 +13,7 @@ from ..bridges import LINEAR, leading_to
 from ..errors import LicenseTooSmall, SolverUnavailable, UnsupportedProblem
 from ..formulations.base import ModelInfo
 from ..formulations.registry import formulation
-from ..options import PLAN, SolveOptions, require_known, takes_options
+from ..options import PLAN, SolveOptions, Unasked, require_known, takes_options
 from ..problem_class import CLASSES, ProblemClass, classify, require_plain
 from ..solvers import INTERFACES, SolverSpec
 from . import licences
@@ -169,7 +169,8 @@ def plan(model: pyo.ConcreteModel, solver: str = solvers.AUTO, **options: Any) -
     """
     require_known(PLAN, options)
     asked = SolveOptions(solver=solver, **options)
-    return next(candidates(model, classify(model), asked.solver, asked.bridge))
+    own_search = not asked.engine_wanted
+    return next(candidates(model, classify(model), asked.solver, asked.bridge, own_search))
 
 
 def candidates(
@@ -203,7 +204,8 @@ def candidates(
         return
     if solver != solvers.AUTO:
         way = _route(problem, solvers.require(solver), _described(model), bridge)
-        yield _make(model, problem, solver, way, (f"you asked for {solver}", *asked), ())
+        why = "no solver was named" if isinstance(solver, Unasked) else f"you asked for {solver}"
+        yield _make(model, problem, solver, way, (why, *asked), ())
         return
     yield from _preferred(model, problem, bridge, asked)
 

@@ -135,7 +135,7 @@ def test_flips_are_reported(table: Path) -> None:
     line = ["--depth", "0", "--c1", "20", "--c2", "5", "--flip", "0.1", "--seed", "1"]
     result = run("fit", table, *line)
     assert result.exit_code == 0
-    assert "1 labels flipped" in result.stderr
+    assert "1 label flipped" in result.stderr
     assert "1.0000 of the labels before flipping" in result.stdout
     assert "relabelled 1 row" in result.stdout
     assert "1 of the 1 flipped ones among them" in result.stdout
@@ -594,7 +594,9 @@ def test_what_was_solved_elsewhere_is_read(table: Path, tmp_path: Path) -> None:
         "file",
         10,
     )
-    assert "depth=" in refused("read", table, tmp_path / "model.sol", *quick, "--depth", "2")
+    assert "--depth 1 there and 2 here" in refused(
+        "read", table, tmp_path / "model.sol", *quick, "--depth", "2"
+    )
     assert "No solution" not in refused("read", table, path, *quick)
     assert run("show", saved, "--text").exit_code == 0
     text = (tmp_path / "model.sol").read_text()
@@ -943,3 +945,26 @@ def test_a_closed_stdout_drops_what_is_printed(command: list[str], tree: Path) -
     line = " ".join([sys.executable, "-m", "octsvm", *words, ">&-"])
     done = subprocess.run(["bash", "-c", line], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_one_is_counted_as_one(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("a,y\n1,l\n2,l\n8,r\n9,r\n")
+    (tmp_path / "n.csv").write_text("a,y\n1,l\n")
+    tree = tmp_path / "tree.json"
+    fitted = run("fit", tmp_path / "t.csv", "-f", "oct", "--depth", 1, "--out", tree)
+    assert "oct on 4 rows and 1 feature, " in fitted.stdout
+    assert "4 rows to train on, 0 to test on, 1 feature\n" in fitted.stderr
+    assert "1 split, 1 feature, " in run("show", tree).stdout
+    told = run("predict", tree, tmp_path / "n.csv", "--label", "y", "--out", tmp_path / "p.csv").stdout
+    assert "p.csv: 1 row\n" in told
+    assert "on 1 row\n" in told
+    assert "on 4 rows, 1 feature, " in run("size", "--n", 4, "--p", 1).stdout
+
+
+def test_a_plan_is_that_of_a_fit_unless_a_solver_is_named() -> None:
+    default = run("plan", "toy", "-f", "oct", "--depth", 0).stdout
+    assert default.startswith("solver     highs: ")
+    assert "because    no solver was named" in default
+    assert run("plan", "toy", "-f", "re_svm").stdout.startswith("solver     branch_and_reduce: ")
+    chosen = run("plan", "toy", "-f", "oct", "--depth", 0, "--solver", "auto").stdout
+    assert "because    the first of the table's preferences" in chosen

@@ -121,6 +121,7 @@ def test_values_given_in_several_options_are_all_tried_and_unscaled_fits_are_ref
     assert run(*line).exit_code == 0
     over = ["--over", "alpha=1,2", "--over", "alpha=2,3"]
     assert "3 trees" in run("suspects", tree, *over).stderr
+    assert "--jobs 0 should be" in run("suspects", tree, *over, "--jobs", 0).stderr
     assert run(*line, "--no-scale").exit_code == 0
     found = run("suspects", tree, *over)
     assert found.exit_code == cli.WRONG_INPUT

@@ -59,7 +59,7 @@ def test_text_that_is_no_feature_is_refused_with_what_to_do(kind: str, tmp_path:
         assert word in found.output
     dropped = run("fit", str(tmp_path / "table.csv"), "--drop", "a", *FIT)
     assert dropped.exit_code == 0, dropped.output
-    assert "1 features" in dropped.output
+    assert "1 feature" in dropped.output
 
 
 REMARKED = {

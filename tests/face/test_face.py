@@ -41,6 +41,8 @@ ON_PURPOSE = {
     "octsvm.formulations.base.Formulation": "was a record of functions; a formulation is a subclass of it now",
     "octsvm.formulations.base.ModelInfo: parameter structure": "a fingerprint that only its own function makes",
     "octsvm.formulations.base.ModelInfo, field structure": "the same",
+    "octsvm plan --solver: default": "a plan is that of octsvm fit without --solver; --solver auto says what it said",
+    "octsvm plan: the help": "the same",
     "octsvm predict: the help": "the class against the rest is that of the fit, unless another is given",
     "octsvm show: the help": "branches of the picture say what holds there, such as < 4.5, instead of yes and no",
     **{

@@ -215,7 +215,7 @@ def test_predict_wants_the_training_tables_columns(make: Any) -> None:
             (X.rename(columns={"g": "h"}), ["'g'", "'h'"]),
             (X[["f"]], ["'g'"]),
             (np.zeros((2, 3)), ["3 columns", "trained on 2", "'f', 'g'"]),
-            (np.zeros((2, 1)), ["1 columns", "trained on 2"]),
+            (np.zeros((2, 1)), ["1 column,", "trained on 2"]),
             (np.zeros(2), ["reshape"]),
             (np.zeros((0, 2)), ["empty"]),
             (X.assign(g=["x", "y"]), ["'g'", "text"]),
