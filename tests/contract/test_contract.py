@@ -17,9 +17,7 @@ import os
 import random
 import shutil
 import signal
-import subprocess
-import sys
-import textwrap
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
@@ -32,7 +30,6 @@ import oracles
 import pyomo.environ as pyo
 import pytest
 from engines import ENTRIES, Entry, every_entry, hard, solve
-from places import ROOT
 from waiting import PATIENCE, at_most
 
 import octsvm
@@ -271,8 +268,7 @@ def test_a_start_is_used_and_the_engine_says_so(entry: Entry, norm: str) -> None
 @point(7)
 @pytest.mark.quick_cases("highs", "cbc")
 def test_a_start_that_leaves_a_variable_open_and_one_that_the_model_forbids(entry: Entry) -> None:
-    tree = solve("highs", engines.tree_model(1, 6, 1)).tree
-    model = engines.tree_model(1, 6, 1)
+    tree, model = small_tree("l2"), engines.tree_model(1, 5, 1)
     model.mine = pyo.Var(bounds=(0, 100))
     model.row = pyo.Constraint(expr=model.mine >= 3 + model.pruning.d[1])
     model.objective.set_value(model.cost + 0.01 * model.mine)
@@ -336,54 +332,33 @@ def test_an_unknown_option_is_refused_by_name(entry: Entry) -> None:
         solve(entry, model, options={"nosuch": 1})
 
 
-INTERRUPTED = textwrap.dedent("""
-    import json, sys
-    sys.path[:0] = ["tests", "tests/contract"]
-    import engines, octsvm
-    from waiting import PATIENCE
-    model = engines.hard()
-    octsvm.plan(model, sys.argv[1])  # asks the engine for its licence, once
-    said = []
-    def tell(progress):
-        if progress.phase == "solving" and progress.seconds > 0.5 and not said:
-            said.append(progress)  # first: what is printed brings the signal
-            print("solving", flush=True)
-        return False
-    r = engines.solve(sys.argv[1], model, time_limit=PATIENCE, callback=tell)
-    print(json.dumps([r.stop, r.status, r.objective, r.bound]), flush=True)
-""")
-
-
 @point(11)
 @pytest.mark.slow
 def test_a_callback_and_ctrl_c_end_it_with_the_incumbent(entry: Entry) -> None:
-    child = subprocess.Popen(
-        [sys.executable, "-c", INTERRUPTED, entry.name],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
     streams = entry.name in STREAMS
-    bounds: list[float] = []
+    for ctrl_c in (False, True):
+        bounds: list[float] = []
+        pressed = threading.Thread(target=os.kill, args=(os.getpid(), signal.SIGINT))
 
-    def stop(progress: octsvm.Progress) -> bool:
-        bounds.append(progress.bound)
-        return progress.seconds > 0.5 and (not streams or progress.bound > 0)
+        def stop(progress: octsvm.Progress, ctrl_c: bool = ctrl_c, pressed: Any = pressed) -> bool:
+            bounds.append(progress.bound)  # noqa: B023
+            if progress.seconds <= 0.5 or (streams and progress.bound <= 0):
+                return False
+            if ctrl_c and pressed.ident is None:
+                pressed.start()
+            return not ctrl_c
 
-    with at_most(10.0 if streams else 0.5 + LATE):
-        result = solve(entry, hard(), time_limit=PATIENCE, callback=stop)
-    seen = [result.stop, result.status, result.objective, result.bound]
-    assert all(a <= b for a, b in itertools.pairwise(bounds))
-    assert child.stdout is not None
-    assert child.stdout.readline() == "solving\n"
-    os.kill(child.pid, signal.SIGINT)
-    out, err = child.communicate(timeout=PATIENCE)
-    assert (child.returncode, err) == (0, "")
-    for stopped, status, objective, bound in (seen, json.loads(out)):
-        assert stopped == "interrupted"
-        assert status in ("feasible", "fallback")
-        assert 0 <= bound <= objective < math.inf
+        try:
+            with at_most(10.0 if streams else 0.5 + LATE):
+                result = solve(entry, hard(), time_limit=PATIENCE, callback=stop)
+            if ctrl_c:
+                pressed.join()
+        except KeyboardInterrupt:
+            pytest.fail("Ctrl-C came through to the caller")
+        assert all(a <= b for a, b in itertools.pairwise(bounds))
+        assert result.stop == "interrupted"
+        assert result.status in ("feasible", "fallback")
+        assert 0 <= result.bound <= result.objective < math.inf
 
 
 @point(12)
@@ -559,7 +534,7 @@ def test_options_by_the_solvers_own_names_win_over_ours(entry: Entry) -> None:
 @every_entry
 @pytest.mark.slow
 def test_a_limit_of_nodes_is_honoured_or_refused(entry: Entry) -> None:
-    model = engines.tree_model(0, 20, 3, c1=1.0, c2=1.0, c3=0.1)
+    model = engines.tree_model(0, 20, 3, c1=1.0, c2=1.0, c3=0.1, norm="l1")
     if not entry.spec.takes("node_limit"):
         with pytest.raises(octsvm.InvalidParameter, match="no such limit"):
             solve(entry, model, work_limit={"nodes": 3})
