@@ -30,37 +30,36 @@ def run(code: str, *args: str) -> subprocess.CompletedProcess[str]:
 # -- its end --------------------------------------------------------------------------------------------------------
 
 ENDS = """
-import threading, time
+import os, threading, time
 import engines, octsvm
 from octsvm.backends import highs
+for case in ("0", "1.1", "late"):
+    if not os.fork():
+        break
+    assert os.wait()[1] == 0, case
+else:
+    sys.exit()
 model = engines.hard()
 threading.Thread(target=lambda: octsvm.solve(model, solver="highs", time_limit=60), daemon=True).start()
 while not highs._runs:
     time.sleep(0.01)
-time.sleep(float(sys.argv[1]))
-{after}
+if case != "late":
+    time.sleep(float(case))
+else:
+    highs._end_all()
+    late = []
+    thread = threading.Thread(target=lambda: late.append(octsvm.solve(engines.tree_model(1, 5, 1), solver="highs")))
+    thread.start()
+    thread.join()
+    assert late == []
+    print(octsvm.solve(engines.tree_model(1, 5, 1), solver="highs").status)  # the main thread may: it ends last
 """
 
 
-@pytest.mark.parametrize("seconds", ["0", "1.1"])
 @pytest.mark.slow
-def test_a_thread_that_solves_does_not_outlive_the_interpreter(seconds: str) -> None:
-    done = run(ENDS.format(after=""), seconds)
-    assert (done.returncode, done.stderr) == (0, "")
-
-
-@pytest.mark.slow
-def test_who_starts_to_solve_then_is_ended_without_a_word() -> None:
-    after = """
-highs._end_all()
-late = []
-thread = threading.Thread(target=lambda: late.append(octsvm.solve(engines.tree_model(1, 5, 1), solver="highs")))
-thread.start()
-thread.join()
-assert late == []
-print(octsvm.solve(engines.tree_model(1, 5, 1), solver="highs").status)  # the main thread may: it ends last
-"""
-    done = run(ENDS.format(after=after), "0")
+def test_a_thread_that_solves_does_not_outlive_the_interpreter() -> None:
+    """Ended at once, ended later, and one that starts to solve then, which is ended without a word."""
+    done = run(ENDS)
     assert (done.returncode, done.stdout, done.stderr) == (0, "optimal\n", "")
 
 
@@ -100,7 +99,7 @@ def test_the_interpreter_of_the_installation_is_found_or_said_to_be_lacking() ->
     said = [line.split("|") for line in done.stdout.splitlines()]
     assert len(said) == 7 * len(here)
     for what, solver, answer in said:
-        if what.startswith("alone") and solvers.get(solver).backend == "child":
+        if what.startswith("alone") and solvers.require(solver).backend == "child":
             assert answer.startswith("EngineFailed ")
             assert f"within {what.removeprefix('alone ') or 'another program'}," in answer
             assert "multiprocessing.set_executable" in answer
