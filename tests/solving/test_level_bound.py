@@ -31,7 +31,7 @@ def tiny(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]
     """A table of few rows, scaled to [0, 1] already; every third one with many ties, every other one with weights."""
     rng = np.random.default_rng([21, seed])
     depth = seed % 3
-    n, p = int(rng.integers(3, 5 if depth == 2 else 8 - depth)), int(rng.integers(1, 3))
+    n, p = int(rng.integers(3, 5 if depth == 2 else 7 - depth)), int(rng.integers(1, 3))
     X = rng.integers(0, 3, (n, p)) / 2 if seed % 3 == 0 else rng.random((n, p))
     X[0], X[1] = 0.0, 1.0
     sign = rng.choice([-1.0, 1.0], n)
