@@ -108,7 +108,8 @@ def test_a_fit_is_proved_without_a_model_where_no_child_splits() -> None:
 @pytest.mark.slow
 def test_the_bound_of_the_top_level_is_the_results_where_the_engine_has_none_as_good() -> None:
     X, y = made(60, 2, 1)
-    result = octsvm.fit("octsvm", X, y, depth=2, c1=10, c2=5, c3=0.5, time_limit=3, on_mismatch="ignore")
+    limits = {"work_limit": {"nodes": 1, "rounds": 1}, "time_limit": 300}
+    result = octsvm.fit("octsvm", X, y, depth=2, c1=10, c2=5, c3=0.5, on_mismatch="ignore", **limits)
     form = formulation("octsvm")
     info = octsvm.build("octsvm", X, y, depth=2, c1=10, c2=5, c3=0.5).info
     problems = form.top_level(info.data, info.params, result.objective)
