@@ -226,17 +226,17 @@ def test_predictions_agree_with_each_other(cls: Any) -> None:
 @pytest.mark.parametrize("cls", LEAFY)
 @pytest.mark.quick_cases("OCTClassifier")
 def test_probabilities_are_the_shares_of_the_training_weight(cls: Any) -> None:
-    iris = load_iris()
-    weights = np.random.default_rng(0).integers(1, 4, 150).astype(float)
-    model = cls(max_depth=1, **SHORT).fit(iris.data, iris.target, sample_weight=weights)
-    leaf, share = model.apply(iris.data), model.predict_proba(iris.data)
-    assert share.shape == (150, 3)
+    X, y = (part[::3] for part in load_iris(return_X_y=True))
+    weights = np.random.default_rng(0).integers(1, 4, 50).astype(float)
+    model = cls(max_depth=1, **SHORT).fit(X, y, sample_weight=weights)
+    leaf, share = model.apply(X), model.predict_proba(X)
+    assert share.shape == (50, 3)
     for t in np.unique(leaf):
         rows = leaf == t
-        totals = np.array([weights[rows & (iris.target == k)].sum() for k in range(3)])
+        totals = np.array([weights[rows & (y == k)].sum() for k in range(3)])
         np.testing.assert_allclose(share[rows], np.tile(totals / totals.sum(), (rows.sum(), 1)), rtol=1e-15)
-    assert (model.decision_function(iris.data) == share).all()
-    assert model.node_weights_[0].tolist() == [weights[iris.target == k].sum() for k in range(3)]
+    assert (model.decision_function(X) == share).all()
+    assert model.node_weights_[0].tolist() == [weights[y == k].sum() for k in range(3)]
 
 
 def by_hand(cls: Any, tree: Any, X: Any, y: Any) -> Any:
