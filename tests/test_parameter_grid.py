@@ -109,7 +109,7 @@ def test_what_is_skipped_changes_nothing(name: str) -> None:
 def test_another_process_finds_the_same() -> None:
     code = (
         "import json, sys, test_parameter_grid as t\n"
-        "X, y = t.noisy(24)\n"
+        "X, y = t.noisy(14)\n"
         "print(json.dumps([[r.tree.to_json() for r in t.run(n, X, y).values()] for n in t.FORMULATIONS]))"
     )
     path = [entry for entry in sys.path if entry]
@@ -119,7 +119,7 @@ def test_another_process_finds_the_same() -> None:
         text=True,
         check=True,
     ).stdout
-    X, y = noisy(24)
+    X, y = noisy(14)
     here = [[r.tree.to_json() for r in run(name, X, y).values()] for name in FORMULATIONS]
     assert json.loads(printed) == here
 

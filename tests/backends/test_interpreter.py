@@ -27,98 +27,85 @@ def run(code: str, *args: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def require(solver: str) -> None:
-    if solvers.installed(solver) is None:
-        pytest.skip(f"{solver} is not installed")
-
-
 # -- its end --------------------------------------------------------------------------------------------------------
 
 ENDS = """
-import threading, time
+import os, threading, time
 import engines, octsvm
 from octsvm.backends import highs
+for case in ("0", "1.1", "late"):
+    if not os.fork():
+        break
+    assert os.wait()[1] == 0, case
+else:
+    sys.exit()
 model = engines.hard()
 threading.Thread(target=lambda: octsvm.solve(model, solver="highs", time_limit=60), daemon=True).start()
 while not highs._runs:
     time.sleep(0.01)
-time.sleep(float(sys.argv[1]))
-{after}
+if case != "late":
+    time.sleep(float(case))
+else:
+    highs._end_all()
+    late = []
+    thread = threading.Thread(target=lambda: late.append(octsvm.solve(engines.tree_model(1, 5, 1), solver="highs")))
+    thread.start()
+    thread.join()
+    assert late == []
+    print(octsvm.solve(engines.tree_model(1, 5, 1), solver="highs").status)  # the main thread may: it ends last
 """
 
 
-@pytest.mark.parametrize("seconds", ["0", "1.1"])
 @pytest.mark.slow
-def test_a_thread_that_solves_does_not_outlive_the_interpreter(seconds: str) -> None:
-    done = run(ENDS.format(after=""), seconds)
-    assert (done.returncode, done.stderr) == (0, "")
-
-
-@pytest.mark.slow
-def test_who_starts_to_solve_then_is_ended_without_a_word() -> None:
-    after = """
-highs._end_all()
-late = []
-thread = threading.Thread(target=lambda: late.append(octsvm.solve(engines.tree_model(1, 5, 1), solver="highs")))
-thread.start()
-thread.join()
-assert late == []
-print(octsvm.solve(engines.tree_model(1, 5, 1), solver="highs").status)  # the main thread may: it ends last
-"""
-    done = run(ENDS.format(after=after), "0")
+def test_a_thread_that_solves_does_not_outlive_the_interpreter() -> None:
+    """Ended at once, ended later, and one that starts to solve then, which is ended without a word."""
+    done = run(ENDS)
     assert (done.returncode, done.stdout, done.stderr) == (0, "optimal\n", "")
 
 
 # -- within another program -----------------------------------------------------------------------------------------
 
 EMBEDDED = """
-value = {"None": None}.get(sys.argv[2], sys.argv[2])
-sys.executable = sys._base_executable = value
-if sys.argv[3] == "nothing beside":
-    sys.prefix = sys.exec_prefix = sys.base_prefix = sys.base_exec_prefix = "/nowhere"
+import multiprocessing
+python, sys.executable, sys._base_executable = sys.executable, None, None
 import engines, octsvm
-try:
-    print(octsvm.solve(engines.tree_model(1, 5, 1), solver=sys.argv[1]).status)
-except octsvm.OctsvmError as error:
-    print(type(error).__name__, error)
+
+def tell(what, *solvers):
+    for solver in solvers:
+        try:
+            said = octsvm.solve(engines.tree_model(1, 5, 1), solver=solver).status
+        except octsvm.OctsvmError as error:
+            said = f"{type(error).__name__} {error}"
+        print(what, solver, said, sep="|")
+
+here = sys.argv[1:]
+values = [None, "", "/bin/false", "/usr/bin/blender"]  # none, and programs that are no Python
+for k, sys.executable in enumerate(values):
+    sys._base_executable = sys.executable
+    tell(sys.executable, here[k % len(here)])
+sys.prefix = sys.exec_prefix = sys.base_prefix = sys.base_exec_prefix = "/nowhere"
+for sys.executable in values[1:3]:
+    sys._base_executable = sys.executable
+    tell(f"alone {sys.executable}", *here)
+multiprocessing.set_executable(python)
+tell("told", here[0])
 """
-VALUES = ["None", "", "/bin/false", "/usr/bin/blender"]  # none, and programs that are no Python
 
 
-@pytest.mark.parametrize("value", VALUES, ids=["none", "empty", "foreign", "missing"])
-@pytest.mark.parametrize("solver", ["scip", "cbc", "bonmin", "highs"])
-@pytest.mark.every_value
 @pytest.mark.slow
-def test_the_interpreter_of_the_installation_is_found(solver: str, value: str) -> None:
-    require(solver)
-    done = run(EMBEDDED, solver, value, "")
-    assert (done.returncode, done.stdout) == (0, "optimal\n"), done.stderr
-
-
-@pytest.mark.parametrize("value", VALUES[1:3], ids=["empty", "foreign"])
-@pytest.mark.parametrize("solver", ["scip", "cbc", "highs"])
-@pytest.mark.every_value
-@pytest.mark.slow
-def test_without_an_interpreter_programs_run_and_packages_say_what_is_lacking(
-    solver: str, value: str
-) -> None:
-    require(solver)
-    done = run(EMBEDDED, solver, value, "nothing beside")
+def test_the_interpreter_of_the_installation_is_found_or_said_to_be_lacking() -> None:
+    here = [s for s in ("scip", "cbc", "bonmin", "highs") if solvers.installed(s) is not None]
+    done = run(EMBEDDED, *here)
     assert done.returncode == 0, done.stderr
-    if solvers.get(solver).backend == "child":
-        assert done.stdout.startswith("EngineFailed ")
-        assert f"within {value or 'another program'}," in done.stdout
-        assert "multiprocessing.set_executable" in done.stdout
-    else:
-        assert done.stdout == "optimal\n"
-
-
-@pytest.mark.slow
-def test_the_interpreter_that_multiprocessing_was_told_is_used() -> None:
-    require("scip")
-    named = f"import multiprocessing; multiprocessing.set_executable({sys.executable!r})\n"
-    done = run(named + EMBEDDED, "scip", "/bin/false", "nothing beside")
-    assert (done.returncode, done.stdout) == (0, "optimal\n"), done.stderr
+    said = [line.split("|") for line in done.stdout.splitlines()]
+    assert len(said) == 5 + 2 * len(here)
+    for what, solver, answer in said:
+        if what.startswith("alone") and solvers.require(solver).backend == "child":
+            assert answer.startswith("EngineFailed ")
+            assert f"within {what.removeprefix('alone ') or 'another program'}," in answer
+            assert "multiprocessing.set_executable" in answer
+        else:
+            assert answer == "optimal", (what, solver)
 
 
 # -- without streams ------------------------------------------------------------------------------------------------
@@ -127,25 +114,31 @@ CLOSED = """
 import os
 import engines, octsvm
 model = engines.tree_model(1, 5, 1)
-for number in map(int, sys.argv[2].split(",")):
-    os.close(number)
-try:
-    found = octsvm.solve(model, solver=sys.argv[1], log=sys.argv[3] + ".log").status
-except BaseException as error:
-    found = repr(error)
-with open(sys.argv[3], "w") as out:
-    out.write(found)
-os._exit(0)
+for job in sys.argv[2:]:
+    if os.fork():
+        os.wait()
+        continue
+    solver, closed = job.split("-")
+    for number in map(int, closed):
+        os.close(number)
+    try:
+        found = octsvm.solve(model, solver=solver, log=f"{sys.argv[1]}/{job}.log").status
+    except BaseException as error:
+        found = repr(error)
+    with open(f"{sys.argv[1]}/{job}", "w") as out:
+        out.write(found)
+    os._exit(0)
 """
 
 
-@pytest.mark.parametrize("closed", ["0,1,2", "0", "1,2"])
-@pytest.mark.parametrize("solver", ["cbc", "scip", "highs"])
-@pytest.mark.every_value
 @pytest.mark.slow
-def test_an_engine_needs_no_standard_streams(solver: str, closed: str, tmp_path: Path) -> None:
-    require(solver)
-    out = tmp_path / "out"
-    run(CLOSED, solver, closed, str(out))
-    assert out.read_text() == "optimal"
-    assert len(out.with_name("out.log").read_text().splitlines()) >= 3
+def test_an_engine_needs_no_standard_streams(tmp_path: Path) -> None:
+    jobs = [
+        f"{solver}-{closed}"
+        for solver, closed in (("cbc", "012"), ("scip", "0"), ("highs", "12"))
+        if solvers.installed(solver) is not None
+    ]
+    run(CLOSED, str(tmp_path), *jobs)
+    assert {job: (tmp_path / job).read_text() for job in jobs} == dict.fromkeys(jobs, "optimal")
+    for job in jobs:
+        assert len((tmp_path / f"{job}.log").read_text().splitlines()) >= 3

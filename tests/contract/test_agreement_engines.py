@@ -50,7 +50,7 @@ def test_no_engine_claims_what_is_wrong(
 def test_a_gap_of_the_callers_own_is_no_proof(engine: str, options: dict[str, float]) -> None:
     if solvers.installed(engine) is None:
         pytest.skip(f"{engine} is not installed")
-    for instance in instances.tiny("octsvm", 4, 5):
+    for instance in instances.tiny("octsvm", 2, 5):
         optimum = oracles.optimum("octsvm", instance.X, instance.y, instance.params)
         line = agreement_engines.solve(instance, {}, optimum, engine, options, time_limit=10)
         assert not line["faults"], line

@@ -45,12 +45,15 @@ def refused(entry: Entry, name: str, value: Any) -> None:
 
 
 @every_entry
-@pytest.mark.quick_cases("highs")
-def test_a_value_of_the_wrong_type_is_refused_by_name(entry: Entry) -> None:
+@pytest.mark.parametrize("kind", ["number", "whole number"])
+@pytest.mark.quick_cases("*-highs")
+@pytest.mark.every_value
+def test_a_value_of_the_wrong_type_is_refused_by_name(entry: Entry, kind: str) -> None:
     number, whole, word = NAMES[entry.name]
-    refused(entry, number, "abc")
-    refused(entry, number, float("nan"))
-    refused(entry, number, [0.1])
+    if kind == "number":
+        for value in ("abc", float("nan"), [0.1]):
+            refused(entry, number, value)
+        return
     refused(entry, whole, 1.5)
     refused(entry, whole, "many")
     own_limit = entry.spec.native("time_limit")
@@ -82,15 +85,17 @@ def test_it_is_refused_before_a_start_is_looked_for_and_where_nothing_would_be_s
 
 
 @every_entry
-@pytest.mark.quick_cases("highs")
-def test_a_value_that_reads_as_the_right_one_is_taken(entry: Entry) -> None:
+@pytest.mark.parametrize("values", [(str, str), (np.float64, float)], ids=["text", "number"])
+@pytest.mark.quick_cases("*-highs")
+@pytest.mark.every_value
+def test_a_value_that_reads_as_the_right_one_is_taken(entry: Entry, values: tuple[Any, Any]) -> None:
     number, whole, _ = NAMES[entry.name]
     optimum = octsvm.solve(small(), solver="highs").objective
-    many = 1000 if "ode" in whole else 1
-    for options in ({number: "1e-5", whole: str(many)}, {number: np.float64(1e-5), whole: float(many)}):
-        result = solve(entry, small(), options=options)
-        assert not any("broke down" in note for note in result.notes)
-        assert result.objective == pytest.approx(optimum, rel=1e-4)
+    result = solve(
+        entry, small(), options={number: values[0](1e-5), whole: values[1](1000 if "ode" in whole else 1)}
+    )
+    assert not any("broke down" in note for note in result.notes)
+    assert result.objective == pytest.approx(optimum, rel=1e-4)
 
 
 @pytest.mark.parametrize(

@@ -36,11 +36,12 @@ def choices(model: pyo.ConcreteModel) -> list[Any]:
 
 
 @every_entry
-@ON_FORMULATIONS
+@pytest.mark.parametrize("formulation", [*FORMULATIONS, "wide octsvm"])
 @pytest.mark.quick_cases("*-highs", "octsvm-*")
 @pytest.mark.every_value
 def test_rows_that_contradict_each_other_are_infeasible(entry: Entry, formulation: str) -> None:
-    model = build(formulation)
+    wide = {"upper_bound": 1e10} if formulation.startswith("wide") else {}  # so that integrality bends
+    model = build(formulation.removeprefix("wide "), **wide)
     one, other = choices(model)
     model.mine = pyo.Constraint(expr=one + other >= 3)
     result = solve(entry, model, time_limit=20)
@@ -195,27 +196,18 @@ def exclude_constant_trees(model: pyo.ConcreteModel) -> None:
 @pytest.mark.parametrize("norm", ["l1", "l2"])
 @pytest.mark.quick_cases("*-highs")
 @pytest.mark.every_value
-def test_nothing_is_optimal_or_infeasible_where_integrality_bends_by_a_margin(
-    entry: Entry, norm: str
-) -> None:
+def test_nothing_is_optimal_where_integrality_bends_by_a_margin(entry: Entry, norm: str) -> None:
     best = octsvm.fit("octsvm", X, Y, depth=1, norm=norm, c1=1.0, c2=1.0).objective
-    for impossible in (False, True):
-        model = build("octsvm", upper_bound=1e10, norm=norm)
-        if impossible:
-            one, other = choices(model)
-            model.mine = pyo.Constraint(expr=one + other >= 3)
-        result = solve(entry, model, time_limit=3)
-        if impossible:
-            assert result.status == "infeasible"  # whatever M is
-        else:
-            assert result.status in ("feasible", "fallback")
-            assert result.stop != "optimal"
-            assert result.bound <= best * (1 + 1e-6)
-            assert any("too high as well" in note for note in result.notes)
+    result = solve(entry, build("octsvm", upper_bound=1e10, norm=norm), time_limit=3)
+    assert result.status in ("feasible", "fallback")
+    assert result.stop != "optimal"
+    assert result.bound <= best * (1 + 1e-6)
+    assert any("too high as well" in note for note in result.notes)
 
 
 @every_entry
 @pytest.mark.parametrize("shape", ["convex", "hollow"])
+@pytest.mark.every_value
 def test_rows_that_are_not_convex_are_proved_by_global_engines_only(entry: Entry, shape: str) -> None:
     if entry.stand_in or "MIQCP" not in entry.spec.classes:
         pytest.skip(f"{entry} takes no quadratic rows")

@@ -37,7 +37,11 @@ def table(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("formulation", "params"), [("oct", {"depth": 1, "alpha": 0.1}), ("re_svm", {"c1": 5.0, "c2": 9.0})]
+    ("formulation", "params"),
+    [
+        pytest.param("oct", {"depth": 1, "alpha": 0.1}, marks=pytest.mark.long),
+        ("re_svm", {"c1": 5.0, "c2": 9.0}),
+    ],
 )
 @pytest.mark.slow
 def test_all_that_are_installed_agree(formulation: str, params: dict[str, Any]) -> None:

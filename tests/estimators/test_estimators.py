@@ -226,17 +226,17 @@ def test_predictions_agree_with_each_other(cls: Any) -> None:
 @pytest.mark.parametrize("cls", LEAFY)
 @pytest.mark.quick_cases("OCTClassifier")
 def test_probabilities_are_the_shares_of_the_training_weight(cls: Any) -> None:
-    iris = load_iris()
-    weights = np.random.default_rng(0).integers(1, 4, 150).astype(float)
-    model = cls(max_depth=1, **SHORT).fit(iris.data, iris.target, sample_weight=weights)
-    leaf, share = model.apply(iris.data), model.predict_proba(iris.data)
-    assert share.shape == (150, 3)
+    X, y = (part[::3] for part in load_iris(return_X_y=True))
+    weights = np.random.default_rng(0).integers(1, 4, 50).astype(float)
+    model = cls(max_depth=1, **SHORT).fit(X, y, sample_weight=weights)
+    leaf, share = model.apply(X), model.predict_proba(X)
+    assert share.shape == (50, 3)
     for t in np.unique(leaf):
         rows = leaf == t
-        totals = np.array([weights[rows & (iris.target == k)].sum() for k in range(3)])
+        totals = np.array([weights[rows & (y == k)].sum() for k in range(3)])
         np.testing.assert_allclose(share[rows], np.tile(totals / totals.sum(), (rows.sum(), 1)), rtol=1e-15)
-    assert (model.decision_function(iris.data) == share).all()
-    assert model.node_weights_[0].tolist() == [weights[iris.target == k].sum() for k in range(3)]
+    assert (model.decision_function(X) == share).all()
+    assert model.node_weights_[0].tolist() == [weights[y == k].sum() for k in range(3)]
 
 
 def by_hand(cls: Any, tree: Any, X: Any, y: Any) -> Any:
@@ -409,9 +409,9 @@ def test_weights_that_cannot_be_used_are_refused(weights: Any, words: str) -> No
 @pytest.mark.parametrize("cls", ALL)
 @pytest.mark.quick_cases("OCTClassifier")
 def test_a_warm_start_is_never_worse(cls: Any) -> None:
-    X, y = table(30, seed=6)
+    X, y = table(16, seed=6)
     cold = small(cls, max_depth=1) if cls is OCTSVMClassifier else small(cls)
-    cold.set_params(warm_start=True, time_limit=10, work_limit=50).fit(X, y)
+    cold.set_params(warm_start=True, time_limit=10, work_limit=10).fit(X, y)
     before = cold.result_
     cold.set_params(strategy="exact", work_limit={"nodes": 1, "rounds": 1}).fit(X, y)
     assert cold.result_.objective <= before.objective * (1 + 1e-9)
@@ -490,18 +490,19 @@ for jobs in (1, 2):
     ).fit(X, y)
     found.append((search.cv_results_["mean_test_score"].tolist(), search.best_params_, search.best_estimator_.tree_.to_json()))
 assert found[0] == found[1], "the results differ"
+octsvm.tune("oct", X, y, depth=1, folds=2, repeats=1, jobs=2)
 
 LIMIT = 1.0
 search = GridSearchCV(
-    octsvm.OCTSVMClassifier(max_depth=1, time_limit=LIMIT), {"c1": [1, 10]}, cv=2, n_jobs=2, refit=False,
-).fit(rng.random((160, 8)), rng.integers(0, 2, 160))
+    octsvm.OCTSVMClassifier(max_depth=1, time_limit=LIMIT), {"c1": [1]}, cv=2, n_jobs=2, refit=False,
+).fit(rng.random((120, 6)), rng.integers(0, 2, 120))
 print(max(search.cv_results_["mean_fit_time"]), *found[0][0])
 """
 
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="counts processes in /proc")
 @pytest.mark.slow
-def test_a_grid_search_in_two_processes() -> None:
+def test_a_grid_search_and_a_tuning_in_two_processes() -> None:
     root = ROOT
     process = subprocess.Popen(
         [sys.executable, "-c", textwrap.dedent(GRID)],

@@ -231,8 +231,8 @@ def hard(n: int = 40) -> tuple[np.ndarray, np.ndarray]:
         (OCTClassifier(max_depth=4, time_limit=0.3), 400),
         (OCTHClassifier(time_limit=0.3), 40),
         (RESVMClassifier(**SHORT), 20),
-        (OCTSVMClassifier(max_depth=1, **SHORT), 40),
-        (MOCTSVMClassifier(max_depth=1, **SHORT), 40),
+        (OCTSVMClassifier(max_depth=1, **SHORT), 20),
+        (MOCTSVMClassifier(max_depth=1, **SHORT), 20),
     ],
 )
 @pytest.mark.quick_cases("machine0-*", "machine1-*", "machine2-*")

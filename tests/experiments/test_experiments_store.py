@@ -375,7 +375,10 @@ def test_run_status_export(own: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_bare_command_runs_and_reports(own: Path, tmp_path: Path) -> None:
+def test_the_bare_command_runs_and_reports(
+    own: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "scikit_posthocs", None)  # no pictures, which take seconds
     done = command("--protocol", own, "--jobs", 1, "--out", "here")
     assert done.exit_code == 0, done.output
     assert all(Path(line).is_file() for line in done.stdout.splitlines())

@@ -24,9 +24,13 @@ def ours() -> pd.DataFrame:
     return table2.accuracies(RESULTS)
 
 
+@pytest.fixture(scope="module")
+def cells() -> pd.DataFrame:
+    return read_cells(RESULTS)
+
+
 @pytest.mark.slow
-def test_the_results_are_one_whole_repetition() -> None:
-    cells = read_cells(RESULTS)
+def test_the_results_are_one_whole_repetition(cells: pd.DataFrame) -> None:
     protocol = Protocol.model_validate(cells.attrs["protocol"])
     fits = sum(len(spec.settings()) for spec in protocol.methods.values())
     assert len(cells) == fits * sum(1 for _ in protocol.parts())
@@ -35,8 +39,7 @@ def test_the_results_are_one_whole_repetition() -> None:
 
 
 @pytest.mark.slow
-def test_a_figure_by_hand(ours: pd.DataFrame) -> None:
-    cells = read_cells(RESULTS)
+def test_a_figure_by_hand(ours: pd.DataFrame, cells: pd.DataFrame) -> None:
     few = cells.query("set == 'heart' and noise == 0.4 and method == 'octsvm' and not inner")
     percent = 100 * few["n_right"] / few["n_score"]
     best = {

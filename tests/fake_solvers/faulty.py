@@ -66,7 +66,7 @@ def solve(job: Any, reporter: Any) -> Answer:
                 continue
         os._exit(0)
     if fault == "prints":
-        for _ in range(40):
+        for _ in range(10):
             os.write(1, b"x" * 200_000 + b"\n" + b"a line\n" * 20_000)
     if fault == "wrong shape":
         reporter.point(x[:-1])

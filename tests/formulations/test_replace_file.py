@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -143,10 +144,13 @@ def test_what_cannot_be_written_leaves_the_old_file_and_nothing_else(
 
 
 @pytest.mark.slow
-def test_a_report_that_is_written_again_keeps_the_modes_of_its_files(tmp_path: Path) -> None:
+def test_a_report_that_is_written_again_keeps_the_modes_of_its_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from octsvm.experiments.report import write_report
     from octsvm.experiments.store import read_cells
 
+    monkeypatch.setitem(sys.modules, "scikit_posthocs", None)  # no pictures, which take seconds
     saved = Path(__file__).parent.parent / "face" / "recorded" / "saved" / "cells.csv.gz"
     before = [tmp_path / name for name in ("report.md", "accuracies.csv")]
     for path in before:

@@ -10,6 +10,7 @@ import numpy as np
 import pyomo.environ as pyo
 import pytest
 from instances import CASES, Case
+from long_cases import long
 
 import octsvm
 
@@ -198,9 +199,8 @@ def test_a_separation_below_mu_is_not_in_the_model() -> None:
         octsvm.embed(octsvm.build("oct_h", X, y, depth=1, scale=False), narrow)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", [*range(3), *long(range(3, 6))])
 @pytest.mark.parametrize("formulation", ["oct", "oct_h", "re_svm", "octsvm"])
-@pytest.mark.quick_cases("*-[0-2]")
 def test_predict_is_the_routing_that_was_certified(formulation: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
     X = np.round(rng.random((9, 2)), 1)  # a grid: many rows on boundaries, some of them equal

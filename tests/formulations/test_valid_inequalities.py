@@ -8,6 +8,7 @@ import numpy as np
 import pyomo.environ as pyo
 import pytest
 from instances import tiny
+from long_cases import long
 from model_values import largest_violation
 from oracles import optimum
 from scipy.optimize import linprog
@@ -140,8 +141,10 @@ def test_the_bound_on_the_margin_term_is_that_of_the_linear_program() -> None:
     assert smaller >= 5
 
 
-@pytest.mark.parametrize("instance", tiny("octsvm", 10, seed=77), ids=lambda i: i.name)
-@pytest.mark.slow_cases("octsvm-77-[4-9]*")
+TINY = tiny("octsvm", 10, seed=77)
+
+
+@pytest.mark.parametrize("instance", [*TINY[:4], *long(TINY[4:])], ids=lambda i: i.name)
 def test_the_optimum_is_that_of_brute_force(instance: Any) -> None:
     best = optimum("octsvm", instance.X, instance.y, instance.params)
     result = octsvm.fit("octsvm", instance.X, instance.y, scale=False, time_limit=30, **instance.params)

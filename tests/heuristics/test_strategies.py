@@ -54,7 +54,7 @@ def test_it_reaches_the_optimum_of_most_tiny_instances_and_is_never_below(formul
 @pytest.mark.parametrize("formulation", instances.FORMULATIONS)
 @pytest.mark.slow
 def test_it_is_never_worse_than_the_constant_tree_or_the_start(formulation: str) -> None:
-    X, y = noisy()
+    X, y = noisy(20)
     params = {"alpha": 0.5} if formulation in ("oct", "oct_h") else {"c1": 3.0, "c2": 2.0}
     params |= {} if formulation == "re_svm" else {"depth": 1}
     form = find_formulation(formulation)
@@ -140,7 +140,7 @@ def test_neighbourhoods_leave_the_model_as_it_was() -> None:
 
 @pytest.mark.slow
 def test_an_interrupt_returns_the_incumbent(monkeypatch: pytest.MonkeyPatch) -> None:
-    X, y = noisy()
+    X, y = noisy(20)
     calls = []
     plain = neighbourhoods.Search.solve
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import oracles
 import pytest
+from long_cases import long
 
 from octsvm.formulations.blocks import big_m
 from octsvm.formulations.bounds.scores import Intervals, ScoreCosts
@@ -16,7 +17,7 @@ from octsvm.heuristics.score_relaxation import Plane, ScoreRelaxation
 from octsvm.solving.branch_and_reduce import BranchAndReduce, Reduction
 
 COSTS = ((1.0, 1.0), (10.0, 5.0), (1.0, 10.0), (100.0, 1.0), (0.1, 1.0), (2.0, 0.0), (3.0, 6.0), (1.0, 1.9))
-N_TINY = 240
+ALL_KINDS = 30  # of costs, ties and weights
 GAP = 1e-6
 
 
@@ -51,8 +52,7 @@ def proved(costs: ScoreCosts, X: np.ndarray, incumbent: Plane) -> tuple[float, f
 
 
 # In the last one an error is so dear that the bend of the relaxation leaves the margin short of more than the gap.
-@pytest.mark.parametrize("seed", [*range(N_TINY), 2739])
-@pytest.mark.quick_cases("[0-9]", "[12][0-9]", "2739")  # all costs, with and without ties and weights
+@pytest.mark.parametrize("seed", [*range(ALL_KINDS), 2739, *long(range(ALL_KINDS, 240))])
 def test_optimum_is_that_of_brute_force(seed: int) -> None:
     X, sign, weights, c1, c2 = tiny(seed)
     costs = ScoreCosts.of(X, sign, weights, c1, c2)

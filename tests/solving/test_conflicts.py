@@ -86,7 +86,8 @@ def another() -> str:
 @pytest.mark.quick_cases("oct-highs", "re_svm-highs")
 @pytest.mark.every_value
 def test_the_rows_that_conflict_are_named(entry: Entry, formulation: str) -> None:
-    model = build(formulation)
+    # Of the models with cones that of re_svm is soonest solved by another engine.
+    model = build(formulation, **({"norm": "l1"} if formulation in ("octsvm", "moctsvm") else {}))
     fixed = crowd(model)
     result = solve(entry, model, time_limit=20)
     assert (result.status, result.stop) == ("infeasible", "infeasible")
@@ -100,7 +101,7 @@ def test_the_rows_that_conflict_are_named(entry: Entry, formulation: str) -> Non
     require_each(model, result.conflict, another())
 
 
-@pytest.mark.parametrize("seed", [*range(4), *long(range(4, 8))])
+@pytest.mark.parametrize("seed", [*range(2), *long(range(2, 8))])
 @pytest.mark.parametrize("formulation", ["oct", "re_svm"])
 @pytest.mark.quick_cases("oct-0", "oct-1")
 def test_of_random_rows_each_named_one_is_needed(formulation: str, seed: int) -> None:

@@ -360,7 +360,7 @@ def test_two_solves_at_once_in_processes(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="how children are ended with their parent is Linux' own")
-@pytest.mark.parametrize("name", ["scip", "cbc", "glpk", "program", "faulty"])
+@pytest.mark.parametrize("name", ["scip", "cbc", "program", "faulty"])
 @pytest.mark.slow
 def test_a_parent_that_is_killed_leaves_no_process(name: str, clean: str, tmp_path: Path) -> None:
     if solvers.installed(name) is None:

@@ -24,7 +24,7 @@ ENGINES = [name for name in own_fuzz.ENGINES if solvers.installed(name) is not N
 
 @pytest.mark.parametrize(
     "first",
-    [FIRST, *(pytest.param(k, marks=pytest.mark.slow) for k in CHUNKS[1:4]), *long(CHUNKS[4:])],
+    [FIRST, *long(CHUNKS[1:])],
 )
 def test_models_with_parts_of_ones_own(first: int) -> None:
     assert own_fuzz.run(range(first, first + CHUNK), ENGINES) == []

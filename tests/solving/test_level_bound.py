@@ -31,7 +31,7 @@ def tiny(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]
     """A table of few rows, scaled to [0, 1] already; every third one with many ties, every other one with weights."""
     rng = np.random.default_rng([21, seed])
     depth = seed % 3
-    n, p = int(rng.integers(3, 5 if depth == 2 else 8 - depth)), int(rng.integers(1, 3))
+    n, p = int(rng.integers(3, 5 if depth == 2 else 7 - depth)), int(rng.integers(1, 3))
     X = rng.integers(0, 3, (n, p)) / 2 if seed % 3 == 0 else rng.random((n, p))
     X[0], X[1] = 0.0, 1.0
     sign = rng.choice([-1.0, 1.0], n)
@@ -108,7 +108,8 @@ def test_a_fit_is_proved_without_a_model_where_no_child_splits() -> None:
 @pytest.mark.slow
 def test_the_bound_of_the_top_level_is_the_results_where_the_engine_has_none_as_good() -> None:
     X, y = made(60, 2, 1)
-    result = octsvm.fit("octsvm", X, y, depth=2, c1=10, c2=5, c3=0.5, time_limit=3, on_mismatch="ignore")
+    limits = {"work_limit": {"nodes": 1, "rounds": 1}, "time_limit": 300}
+    result = octsvm.fit("octsvm", X, y, depth=2, c1=10, c2=5, c3=0.5, on_mismatch="ignore", **limits)
     form = formulation("octsvm")
     info = octsvm.build("octsvm", X, y, depth=2, c1=10, c2=5, c3=0.5).info
     problems = form.top_level(info.data, info.params, result.objective)

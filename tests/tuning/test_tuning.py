@@ -506,7 +506,7 @@ def test_processes_that_do_not_come_back_are_not_waited_for(monkeypatch: pytest.
 
 @pytest.mark.slow
 def test_folds_that_end_in_time_do_not_depend_on_the_limit() -> None:
-    X, y = exclusive_or()
+    X, y = exclusive_or(40)
     frames = [octsvm.tune("octsvm", X, y, **QUICK, time_limit=t).frame() for t in (300, 1e6)]
     pd.testing.assert_frame_equal(*frames)
 
