@@ -152,6 +152,8 @@ def made_up(tmp_path: Path) -> Path:
 )
 def test_the_commands_run(page: Path, tmp_path: Path, made_up: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    # Reports of experiments without their pictures, which take most of the time: their own tests look at them.
+    monkeypatch.setitem(sys.modules, "scikit_posthocs", None)
     copy_tables(tmp_path)
     found = fenced(page)
     for block, after in zip(found, [*found[1:], None], strict=True):
