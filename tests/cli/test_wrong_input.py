@@ -369,5 +369,5 @@ def test_interrupted_while_it_reads(folder: Path, line: str) -> None:
     os.close(ours)  # a signal just before it waits in read() is seen after that call only
     _, stderr = child.communicate(timeout=PATIENCE)
     assert child.returncode == cli.INTERRUPTED
-    assert stderr.strip() == "Interrupted."
+    assert stderr.splitlines()[-1] == "Interrupted."  # a busy machine may tell what it reads before
     assert contents(folder) == before

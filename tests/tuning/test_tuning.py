@@ -48,7 +48,7 @@ def test_a_tree_where_the_truth_is_none_of_a_plane_and_a_plane_where_it_is() -> 
 @pytest.mark.slow
 def test_the_fit_of_all_rows_has_the_choice_and_is_certified() -> None:
     X, y = linear()
-    tuned = octsvm.tune("octsvm", X, y, **QUICK | {"refit": True}, time_limit=5)
+    tuned = octsvm.tune("octsvm", X, y, **QUICK | {"refit": True}, time_limit=200, work_limit=1)
     assert tuned.result is not None
     assert {k: tuned.result.params[k] for k in tuned.choice} == tuned.choice
     chosen = tuned.frame().loc[tuned.chosen]

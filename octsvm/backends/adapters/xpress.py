@@ -84,7 +84,7 @@ def _report_progress(model: Any, reporter: Reporter) -> None:
         nonlocal last
         if time.monotonic() > last + 0.1:
             last = time.monotonic()
-            reporter.bound(problem.attributes.bestbound, int(problem.attributes.nodes))
+            reporter.bound(bound_of(problem.attributes), int(problem.attributes.nodes))
 
     def report_point(problem: Any, _: Any) -> None:
         reporter.point(problem.getCallbackSolution())
@@ -112,5 +112,12 @@ def _answer(job: Job, model: Any) -> Answer:
     if found in (1, 2):
         x = np.asarray(model.getSolution(), dtype=float)
     mixed = bool(job.integer.any())
-    bound = float(a.bestbound) if mixed else (float(a.objval) if stop == "optimal" else -np.inf)
-    return Answer(stop, x, bound if abs(bound) < 1e19 else -np.inf, int(a.nodes) if mixed else 0, native)
+    bound = bound_of(a) if mixed else (float(a.objval) if stop == "optimal" else -np.inf)
+    return Answer(stop, x, bound, int(a.nodes) if mixed else 0, native)
+
+
+def bound_of(attributes: Any) -> float:
+    """That of the search; before the first relaxation is solved the attribute says 0, which is none."""
+    begun = int(attributes.mipstatus) > xp.MIPStatus.LP_NOT_OPTIMAL
+    bound = float(attributes.bestbound) if begun else -np.inf
+    return bound if abs(bound) < 1e19 else -np.inf
