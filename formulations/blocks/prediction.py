@@ -12,6 +12,10 @@ from .rows import forget_rules, linear, own_block, part_of
 from .sizes import BlockSize, binary, continuous, rows
 from .topology import Topology
 
+# How far above 0 a score of the second class is: at 0 itself the tree's prediction would hang on a rounding error, and terms of
+# one's own pull scores there. Ten times the coarsest tolerance of an engine.
+ABOVE = 1e-5
+
 
 def add_leaf_prediction(
     model: pyo.ConcreteModel,
@@ -67,13 +71,13 @@ def add_side_prediction(
     ``samples``, those to predict, from 0, all by default; ``mu``, how far below 0 a score of the first class is.
 
         p_i0 + p_i1 = 1,  p binary
-        s_it >= -M_i(1 - p_i1) - M_i(2 - z_it - d_t),   s_it <= -μ + (M_i + μ)(p_i1 + 2 - z_it - d_t)      t of the last level
+        s_it >= ε - (M_i + ε)(1 - p_i1 + 2 - z_it - d_t),   s_it <= -μ + (M_i + μ)(p_i1 + 2 - z_it - d_t)      t of the last level
         p_i1 >= z_it + d_p(t) - d_t - 1 for right children t,   p_i0 >= z_it + d_p(t) - d_t - 1 for left ones
-        s_i1 >= -M_i(1 - p_i1) - M_i d_1,   s_i1 <= -μ + (M_i + μ)(p_i1 + d_1)      where the root does not split
+        s_i1 >= ε - (M_i + ε)(1 - p_i1 + d_1),   s_i1 <= -μ + (M_i + μ)(p_i1 + d_1)      where the root does not split
 
     The class is the side taken at the last node that splits; M_i is the larger bound that s_i1 carries. A tree of one node has the last
-    rows alone, without d. Source: ours. **differs:** not in the papers; a tree that decides a sample by a score between -μ and 0
-    is cut off. Size: 2n binaries, n(2 + 1) rows with one node, else n(2|τ_L| + T + 2), for n samples.
+    rows alone, without d. Source: ours. **differs:** not in the papers; a tree that decides a sample by a score between -μ and
+    ε = 1e-5 is cut off. Size: 2n binaries, n(2 + 1) rows with one node, else n(2|τ_L| + T + 2), for n samples.
 
     Raises
     ------
@@ -95,15 +99,16 @@ def add_side_prediction(
     block.p = pyo.Var(I, range(2), domain=pyo.Binary, doc="p_ik = 1: sample i is predicted as of class k")
     describe(block.p, sample=0)
     _add_one_class(block, I, range(2))
-    above = block.score_above = pyo.Constraint(pyo.Any, doc="s_it >= -M_i(1 - p_i1) where node t decides")
+    above = block.score_above = pyo.Constraint(pyo.Any, doc="s_it >= ε - (M_i + ε)(1 - p_i1) where node t decides")
     below = block.score_below = pyo.Constraint(pyo.Any, doc="s_it <= -μ + (M_i + μ)p_i1 where node t decides")
 
     def decided_at(i: int, t: int, ones: Sequence[pyo.Var] = (), zeros: Sequence[pyo.Var] = ()) -> None:
         """The sign of s_it is the class where all ``ones`` are 1 and all ``zeros`` are 0."""
-        M = max(-s[i, t].lb, s[i, t].ub)  # its bounds may have been narrowed
+        largest = max(-s[i, t].lb, s[i, t].ub)  # its bounds may have been narrowed
         variables, by = [s[i, t], block.p[i, 1], *ones, *zeros], [1.0] * len(ones) + [-1.0] * len(zeros)
-        above[i, t] = (-M * (1 + len(ones)), linear([1.0, -M, *(-M * v for v in by)], variables), None)
-        M += mu
+        M = largest + ABOVE
+        above[i, t] = (ABOVE - M * (1 + len(ones)), linear([1.0, -M, *(-M * v for v in by)], variables), None)
+        M = largest + mu
         below[i, t] = (None, linear([1.0, -M, *(M * v for v in by)], variables), M * len(ones) - mu)
 
     if assignment is None or pruning is None or tree.depth == 0:  # one node
