@@ -99,7 +99,9 @@ def add_side_prediction(
     block.p = pyo.Var(I, range(2), domain=pyo.Binary, doc="p_ik = 1: sample i is predicted as of class k")
     describe(block.p, sample=0)
     _add_one_class(block, I, range(2))
-    above = block.score_above = pyo.Constraint(pyo.Any, doc="s_it >= ε - (M_i + ε)(1 - p_i1) where node t decides")
+    above = block.score_above = pyo.Constraint(
+        pyo.Any, doc="s_it >= ε - (M_i + ε)(1 - p_i1) where node t decides"
+    )
     below = block.score_below = pyo.Constraint(pyo.Any, doc="s_it <= -μ + (M_i + μ)p_i1 where node t decides")
 
     def decided_at(i: int, t: int, ones: Sequence[pyo.Var] = (), zeros: Sequence[pyo.Var] = ()) -> None:
