@@ -236,6 +236,8 @@ def _answered(
     worst = found.objective + 1e-9 * max(1.0, abs(found.objective))
     if given is not None and (x is None or request.objective(given) <= worst):
         x = given
+    if stop == "node_limit" and np.isfinite(answer.bound):
+        found.bound = -np.inf  # as the rounds do: a limit of nodes gives what the engine ends with
     found.raise_bound(answer.bound)
     bound = found.bound
     if stop in ("optimal", "gap_limit") and answer.bound == -np.inf and given is not None and x is given:

@@ -298,6 +298,10 @@ class CuttingPlaneLoop:
         self.best, self.objective, self.own = begun.best, begun.objective, begun.own
         if out.stop in ("unbounded", "inf_or_unbd", "infeasible"):
             return self._without_solution(out.stop)
+        if out.stop == "node_limit" and np.isfinite(out.bound):
+            self.bound = (
+                begun.bound
+            )  # when bounds were told on the way hangs on the clock, and a limit of work repeats
         self._keep(out, seen, claim)
         return self._end_of_round(out) or self._refined(begun)
 

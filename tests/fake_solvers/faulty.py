@@ -78,4 +78,6 @@ def solve(job: Any, reporter: Any) -> Answer:
         return Answer("optimal", x, value + 5.0, 0, "optimal")
     if fault == "claims the start":
         return Answer("optimal", job.start, value * 0.5, 0, "optimal")
+    if fault == "node limit":
+        return Answer("node_limit", x, 0.5 * value, 7, "node limit")
     return Answer("optimal", x, value, 1, "optimal")

@@ -41,7 +41,7 @@ solvers:
     requires: {distribution: highspy, module: highspy, version: "1"}
     classes: [LP, MILP]
     cone_form: none
-    options: {time_limit: seconds}
+    options: {time_limit: seconds, node_limit: nodes}
     start: {passes: all}
     install: "it is here"
   program:
@@ -174,6 +174,21 @@ FAULTS = {
     ("faulty", "bound too high"): (True, "feasible", "numeric", "refuted"),
     ("faulty", "claims the start"): (False, "fallback", "numeric", ""),
 }
+
+
+def test_at_a_limit_of_nodes_the_bound_is_what_the_engine_ends_with() -> None:
+    """Not what it told on the way, at moments of its clock: a limit of work gives the same again."""
+    told: list[float] = []
+    result = octsvm.solve(
+        model(),
+        solver="faulty",
+        options={"fault": "node limit"},
+        work_limit=7,
+        callback=lambda progress: told.append(progress.bound),
+    )
+    assert result.stop == "work_limit"
+    assert result.bound == pytest.approx(0.5 * optimum().objective)
+    assert max(told) > 0.9 * optimum().objective
 
 
 @pytest.mark.parametrize(("engine", "fault"), FAULTS)
