@@ -299,9 +299,9 @@ class CuttingPlaneLoop:
         if out.stop in ("unbounded", "inf_or_unbd", "infeasible"):
             return self._without_solution(out.stop)
         if out.stop == "node_limit" and np.isfinite(out.bound):
-            self.bound = (
-                begun.bound
-            )  # when bounds were told on the way hangs on the clock, and a limit of work repeats
+            # When bounds were told on the way hangs on the clock, and a limit of work repeats.
+            self.bound, most = begun.bound, max(begun.bound, out.bound)
+            self.trace = [point._replace(bound=min(point.bound, most)) for point in self.trace]
         self._keep(out, seen, claim)
         return self._end_of_round(out) or self._refined(begun)
 

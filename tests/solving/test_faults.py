@@ -189,6 +189,7 @@ def test_at_a_limit_of_nodes_the_bound_is_what_the_engine_ends_with() -> None:
     assert result.stop == "work_limit"
     assert result.bound == pytest.approx(0.5 * optimum().objective)
     assert max(told) > 0.9 * optimum().objective
+    assert max(point.bound for point in result.trace) == result.bound
 
 
 @pytest.mark.parametrize(("engine", "fault"), FAULTS)
