@@ -597,9 +597,13 @@ class Store:
                 raise ValueError("cells without a batch or settings")
             if not all(isinstance(json.loads(text), dict) for text in frame["params"].unique()):
                 raise ValueError("settings that are no mapping")
-        protocol = self.protocol.model_dump(mode="json")
-        frame.attrs |= {"protocol": protocol, "hash": self.hash, "machines": self.machines()}
+        frame.attrs |= self.about()
         return frame
+
+    def about(self) -> dict[str, Any]:
+        """The protocol, its hash, and the machines."""
+        protocol = self.protocol.model_dump(mode="json")
+        return {"protocol": protocol, "hash": self.hash, "machines": self.machines()}
 
     def export(self, path: str | Path) -> Path:
         """Write all cells to a compact file: a gzipped CSV under one line of JSON with protocol and versions.
