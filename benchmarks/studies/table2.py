@@ -5,6 +5,7 @@ The results are made by ``octsvm table2 run``.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -36,6 +37,7 @@ TITLES = {
 }
 
 
+@lru_cache(maxsize=1)
 def accuracies(source: Path) -> pd.DataFrame:
     """Percent, indexed by rule, set and noise, a column a method."""
     cells = read_cells(source)

@@ -9,7 +9,9 @@ import stat
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from command_line import run
@@ -142,8 +144,18 @@ def test_the_command_shows_it(broken: list[str]) -> None:
 
 
 @pytest.mark.slow
-def test_everything_that_is_here_solves_the_trial_model() -> None:
-    found = {one.name: one for one in installed.look(seconds=90)}
+def test_everything_that_is_here_solves_the_trial_model_quickly() -> None:
+    busy = hasattr(os, "getloadavg") and os.getloadavg()[0] > 1.5 * (os.cpu_count() or 1)
+    with nullcontext() if busy else at_most(10.0):
+        done = subprocess.run(
+            [sys.executable, "-m", "octsvm", "solvers", "--json"],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    content = json.loads(done.stdout)
+    assert content["version"] == 1
+    found = {one["name"]: SimpleNamespace(**one) for one in content["solvers"]}
     assert set(found) == set(solvers.table())
     for name, one in found.items():
         spec = solvers.get(name)
@@ -165,20 +177,6 @@ def test_untested_entries_are_marked_and_not_chosen() -> None:
     assert not marked & set(solvers.table().prefer)
     shown = " ".join(run("solvers", "--no-trial", *sorted(marked)).stdout.split())
     assert shown.count("untested: written from its manual, never run by us") == len(marked)
-
-
-@pytest.mark.slow
-def test_the_whole_command_is_quick() -> None:
-    if hasattr(os, "getloadavg") and os.getloadavg()[0] > 1.5 * (os.cpu_count() or 1):
-        pytest.skip("the machine is busy with other things")
-    with at_most(10.0):
-        done = subprocess.run(
-            [sys.executable, "-m", "octsvm", "solvers", "--json"],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-    assert json.loads(done.stdout)["version"] == 1
 
 
 def test_a_missing_solver_is_known_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -214,9 +212,6 @@ def test_a_stand_in_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     (front,) = installed.look(names=["front"])
     assert (front.state, front.by, front.interface) == ("ok", "highs", "in this process")
     assert "highs stands in for it" in run("solvers", "front", "--no-trial").stdout
-    from octsvm.diagnostics import doctor
-
-    assert "(highs stands in for it)" in {c.name: c.detail for c in doctor.examine()}["front"]
 
 
 def test_what_is_too_old_is_not_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -84,11 +84,11 @@ def my_method(data: Any, settings: Any, spec: Any, seed: int, skip: Any) -> Iter
             yield k, Fit(lambda X: np.sign(X[:, 0] - X[:, 1]).astype(int), 0.0)
 
 
-@pytest.mark.slow
-def test_a_method_of_ones_own_runs_in_workers_too(tmp_path: Path) -> None:
+def test_a_method_of_ones_own_is_named_by_its_function(tmp_path: Path) -> None:
+    """In workers too: those of small_runs are such methods."""
     method = {"title": "Mine", "kind": f"{__name__}:my_method", "grid": {"a": [0.0, 1.0]}}
     store = tmp_path / "cells.sqlite"
-    assert run(protocol(methods={"mine": method}, sets=["one"]), store, load=load, jobs=2).failed == 0
+    assert run(protocol(methods={"mine": method}, sets=["one"]), store, load=load).failed == 0
     cells = read_cells(store)
     assert cells["score"][~cells["inner"]].mean() > 0.8  # the sets are made so
     for kind in ("nowhere:f", f"{__name__}:nothing", ":f", "nothing"):

@@ -487,9 +487,9 @@ def test_all_pictures_of_all_models(k: int, four: list[Any], table: Any, tmp_pat
     octsvm.plot_regions(model, X, y, ax=axes[0, 1])
     octsvm.plot_trace(model, ax=axes[1, 0])
     octsvm.plot_trace(model.result_, ax=axes[1, 1])
-    for name in ("all.png", "all.svg", "all.pdf"):
-        figure.savefig(tmp_path / name)
-        assert (tmp_path / name).stat().st_size > 1000
+    for ending in ("png", "svg", "pdf") if k == 3 else ("png",):
+        figure.savefig(tmp_path / f"all.{ending}")
+        assert (tmp_path / f"all.{ending}").stat().st_size > 1000
     # The marks of the rows themselves stay in sight.
     over = {c.get_gid(): c.get_zorder() for c in axes[0, 1].collections if c.get_gid()}
     rows = [z for name, z in over.items() if name.startswith("rows")]
