@@ -90,11 +90,13 @@ def done(store: Path) -> int:
 
 
 def until(store: Path, cells: int, seconds: float = PATIENCE) -> None:
-    """Wait for a number of finished cells."""
-    end = time.monotonic() + seconds
+    """Wait for a number of finished cells, and look often while they come, seldom while processes start."""
+    end, before, pause = time.monotonic() + seconds, 0, 0.02
     while (found := done(store)) < cells:
         assert time.monotonic() < end, f"{found} of {cells} cells"
-        time.sleep(0.001 if found else 0.02)
+        pause = min(2 * pause, 0.02) if found == before else 0.001
+        before = found
+        time.sleep(pause)
 
 
 def undisturbed(store: Path) -> pd.DataFrame:

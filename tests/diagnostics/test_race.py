@@ -246,8 +246,8 @@ def test_ctrl_c_shows_what_there_is(tmp_path: Path) -> None:
     out = tmp_path / "results.csv"
     child = subprocess.Popen(
         [
-            sys.executable, "-m", "octsvm", "race", "breast_cancer", "--depth", "1", "--solvers", "highs,highs,highs",
-            "--time-limit", "5", "--out", str(out), "--json",
+            sys.executable, "-m", "octsvm", "race", "breast_cancer", "--depth", "1", "--solvers", ",".join(["highs"] * 9),
+            "--time-limit", "2", "--out", str(out), "--json",
         ],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -264,7 +264,7 @@ def test_ctrl_c_shows_what_there_is(tmp_path: Path) -> None:
     assert child.returncode == cli.INTERRUPTED, err
     content = json.loads(text)
     assert content["interrupted"] is True
-    assert 1 <= len(content["results"]) <= 2
+    assert 1 <= len(content["results"]) < 9
     assert content["results"][0]["stop"] == "time_limit"
     assert len(pd.read_csv(out)) == len(content["results"])
     assert "Traceback" not in err

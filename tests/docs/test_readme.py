@@ -138,7 +138,7 @@ def test_command_line_examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     iris.X.assign(species=iris.y).to_csv(tmp_path / "measurements.csv", index=False)
     lines = [line for line in readme.commands() if line.startswith("octsvm ")]
     assert len(lines) >= 5
-    lines.remove("octsvm doctor")  # which takes seconds, and is run as it is shown in docs/cli.md
+    lines.remove("octsvm doctor")  # which takes seconds: run once, by tests/cli/test_cli.py
     for line in lines:
         done = CliRunner().invoke(cli.main, shlex.split(line)[1:])
         assert done.exit_code == 0, done.output

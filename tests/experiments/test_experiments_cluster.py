@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -16,13 +17,27 @@ import octsvm
 from octsvm.experiments import read_cells, run
 
 
+def forked_workers(distributed: Any) -> Any:
+    """Workers are forks of one process that has imported what they need, which takes seconds."""
+    import dask
+
+    chosen = dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"})
+    context = distributed.utils.get_mp_context()
+    context.set_forkserver_preload(["distributed", "octsvm.experiments.work"])
+    return chosen
+
+
+@pytest.mark.skipif(os.name != "posix", reason="forks, and a signal of POSIX")
 @pytest.mark.slow
 def test_a_cluster_loses_a_worker(tmp_path: Path) -> None:
     distributed = pytest.importorskip("distributed")
     store, undisturbed = tmp_path / "cells.sqlite", small_runs.undisturbed(tmp_path / "undisturbed.sqlite")
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50
-    ) as cluster:
+    with (
+        forked_workers(distributed),
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50
+        ) as cluster,
+    ):
         victims = [nanny.process.pid for nanny in cluster.workers.values()]
 
         def kill() -> None:
