@@ -51,7 +51,7 @@ class Case:
         params = dict(self.params)
         if "depth" in params:
             params["depth"] = min(params["depth"], 1)
-        return self if self.iris else replace(self, n=min(self.n, 8), p=min(self.p, 2), params=params)
+        return self if self.iris else replace(self, n=min(self.n, 6), p=min(self.p, 2), params=params)
 
 
 def _cases() -> list[Case]:

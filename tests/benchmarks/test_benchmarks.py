@@ -256,7 +256,7 @@ def test_the_tables_of_the_proofs_are_fixed_by_their_index() -> None:
 def test_proofs_of_re_svm_are_measured_and_compared(tmp_path: Path) -> None:
     out = tmp_path / "re_svm.jsonl"
     for who, solver in (("ours", ""), ("highs", "highs")):
-        more = ["--limit", "1", "--who", who, "--solver", solver, "--only", "table=30x10"]
+        more = ["--quick", "--who", who, "--solver", solver, "--only", "table=30x10"]
         shown = bench("run", "re_svm_proofs", "--out", str(out), *more)
         assert shown.returncode == 0, shown.stderr
     lines = read(out)

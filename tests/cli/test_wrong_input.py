@@ -291,7 +291,7 @@ def clean(stderr: str) -> bool:
 
 
 @POSIX
-@pytest.mark.parametrize("line", ["show tree.json --json", "predict tree.json table.csv", "size --n 9 --p 2"])
+@pytest.mark.parametrize("line", ["show tree.json --json", "predict tree.json table.csv"])
 @pytest.mark.slow
 def test_stdout_that_cannot_be_written(folder: Path, line: str) -> None:
     if not HAS_FULL:
