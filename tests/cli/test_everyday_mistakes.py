@@ -279,7 +279,7 @@ def test_interrupt_ends_all_trees_of_suspects(tmp_path: Path) -> None:
     )
     assert (
         run(
-            "fit", path, "--depth", "1", "--work-limit", "1", "--time-limit", "5", "-q", "--out", tree
+            "fit", path, "--depth", "1", "--work-limit", "1", "--time-limit", "1", "-q", "--out", tree
         ).exit_code
         == 0
     )
