@@ -18,7 +18,7 @@ import random
 import shutil
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
@@ -29,7 +29,8 @@ import numpy as np
 import oracles
 import pyomo.environ as pyo
 import pytest
-from engines import ENTRIES, Entry, every_entry, hard, solve
+from engines import ENTRIES, Entry, every_entry, every_way, hard, solve
+from long_cases import long
 from waiting import PATIENCE, at_most
 
 import octsvm
@@ -43,6 +44,7 @@ from octsvm.solving.certificate import broken_row
 POINTS: dict[int, list[Entry]] = {}
 LIMITED = 1.0
 STREAMS = ("highs", "gurobi", "cplex", "xpress", "scip", "shot")  # report points and bounds while they run
+SPLITTING = 8  # the seed of a model whose best tree splits, and which engines branch on
 LATE = 2.0  # seconds past the limit that an engine may work on
 
 
@@ -130,7 +132,7 @@ def without_implied_rows(entry: Entry, model: pyo.ConcreteModel) -> None:
             model.component(name).deactivate()
 
 
-def agree(entry: Entry, formulations: tuple[str, ...], seeds: range) -> None:
+def agree(entry: Entry, formulations: tuple[str, ...], seeds: Sequence[int]) -> None:
     """Solves in one process, two at once, with one thread and with two."""
     asked = list(itertools.product(formulations, seeds))
     cases = [small(*one) for one in asked]
@@ -162,13 +164,13 @@ def agree(entry: Entry, formulations: tuple[str, ...], seeds: range) -> None:
 @point(1, 12, 18)
 @pytest.mark.quick_cases("highs")
 def test_small_models_have_the_optimum_of_brute_force(entry: Entry) -> None:
-    agree(entry, ("octsvm", "re_svm"), range(1))
+    agree(entry, ("octsvm", "re_svm"), [SPLITTING])
 
 
 @pytest.mark.long
 @point(1, 12, 18)
 def test_more_small_models_have_the_optimum_of_brute_force(entry: Entry) -> None:
-    agree(entry, ("octsvm", "re_svm"), range(1, 30))
+    agree(entry, ("octsvm", "re_svm"), [seed for seed in range(30) if seed != SPLITTING])
 
 
 @lru_cache(maxsize=1)
@@ -319,33 +321,45 @@ def test_an_unknown_option_is_refused_by_name(entry: Entry) -> None:
         solve(entry, model, options={"nosuch": 1})
 
 
+def stopped(entry: Entry, stop: Callable[[octsvm.Progress], bool]) -> None:
+    """A solve that the callback or Ctrl-C ends, once the engine works and, where it reports them, has a bound."""
+    streams = entry.name in STREAMS
+    bounds: list[float] = []
+
+    def callback(progress: octsvm.Progress) -> bool:
+        bounds.append(progress.bound)
+        return progress.seconds > 0.5 and (progress.bound > 0 or not streams) and stop(progress)
+
+    with at_most(10.0 if streams else 0.5 + LATE):
+        result = solve(entry, hard(), time_limit=PATIENCE, callback=callback)
+    assert all(a <= b for a, b in itertools.pairwise(bounds))
+    assert result.stop == "interrupted"
+    assert result.status in ("feasible", "fallback")
+    assert 0 <= result.bound <= result.objective < math.inf
+
+
 @point(11)
 @pytest.mark.slow
-def test_a_callback_and_ctrl_c_end_it_with_the_incumbent(entry: Entry) -> None:
-    streams = entry.name in STREAMS
-    for ctrl_c in (False, True):
-        bounds: list[float] = []
-        pressed = threading.Thread(target=os.kill, args=(os.getpid(), signal.SIGINT))
+def test_a_callback_ends_it_with_the_incumbent(entry: Entry) -> None:
+    stopped(entry, lambda _: True)
 
-        def stop(progress: octsvm.Progress, ctrl_c: bool = ctrl_c, pressed: Any = pressed) -> bool:
-            bounds.append(progress.bound)  # noqa: B023
-            if progress.seconds <= 0.5 or (streams and progress.bound <= 0):
-                return False
-            if ctrl_c and pressed.ident is None:
-                pressed.start()
-            return not ctrl_c
 
-        try:
-            with at_most(10.0 if streams else 0.5 + LATE):
-                result = solve(entry, hard(), time_limit=PATIENCE, callback=stop)
-            if ctrl_c:
-                pressed.join()
-        except KeyboardInterrupt:
-            pytest.fail("Ctrl-C came through to the caller")
-        assert all(a <= b for a, b in itertools.pairwise(bounds))
-        assert result.stop == "interrupted"
-        assert result.status in ("feasible", "fallback")
-        assert 0 <= result.bound <= result.objective < math.inf
+@every_way
+@pytest.mark.slow
+def test_ctrl_c_ends_it_with_the_incumbent(entry: Entry) -> None:
+    """For the engine it is as the word of a callback."""
+    pressed = threading.Thread(target=os.kill, args=(os.getpid(), signal.SIGINT))
+
+    def press(_: octsvm.Progress) -> bool:
+        if pressed.ident is None:
+            pressed.start()
+        return False
+
+    try:
+        stopped(entry, press)
+        pressed.join()
+    except KeyboardInterrupt:
+        pytest.fail("Ctrl-C came through to the caller")
 
 
 @point(13, 17)
@@ -420,7 +434,7 @@ def test_constants_in_a_linear_objective_and_a_maximisation(entry: Entry) -> Non
 
 
 @point(15)
-def test_the_log_goes_to_a_file_to_logging_and_to_standard_output_as_it_is_at_the_call(
+def test_the_log_goes_to_a_file_and_to_logging(
     entry: Entry, tmp_path: Path, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
     log = tmp_path / "engine.log"
@@ -432,8 +446,14 @@ def test_the_log_goes_to_a_file_to_logging_and_to_standard_output_as_it_is_at_th
     assert len(lines) >= 3
     heard = [r.getMessage() for r in caplog.records if r.name == f"octsvm.engine.{entry.spec.name}"]
     assert [line for line in heard if line.strip()] == lines
+
+
+@every_way
+def test_the_log_goes_to_standard_output_as_it_is_at_the_call(
+    entry: Entry, capfd: pytest.CaptureFixture[str]
+) -> None:
     with contextlib.redirect_stdout(io.StringIO()) as cell:
-        solve(entry, model, log=True)
+        solve(entry, engines.tree_model(1, 5, 1), log=True)
     assert len(cell.getvalue().splitlines()) >= 3
     assert capfd.readouterr() == ("", "")
 
@@ -508,15 +528,34 @@ def test_options_by_the_solvers_own_names_win_over_ours(entry: Entry) -> None:
         )
 
 
+def split_evenly() -> pyo.ConcreteModel:
+    """Three sums that are to be split evenly, which takes many nodes, each of a moment."""
+    weights = np.random.default_rng(0).integers(1, 100, (3, 30))
+    m = pyo.ConcreteModel(name="market split")
+    m.x = pyo.Var(range(30), domain=pyo.Binary, initialize=0)
+    m.off = pyo.Var(
+        range(3), range(2), bounds=(0, None), initialize=lambda m, i, k: k * (weights[i].sum() // 2)
+    )
+    m.rows = pyo.Constraint(
+        range(3),
+        rule=lambda m, i: (
+            sum(int(w) * m.x[k] for k, w in enumerate(weights[i])) - m.off[i, 0] + m.off[i, 1]
+            == int(weights[i].sum() // 2)
+        ),
+    )
+    m.cost = pyo.Objective(expr=sum(m.off.values()))
+    return m
+
+
 @every_entry
 @pytest.mark.slow
 def test_a_limit_of_nodes_is_honoured_or_refused(entry: Entry) -> None:
-    model = engines.tree_model(0, 20, 3, c1=1.0, c2=1.0, c3=0.1, norm="l1")
+    model = split_evenly()
     if not entry.spec.takes("node_limit"):
         with pytest.raises(octsvm.InvalidParameter, match="no such limit"):
             solve(entry, model, work_limit={"nodes": 3})
         return
-    with at_most(30.0):
+    with at_most(10.0):
         result = solve(entry, model, work_limit={"nodes": 3}, time_limit=PATIENCE)
     assert result.stop == "work_limit"
     assert 0 <= result.bound <= result.objective
@@ -537,7 +576,8 @@ def test_points_are_seen_while_the_engine_runs(name: str) -> None:
     assert result.trace[-1].incumbent == pytest.approx(optimum, rel=1e-4)
 
 
-@pytest.mark.parametrize("algorithm", ["B-Hyb", "B-QG", "b-ecp"])
+# B-Hyb is in test_no_engine_claims_what_is_wrong, on models of half the time.
+@pytest.mark.parametrize("algorithm", ["B-QG", "b-ecp", *long(["B-Hyb"])])
 @pytest.mark.slow
 def test_what_bonmins_linear_algorithms_call_optimal_is_not_taken_for_it(algorithm: str) -> None:
     names = [n for n in ("bonmin", "bonmin_casadi") if solvers.get(n).version is not None]
