@@ -458,14 +458,23 @@ def test_the_log_goes_to_standard_output_as_it_is_at_the_call(
     assert capfd.readouterr() == ("", "")
 
 
+@lru_cache(maxsize=1)
+def large() -> pyo.ConcreteModel:
+    """A model that is above the ceilings of the free licences, and soon solved."""
+    m = pyo.ConcreteModel(name="large")
+    m.x = pyo.Var(range(3000), domain=pyo.Binary, initialize=1)
+    m.pairs = pyo.Constraint(range(2999), rule=lambda m, k: m.x[k] + m.x[k + 1] >= 1)
+    m.cost = pyo.Objective(expr=sum(m.x.values()))
+    return m
+
+
 @point(16)
 def test_a_licence_that_is_too_small_is_known_before_the_solve(entry: Entry) -> None:
     if entry.spec.licence is None:
         assert octsvm.plan(hard(), entry.name).ceilings == ()
         return
     most = entry.spec.licence.linear
-    X, y = engines.data(0, 250, 4)
-    model = octsvm.build("octsvm", X, y, depth=1, norm="l1")  # about 3000 variables and 5400 rows
+    model = large()
     for other in solvers.table():
         licences.limited(other)  # each is asked once in a process
     if not licences.limited(entry.spec.name):
@@ -499,11 +508,10 @@ def test_auto_goes_on_to_the_next_engine(
         return
     # The engine's own word, where the table knows no ceilings: typed, and no end for "auto".
     table.write_text(f"prefer: [{entry.name}, highs]\nsolvers: {{{entry.name}: {{licence: null}}}}\n")
-    X, y = engines.data(0, 250, 4)
-    large = octsvm.build("octsvm", X, y, depth=1, norm="l1")
+    model = large()
     with pytest.raises(octsvm.LicenseTooSmall, match="refuses this model for its licence"):
-        octsvm.solve(large, solver=entry.name, time_limit=60)
-    result = octsvm.solve(large, solver="auto", time_limit=60, gap=0.99)
+        octsvm.solve(model, solver=entry.name, time_limit=60)
+    result = octsvm.solve(model, solver="auto", time_limit=60)
     assert result.solver == "highs"
     assert any(f"{entry.name} was tried first" in note for note in result.notes)
 
@@ -511,21 +519,26 @@ def test_auto_goes_on_to_the_next_engine(
 # ---------------------------------------------------------------------------------------------- more than the contract
 
 
-@every_entry
-@pytest.mark.quick_cases("highs", "cbc")
-def test_options_by_the_solvers_own_names_win_over_ours(entry: Entry) -> None:
+@engines.every([e for e in ENTRIES if str(e) in ("highs", "scip", "bonmin-stand-in")])
+@pytest.mark.quick_cases("highs")
+def test_a_limit_by_the_solvers_own_name_wins_over_ours(entry: Entry) -> None:
+    """In this process, in a child, and in the file of options of a program."""
     own = entry.spec.native("time_limit")
-    if own is None:
-        pytest.skip("its limit is an argument, and comes before the caller's own options")
     model = hard()
     octsvm.plan(model, entry.name)
     with at_most(20.0):
         result = solve(entry, model, time_limit=60, options={own: 1.0})
     assert result.stop == "time_limit"
-    if entry.spec.native("gap") == "MIPGap":
-        assert (
-            solve(entry, small("octsvm", 0)[0], options={"MIPGap": 0.25}).engine["options"]["MIPGap"] == 0.25
-        )
+
+
+@pytest.mark.parametrize("name", list(solvers.table()))
+def test_options_by_the_solvers_own_names_win_over_ours(name: str) -> None:
+    spec = solvers.get(name)
+    own = spec.native("gap")
+    if own is not None:  # else it is an argument, and comes before the caller's own options
+        assert settings(spec, Limits(1.0, 1e-4, None, 1, 0, 1e-6), {own: 0.25})[own] == 0.25
+    if name == "scip" and solvers.installed(name):  # and they are what it gets
+        assert octsvm.solve(plain(), solver=name, options={own: 0.25}).engine["options"][own] == 0.25
 
 
 def split_evenly() -> pyo.ConcreteModel:

@@ -342,7 +342,7 @@ def test_what_falls_without_end_is_neither_optimal_nor_infeasible(entry: Entry, 
         model.mine = pyo.Constraint(expr=model.a + choices(model)[0] <= 4)
     model.objective.set_value(model.cost - model.a**2 if kind == "square" else model.cost + model.a * model.b)
     try:
-        result = solve(entry, model, time_limit=3)
+        result = solve(entry, model, time_limit=1.5)
     except (octsvm.UnsupportedProblem, octsvm.LicenseTooSmall):
         return  # what solves convex models only
     assert result.status not in ("optimal", "infeasible")
@@ -350,7 +350,7 @@ def test_what_falls_without_end_is_neither_optimal_nor_infeasible(entry: Entry, 
     model.a.setlb(-7)
     model.a.setub(3)
     model.b.setub(9)
-    bounded = solve(entry, model, time_limit=3)
+    bounded = solve(entry, model, time_limit=1.5)
     optimum = least("oct") - (49 if kind == "square" else 63)
     if bounded.status == "optimal":
         assert bounded.objective == pytest.approx(optimum, rel=1e-3)
