@@ -14,14 +14,16 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
 from . import launcher
 from .interpreter import found_interpreter
-from .matrix_program import Array, Watch
 from .scratch import Scratch
+
+if TYPE_CHECKING:
+    from .matrix_program import Array, Watch
 
 PATIENCE = 0.4  # seconds past the limit after which a solve is told to stop
 GRACE = 0.7  # seconds that it then has before it is ended

@@ -3,34 +3,20 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from places import ROOT
-from waiting import PATIENCE
+from forked import Forked
 
 from octsvm import solvers
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="descriptors and programs of POSIX")
 
 
-def run(code: str, *args: str) -> subprocess.CompletedProcess[str]:
-    """Run ``code`` with the tests' modules at hand."""
-    return subprocess.run(
-        [sys.executable, "-c", f"import sys; sys.path[:0] = ['tests']\n{code}", *args],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-    )
-
-
 # -- its end --------------------------------------------------------------------------------------------------------
 
 ENDS = """
-import os, threading, time
+import os, sys, threading, time
 import engines, octsvm
 from octsvm.backends import highs
 for case in ("0", "1.1", "late"):
@@ -57,16 +43,16 @@ else:
 
 
 @pytest.mark.slow
-def test_a_thread_that_solves_does_not_outlive_the_interpreter() -> None:
+def test_a_thread_that_solves_does_not_outlive_the_interpreter(tmp_path: Path) -> None:
     """Ended at once, ended later, and one that starts to solve then, which is ended without a word."""
-    done = run(ENDS)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "optimal\n", "")
+    with Forked(tmp_path, ENDS) as done:
+        assert (done.wait(), done.out, done.err) == (0, "optimal\n", "")
 
 
 # -- within another program -----------------------------------------------------------------------------------------
 
 EMBEDDED = """
-import multiprocessing
+import multiprocessing, sys
 python, sys.executable, sys._base_executable = sys.executable, None, None
 import engines, octsvm
 
@@ -93,11 +79,11 @@ tell("told", here[0])
 
 
 @pytest.mark.slow
-def test_the_interpreter_of_the_installation_is_found_or_said_to_be_lacking() -> None:
+def test_the_interpreter_of_the_installation_is_found_or_said_to_be_lacking(tmp_path: Path) -> None:
     here = [s for s in ("scip", "cbc", "bonmin", "highs") if solvers.installed(s) is not None]
-    done = run(EMBEDDED, *here)
-    assert done.returncode == 0, done.stderr
-    said = [line.split("|") for line in done.stdout.splitlines()]
+    with Forked(tmp_path, EMBEDDED, *here) as done:
+        assert done.wait() == 0, done.err
+    said = [line.split("|") for line in done.out.splitlines()]
     assert len(said) == 5 + 2 * len(here)
     for what, solver, answer in said:
         if what.startswith("alone") and solvers.require(solver).backend == "child":
@@ -111,7 +97,7 @@ def test_the_interpreter_of_the_installation_is_found_or_said_to_be_lacking() ->
 # -- without streams ------------------------------------------------------------------------------------------------
 
 CLOSED = """
-import os
+import os, sys
 import engines, octsvm
 model = engines.tree_model(1, 5, 1)
 for job in sys.argv[2:]:
@@ -138,7 +124,8 @@ def test_an_engine_needs_no_standard_streams(tmp_path: Path) -> None:
         for solver, closed in (("cbc", "012"), ("scip", "0"), ("highs", "12"))
         if solvers.installed(solver) is not None
     ]
-    run(CLOSED, str(tmp_path), *jobs)
+    with Forked(tmp_path, CLOSED, str(tmp_path), *jobs) as done:
+        assert done.wait() == 0, done.err
     assert {job: (tmp_path / job).read_text() for job in jobs} == dict.fromkeys(jobs, "optimal")
     for job in jobs:
         assert len((tmp_path / f"{job}.log").read_text().splitlines()) >= 3

@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
 import pytest
-from places import ROOT
-from waiting import PATIENCE, wait_until
+from forked import Forked, parent
+from waiting import wait_until
 
 from octsvm import solvers
 from octsvm.backends.scratch import Scratch
 
 SOLVES = """
 import sys
-sys.path[:0] = ["tests"]
 import engines, octsvm
 model = engines.hard()
-print("ready", flush=True)
 octsvm.solve(model, solver=sys.argv[1], time_limit=60)
 """
 
@@ -37,24 +33,16 @@ def empty(folder: Path) -> bool:
 @pytest.mark.every_value
 @pytest.mark.slow
 def test_nothing_is_left_of_a_solve_that_a_signal_ends(
-    solver: str, how: signal.Signals, tmp_path: Path
+    solver: str, how: signal.Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if solvers.installed(solver) is None:
         pytest.skip(f"{solver} is not installed")
-    process = subprocess.Popen(
-        [sys.executable, "-c", SOLVES, solver],
-        cwd=ROOT,
-        env=os.environ | {"TMPDIR": str(tmp_path)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == b"ready\n"
-    assert wait_until(lambda: any(tmp_path.glob("octsvm-*/*")))
-    process.send_signal(how)
-    assert process.wait(PATIENCE) == -how
-    process.stdout.close()
+    parent()
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    with Forked(tmp_path, SOLVES, solver) as process:
+        assert wait_until(lambda: any(tmp_path.glob("octsvm-*/*")))
+        os.kill(process.pid, how)
+        assert process.wait() == -how
     assert wait_until(lambda: empty(tmp_path))
 
 
@@ -64,7 +52,6 @@ import numpy as np
 import octsvm
 rng = np.random.default_rng(0)
 model = octsvm.build("oct", rng.random((300, 8)), rng.integers(0, 2, 300), depth=2)
-print("ready", flush=True)
 octsvm.write(model, sys.argv[1])
 print("written", flush=True)
 """
@@ -77,17 +64,14 @@ print("written", flush=True)
 def test_nothing_is_left_of_a_model_file_whose_writing_a_signal_ends(
     ending: str, how: signal.Signals, tmp_path: Path
 ) -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-c", WRITES, str(tmp_path / f"model.{ending}")], cwd=ROOT, stdout=subprocess.PIPE
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == b"ready\n"
-    assert wait_until(lambda: any(tmp_path.iterdir()), every=0.001)
-    process.send_signal(how)
-    assert process.wait(PATIENCE) == -how
-    assert process.stdout.read() == b""
-    process.stdout.close()
-    assert wait_until(lambda: not any(tmp_path.iterdir()))
+    folder = tmp_path / "written"
+    folder.mkdir()
+    with Forked(tmp_path, WRITES, str(folder / f"model.{ending}")) as process:
+        assert wait_until(lambda: any(folder.iterdir()), every=0.001)
+        os.kill(process.pid, how)
+        assert process.wait() == -how
+        assert process.out == ""
+    assert wait_until(lambda: not any(folder.iterdir()))
 
 
 def test_a_folder_goes_at_once_and_leaves_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

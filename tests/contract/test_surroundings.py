@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import io
-import json
+import locale
 import logging
 import math
-import os
 import shutil
 import sqlite3
 import subprocess
@@ -22,14 +21,16 @@ from typing import Any
 import engines
 import numpy as np
 import pytest
-from engines import Entry, every_entry, hard, solve
-from places import ROOT
+import scipy.sparse as sp
+from engines import Entry, every_entry, every_way, hard, solve
 from waiting import PATIENCE
 
 import octsvm
+from octsvm.backends.matrix_program import LinearProgram
+from octsvm.backends.mps import write_model
 
 
-@every_entry
+@every_way
 @pytest.mark.quick_cases("highs")
 def test_the_callback_comes_on_the_callers_thread(entry: Entry) -> None:
     told: list[octsvm.Progress] = []
@@ -64,7 +65,7 @@ def test_the_callback_comes_on_the_callers_thread(entry: Entry) -> None:
     assert len(threads) == 1
 
 
-@every_entry
+@every_way
 @pytest.mark.quick_cases("highs", "cbc")
 def test_an_exception_of_the_callback_reaches_the_caller_at_once(entry: Entry) -> None:
     class MineError(Exception):
@@ -94,7 +95,7 @@ class _Full(io.StringIO):
         raise RuntimeError(f"no room for {text!r}")
 
 
-@every_entry
+@every_way
 @pytest.mark.parametrize(
     "stream", [_Full(), io.TextIOWrapper(io.BytesIO(), "ascii"), None], ids=["fails", "ascii", "none"]
 )
@@ -142,85 +143,53 @@ def logging_that_fails() -> Iterator[Callable[[], Any]]:
         logger.setLevel(logging.NOTSET)
 
 
+@pytest.fixture(scope="module")
+def locales(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a locale in which numbers have a decimal comma."""
+    if shutil.which("localedef") is None:
+        pytest.skip("localedef, which makes a locale, is not here")
+    folder = tmp_path_factory.mktemp("locales")
+    subprocess.run(["localedef", "-i", "de_DE", "-f", "UTF-8", folder / "de_DE.UTF-8"], check=True)
+    return folder
+
+
+@pytest.fixture
+def german(locales: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Numbers have a decimal comma, here and in processes that are started."""
+    for name, value in (("LOCPATH", str(locales)), ("LC_ALL", "de_DE.UTF-8"), ("LANG", "de_DE.UTF-8")):
+        monkeypatch.setenv(name, value)
+    before = locale.setlocale(locale.LC_ALL)
+    locale.setlocale(locale.LC_ALL, "de_DE.UTF-8")
+    assert locale.localeconv()["decimal_point"] == ","
+    yield
+    after = locale.setlocale(locale.LC_ALL)
+    locale.setlocale(locale.LC_ALL, before)
+    assert after == "de_DE.UTF-8"
+
+
 @every_entry
-@pytest.mark.parametrize("set_up", [numpy_that_raises, warnings_as_errors, logging_that_fails])
-@pytest.mark.quick_cases("*-highs")
-@pytest.mark.every_value
-def test_a_set_up_neither_counts_nor_is_touched(
-    entry: Entry, set_up: Any, monkeypatch: pytest.MonkeyPatch
+def test_set_ups_neither_count_nor_are_touched(
+    entry: Entry, german: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """All at once: each of them alone would show by what it raises, or by a number that is cut off at its comma."""
     model, known = engines.tree_model(1, 5, 1), optimum()
+    own = {"highs": {"mip_rel_gap": "0.00001"}, "scip": {"limits/gap": "0.00001"}}
     monkeypatch.setenv("PYTHONWARNINGS", "error")  # what a process of the engine's own would inherit
-    with set_up() as state:
-        before = state()
-        result = solve(entry, model)
-        assert state() == before
+    with numpy_that_raises() as errors, warnings_as_errors() as filters, logging_that_fails() as handlers:
+        before = errors(), filters(), handlers()
+        result = solve(entry, model, options=own.get(entry.name))
+        assert (errors(), filters(), handlers()) == before
     assert (result.status, result.objective) == ("optimal", pytest.approx(known, rel=1e-4))
     assert not any("broke down" in note for note in result.notes)
 
 
-LOCALE = """
-import json, locale, sys
-sys.path[:0] = ["tests"]
-import engines, octsvm
-locale.setlocale(locale.LC_ALL, "de_DE.UTF-8")
-assert locale.localeconv()["decimal_point"] == ","
-found = {}
-for name, options in json.loads(sys.argv[1]).items():
-    try:
-        result = engines.solve(name, engines.tree_model(1, 5, 1), options=options)
-        found[name] = [result.status, result.objective, result.notes]
-    except Exception as error:
-        found[name] = [repr(error), None, []]
-    assert locale.setlocale(locale.LC_ALL) == "de_DE.UTF-8"
-print(json.dumps(found))
-"""
-
-
-@pytest.fixture(scope="module")
-def german(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """An environment in which numbers have a decimal comma."""
-    folder = tmp_path_factory.mktemp("locales")
-    if shutil.which("localedef") is None:
-        pytest.skip("localedef, which makes a locale, is not here")
-    subprocess.run(["localedef", "-i", "de_DE", "-f", "UTF-8", folder / "de_DE.UTF-8"], check=True)
-    return os.environ | {"LOCPATH": str(folder), "LC_ALL": "de_DE.UTF-8", "LANG": "de_DE.UTF-8"}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("stand_in", [False, True])
-def test_a_decimal_comma(stand_in: bool, german: dict[str, str], stand_ins: Path) -> None:
-    """All engines in one process, in which numbers have one."""
-    own = {"highs": {"mip_rel_gap": "0.00001"}, "scip": {"limits/gap": "0.00001"}}
-    names = [e.name for e in engines.ENTRIES if e.stand_in == stand_in and not e.absent]
-    path = f"{stand_ins}{os.pathsep}" * stand_in + os.environ["PATH"]
-    done = subprocess.run(
-        [sys.executable, "-c", LOCALE, json.dumps({name: own.get(name, {}) for name in names})],
-        cwd=ROOT,
-        env=german | {"PATH": path},
-        capture_output=True,
-        text=True,
+def test_files_of_a_model_have_decimal_points(german: None, tmp_path: Path) -> None:
+    one = np.array([1.25])
+    program = LinearProgram(
+        [0], one, 0.0, 0 * one, one, np.array([True]), sp.csr_array([[0.3]]), one / 3, one
     )
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert list(found) == names
-    for name, (status, objective, notes) in found.items():
-        assert (status, objective) == ("optimal", pytest.approx(optimum(), rel=1e-4)), name
-        assert not any("broke down" in note for note in notes), name
-
-
-@pytest.mark.slow
-def test_files_of_a_model_have_decimal_points(german: dict[str, str], tmp_path: Path) -> None:
-    code = (
-        "import locale, sys, numpy as np; from scipy.sparse import csr_array\n"
-        "from octsvm.backends.mps import write_model\n"
-        "from octsvm.backends.matrix_program import LinearProgram\n"
-        "locale.setlocale(locale.LC_ALL, 'de_DE.UTF-8'); one = np.array([1.25])\n"
-        "p = LinearProgram([0], one, 0.0, 0 * one, one, np.array([True]), csr_array([[0.3]]), one / 3, one)\n"
-        "for ending in ('mps', 'lp'): write_model(p, sys.argv[1] + '/m.' + ending, 1.0)\n"
-    )
-    subprocess.run([sys.executable, "-c", code, tmp_path], cwd=ROOT, env=german, check=True)
     for ending in ("mps", "lp"):
+        write_model(program, tmp_path / f"m.{ending}", 1.0)
         text = (tmp_path / f"m.{ending}").read_text()
         assert "1.25" in text
         assert "," not in text

@@ -74,11 +74,13 @@ def rows_in(model: pyo.ConcreteModel, name: str) -> list[Any]:
 
 
 def infeasible(model: pyo.ConcreteModel, solver: str) -> bool:
-    return octsvm.solve(model, solver=solver, time_limit=20).status == "infeasible"
+    return octsvm.solve(model, solver=solver, time_limit=20, gap=0.9).status == "infeasible"
 
 
-def another() -> str:
-    return next(name for name in ("scip", "gurobi", "cbc", "highs") if solvers.installed(name) is not None)
+def another(than: str) -> str:
+    """The engine that is soonest done with models like these, other than that one."""
+    names = [name for name in ("cbc", "scip", "gurobi") if solvers.installed(name) is not None]
+    return next(name for name in [*names, "highs"] if name != than)
 
 
 @every_way
@@ -98,7 +100,7 @@ def test_the_rows_that_conflict_are_named(entry: Entry, formulation: str) -> Non
     assert result.to_dict()["conflict"] == list(result.conflict)
     assert fixed.fixed
     assert fixed.value == 0
-    require_each(model, result.conflict, another())
+    require_each(model, result.conflict, another(entry.name))
 
 
 @pytest.mark.parametrize("seed", [*range(2), *long(range(2, 8))])
@@ -115,7 +117,7 @@ def test_of_random_rows_each_named_one_is_needed(formulation: str, seed: int) ->
     result = octsvm.solve(model, time_limit=20)
     if result.status == "infeasible":
         assert result.conflict
-        require_each(model, result.conflict, another())
+        require_each(model, result.conflict, another(result.solver))
     else:
         assert result.conflict == ()
 

@@ -7,7 +7,6 @@ neither files nor processes left behind.
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
 import re
 import signal
@@ -18,14 +17,14 @@ import textwrap
 import threading
 import uuid
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import engines
 import numpy as np
 import pytest
-from places import ROOT, TESTS
+from forked import Forked, parent
+from places import ROOT
 from waiting import PATIENCE, at_most, wait_until
 
 import octsvm
@@ -81,6 +80,11 @@ def wait_for_none(mark: str) -> list[str]:
     """Those that do not go."""
     wait_until(lambda: not marked(mark))
     return marked(mark)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _forks() -> None:
+    parent()  # before its environment is marked
 
 
 @pytest.fixture(autouse=True)
@@ -279,7 +283,10 @@ def test_a_size_on_which_an_engine_has_crashed_before() -> None:
 
 
 @engines.every_engine_here
-def test_a_full_disk_costs_the_log(entry: engines.Entry) -> None:
+def test_a_full_disk_costs_the_log_and_a_working_folder_that_cannot_be_written_nothing(
+    entry: engines.Entry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir("/proc")
     result = engines.solve(entry, engines.tree_model(4, 5, 1), log="/dev/full")
     assert result.status == "optimal"
     assert any("log is not complete" in note and "No space left" in note for note in result.notes)
@@ -328,15 +335,6 @@ def test_a_folder_for_temporary_files_that_cannot_be_written(
         engines.solve(entry, engines.tree_model(4, 5, 1))
 
 
-@engines.every_engine_here
-def test_a_working_folder_that_cannot_be_written(
-    entry: engines.Entry, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir("/proc")
-    result = engines.solve(entry, engines.tree_model(4, 5, 1))
-    assert result.status == "optimal"
-
-
 # ---------------------------------------------------------------------------------------------- several at once
 
 
@@ -347,7 +345,7 @@ def test_two_solves_at_once_in_threads() -> None:
     names = [n for n in names if solvers.installed(n)]
 
     def work(k: int) -> None:
-        found[k] = octsvm.solve(engines.tree_model(4, 6, 2), solver=names[k % len(names)], threads=1 + k % 2)
+        found[k] = octsvm.solve(engines.tree_model(7, 6, 2), solver=names[k % len(names)], threads=1 + k % 2)
 
     workers = [threading.Thread(target=work, args=(k,)) for k in range(2 * len(names))]
     for pair in zip(workers[::2], workers[1::2], strict=True):
@@ -360,17 +358,27 @@ def test_two_solves_at_once_in_threads() -> None:
     assert values == pytest.approx([values[0]] * len(values), rel=2e-4)
 
 
-def _in_a_process(name: str) -> tuple[str, float]:
-    result = octsvm.solve(engines.tree_model(4, 6, 2), solver=name)
+PROCESSES = """
+import json, sys
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+import engines, octsvm
+
+def solved(name):
+    result = octsvm.solve(engines.tree_model(7, 6, 2), solver=name)
     return result.status, result.objective
+
+with ProcessPoolExecutor(2, mp_context=get_context("fork")) as pool:
+    print(json.dumps(list(pool.map(solved, sys.argv[1:]))))
+"""
 
 
 @pytest.mark.slow
-def test_two_solves_at_once_in_processes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([os.environ["PYTHONPATH"], str(TESTS)]))
+def test_two_solves_at_once_in_processes(tmp_path: Path) -> None:
     names = [n for n in ("highs", "scip", "cbc", "gurobi") if solvers.installed(n)]
-    with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as pool:
-        found = list(pool.map(_in_a_process, names))
+    with Forked(tmp_path, PROCESSES, *names) as process:
+        assert process.wait() == 0, process.err
+        found = json.loads(process.out)
     assert {status for status, _ in found} == {"optimal"}
     assert [v for _, v in found] == pytest.approx([found[0][1]] * len(found), rel=2e-4)
 
@@ -383,18 +391,14 @@ def test_a_parent_that_is_killed_leaves_no_process(name: str, clean: str, tmp_pa
         pytest.skip(f"{name} is not installed")
     options = {"fault": "sleep"} if name in ("program", "faulty") else {}
     code = textwrap.dedent(f"""
-        import sys; sys.path.insert(0, {str(TESTS)!r})
         import engines
         model = engines.tree_model(0, 36, 4, c1=1.0, c2=1.0, c3=0.1, norm="l1")
-        print("ready", flush=True)
         engines.solve({name!r}, model, time_limit=60, options={options!r})
     """)
-    parent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
-    assert parent.stdout is not None
-    assert parent.stdout.readline().strip() == "ready"
-    assert wait_until(lambda: len(marked(clean)) >= 2)
-    parent.send_signal(signal.SIGKILL)
-    parent.wait()
+    with Forked(tmp_path, code) as process:
+        assert wait_until(lambda: len(marked(clean)) >= 2)  # the engine, and what empties its folder
+        os.kill(process.pid, signal.SIGKILL)
+        assert process.wait() == -signal.SIGKILL
     assert wait_for_none(clean) == []
     for folder in (tmp_path / "tmp").iterdir():  # nobody is left who could remove it
         for file in folder.iterdir():

@@ -14,6 +14,7 @@ import octsvm
 from octsvm.formulations.registry import formulation
 from octsvm.options import Clock
 from octsvm.solving.level_bound import LevelBound, level_bound
+from octsvm.solving.strategies import LEVEL_ROWS
 
 COSTS = (
     (1.0, 1.0, 1.0),
@@ -23,7 +24,7 @@ COSTS = (
     (10.0, 30.0, 9.0),
     (3.0, 6.0, 0.2),
 )
-ALL_KINDS = 30  # of the depths, costs, norms, weights and ties together
+SHOWN = (*range(10), 14)  # seeds with every depth, costs, norm, weights and ties; 14 the L1 norm at depth 2
 GAP = 1e-5
 
 
@@ -58,8 +59,8 @@ def bound_of(
 
 
 @pytest.mark.parametrize("overlap", [0.0, math.inf], ids=["combinations", "scores"])
-@pytest.mark.parametrize("seed", [*range(ALL_KINDS), *long(range(ALL_KINDS, 90))])
-@pytest.mark.quick_cases("[0-46-9]-combinations")
+@pytest.mark.parametrize("seed", [*SHOWN, *long(seed for seed in range(90) if seed not in SHOWN)])
+@pytest.mark.quick_cases("[0-4689]-combinations")
 @pytest.mark.every_value
 def test_no_bound_lies_above_the_optimum(seed: int, overlap: float) -> None:
     """Whatever tree is known: the best one, or a worse one; with combinations, and without."""
@@ -95,9 +96,9 @@ def made(n: int, p: int, seed: int, share: float = 0.1) -> tuple[np.ndarray, np.
 
 @pytest.mark.slow
 def test_a_fit_is_proved_without_a_model_where_no_child_splits() -> None:
-    X, y = made(44, 2, 0, 0.0)
+    X, y = made(LEVEL_ROWS, 2, 2, 0.0)
     params = {"depth": 1, "c1": 1, "c2": 1, "c3": 1}
-    start = octsvm.fit("octsvm", X, y, strategy="heuristic", time_limit=3, **params).tree
+    start = octsvm.fit("octsvm", X, y, strategy="heuristic", work_limit=1, **params).tree
     result = octsvm.fit("octsvm", X, y, strategy="exact", start=start, time_limit=240, **params)
     assert result.status == "optimal"
     assert "top level" in result.notes[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import time
 import warnings
 from typing import Any
@@ -11,7 +12,14 @@ import numpy as np
 
 warnings.simplefilter("ignore")  # its licence speaks at the import
 
+# What it does not need and takes where it is there: to load these takes ten times as long as to load Xpress.
+_UNUSED = {"pandas", "scipy.sparse"} - sys.modules.keys()
+sys.modules.update(dict.fromkeys(_UNUSED))  # type: ignore[arg-type]
+
 import xpress as xp  # noqa: E402
+
+for _name in _UNUSED:
+    del sys.modules[_name]
 
 from ..mps import write_mps  # noqa: E402
 from ..protocol import Answer, Job, Refused, Reporter, set_options  # noqa: E402
