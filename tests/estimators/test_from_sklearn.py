@@ -177,7 +177,7 @@ def test_a_tree_with_thresholds_has_hyperplanes_that_predict_the_same(seed: int)
     assert (ours.predict(table) == theirs.predict(table)).all()
 
 
-@pytest.mark.parametrize(("name", "depth"), [("octsvm", 1), ("octsvm", 2), ("re_svm", 0)])
+@pytest.mark.parametrize(("name", "depth"), [("octsvm", 1), ("re_svm", 0)])
 @pytest.mark.slow
 def test_a_decision_tree_is_a_start_for_models_with_margins(name: str, depth: int) -> None:
     more = {"depth": depth, "c3": 0.1} if name == "octsvm" else {}
@@ -189,15 +189,14 @@ def test_a_decision_tree_is_a_start_for_models_with_margins(name: str, depth: in
     reached = octsvm.evaluate(name, made, table, y, **costs).objective
     constant = octsvm.evaluate(name, form.constant_tree(data, params), table, y, **costs).objective
     assert reached < constant
-    result = octsvm.fit(name, table, y, start=start, strategy="exact", c1=5.0, c2=10.0, **more, time_limit=1)
-    assert result.objective <= constant
-    assert result.tree.splits.any()
     oblique = octsvm.fit("oct_h", table, y, depth=depth + 1, **SHORT).tree
-    if oblique.splits.any():
-        assert (
-            octsvm.fit(name, table, y, start=oblique, c1=5.0, c2=10.0, **more, time_limit=1).objective
-            < constant
+    assert oblique.splits.any()
+    for tree in (start, oblique):
+        result = octsvm.fit(
+            name, table, y, start=tree, strategy="exact", c1=5.0, c2=10.0, **more, time_limit=1
         )
+        assert result.objective <= constant
+        assert result.tree.splits.any()
 
 
 @pytest.mark.slow

@@ -138,7 +138,7 @@ def test_a_search_stops_when_it_is_told_to_and_its_bounds_hold() -> None:
 def test_the_optimum_is_that_of_enumeration(work: int, strategy: str, monkeypatch: Any) -> None:
     monkeypatch.setattr(oct, "WORK", work)
     monkeypatch.setattr(oct, "MORE_WORK", work)
-    for X, y, weights, params in tables(12, seed=4, most=9):
+    for X, y, weights, params in tables(6, seed=4, most=9):
         scale = "baseline" if params["n_min"] == 2 else "count"
         optimum = oracles.oct_optimum(X, y, weights=weights, error_scale=scale, **params)
         result = octsvm.fit(
@@ -158,7 +158,7 @@ def without_bounds(m: pyo.ConcreteModel) -> pyo.ConcreteModel:
 
 @pytest.mark.slow
 def test_the_flow_alone_has_the_same_optimum() -> None:
-    for X, y, weights, params in tables(12, seed=5, most=9):
+    for X, y, weights, params in tables(6, seed=5, most=9):
         m = without_bounds(octsvm.build("oct", X, y, weights=weights, variant="flow", **params))
         found = octsvm.solve(m).objective
         assert found == pytest.approx(best(X, y, weights, **params), rel=1e-4, abs=1e-8)

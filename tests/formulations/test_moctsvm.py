@@ -139,7 +139,7 @@ def test_a_known_tree_tightens_the_model_and_any_bound_is_taken() -> None:
     X = rng.random((12, 2))
     y = (X[:, 0] > 0.5).astype(int) + (X[:, 1] > 0.6)
     params = {"depth": 2, "c1": 1.0, "c2": 20.0, "c3": 0.5}
-    known = octsvm.fit("moctsvm", X, y, work_limit=1, **params)
+    known = octsvm.fit("moctsvm", X, y, strategy="heuristic", work_limit={"rounds": 1}, **params)
     plain = octsvm.build("moctsvm", X, y, **params)
     tight = octsvm.build("moctsvm", X, y, start=known.tree, **params)
     assert tight.info.upper_bound == pytest.approx(known.objective)

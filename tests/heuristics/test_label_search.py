@@ -43,8 +43,8 @@ def test_it_comes_to_the_optimum_of_small_tables(seed: int) -> None:
 @pytest.mark.slow
 def test_steps_can_be_repeated_and_labels_are_moved_where_no_svm_beats_the_constant_one() -> None:
     rng = np.random.default_rng(1)
-    X = rng.random((40, 30))
-    y = np.where(rng.random(40) < 0.5, 1, -1)
+    X = rng.random((24, 18))
+    y = np.where(rng.random(24) < 0.5, 1, -1)
     first, second = (
         octsvm.fit("re_svm", X, y, c1=100, c2=1, strategy="heuristic", work_limit={"rounds": 1}) for _ in "ab"
     )

@@ -25,14 +25,14 @@ from octsvm.solving import large_neighbourhood as neighbourhoods
 # Share of the tiny instances on which the heuristic must reach the optimum of brute force.
 REACHED = {"oct": 1.0, "oct_h": 0.6, "re_svm": 0.9, "octsvm": 0.8, "moctsvm": 0.8}
 FIXED = {"work_limit": {"nodes": 400, "rounds": 12}, "time_limit": 120}
-FEW = FIXED | {"work_limit": {"nodes": 100, "rounds": 4}}
+FEW = FIXED | {"work_limit": {"nodes": 40, "rounds": 2}}
 
 
 @pytest.mark.parametrize("formulation", instances.FORMULATIONS)
 @pytest.mark.quick_cases("oct")
 def test_it_reaches_the_optimum_of_most_tiny_instances_and_is_never_below(formulation: str) -> None:
     tried = reached = 0
-    for instance in instances.tiny(formulation, 6, seed=41):
+    for instance in instances.tiny(formulation, 4, seed=41):
         result = octsvm.fit(
             formulation,
             instance.X,
@@ -54,7 +54,7 @@ def test_it_reaches_the_optimum_of_most_tiny_instances_and_is_never_below(formul
 @pytest.mark.parametrize("formulation", instances.FORMULATIONS)
 @pytest.mark.slow
 def test_it_is_never_worse_than_the_constant_tree_or_the_start(formulation: str) -> None:
-    X, y = noisy(20)
+    X, y = noisy(14)
     params = {"alpha": 0.5} if formulation in ("oct", "oct_h") else {"c1": 3.0, "c2": 2.0}
     params |= {} if formulation == "re_svm" else {"depth": 1}
     form = find_formulation(formulation)
@@ -63,18 +63,16 @@ def test_it_is_never_worse_than_the_constant_tree_or_the_start(formulation: str)
     cost = form.evaluate(constant, data.X_original, data.y, checked, data.weights).objective
     first = octsvm.fit(formulation, X, y, strategy="heuristic", **FEW, **params)
     assert first.objective <= cost
-    good = octsvm.fit(formulation, X, y, work_limit={"nodes": 50, "rounds": 2}, **params)
     again = octsvm.fit(
-        formulation, X, y, strategy="heuristic", start=good.tree, work_limit={"rounds": 1}, **params
+        formulation, X, y, strategy="heuristic", start=first.tree, seed=1, work_limit={"rounds": 1}, **params
     )
-    assert again.objective <= good.objective * (1 + 1e-9)
-    assert first.objective >= good.bound * (1 - 1e-9)
+    assert again.objective <= first.objective * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("formulation", instances.FORMULATIONS)
 @pytest.mark.quick_cases("oct")
 def test_the_same_seed_and_work_limit_give_the_same_tree(formulation: str) -> None:
-    X, y = noisy(24)
+    X, y = noisy(16)
     params = {"c1": 3.0, "c2": 2.0} if formulation in ("re_svm", "octsvm") else {}
     params |= {} if formulation == "re_svm" else {"depth": 1}
     one, two = (
@@ -82,7 +80,7 @@ def test_the_same_seed_and_work_limit_give_the_same_tree(formulation: str) -> No
     )
     assert one.tree.to_json() == two.tree.to_json()
     assert (one.objective, one.nodes, one.rounds) == (two.objective, two.nodes, two.rounds)
-    assert one.rounds <= 4
+    assert one.rounds <= 2
 
 
 @pytest.mark.parametrize("norm", ["l2", "l1"])
@@ -151,7 +149,8 @@ def test_an_interrupt_returns_the_incumbent(monkeypatch: pytest.MonkeyPatch) -> 
         return plain(self, sub)
 
     monkeypatch.setattr(neighbourhoods.Search, "solve", pressed)
-    result = octsvm.fit("octsvm", X, y, depth=1, c1=3.0, c2=2.0, strategy="heuristic", time_limit=60)
+    limit = {"rounds": 5}
+    result = octsvm.fit("octsvm", X, y, depth=1, c1=3.0, c2=2.0, strategy="heuristic", work_limit=limit)
     assert result.stop == "interrupted"
     assert result.status == "feasible"
     assert result.objective == pytest.approx(
@@ -185,7 +184,9 @@ def test_large_tables_get_a_checked_tree_without_a_model(
 
     monkeypatch.setattr(strategies, "build_from", refuse)
     rng = np.random.default_rng(0)
-    X = rng.random((strategies.LARGEST_SEARCHED + 100, 4))
+    X = rng.random(
+        (strategies.LARGEST_SEARCHED // 3 + 1, 4)
+    )  # rows times nodes, of which these trees have three
     y = (X[:, 0] + X[:, 1] > 1).astype(int)
     params = {"depth": 1, "c1": 1.0, "c2": 1.0, "c3": 1.0} if formulation == "octsvm" else {"depth": 2}
     one, two = (

@@ -36,13 +36,25 @@ def linear(n: int = 60, p: int = 3, seed: int = 0) -> tuple[np.ndarray, np.ndarr
     return X, (X[:, 0] + X[:, 1] > 1).astype(int)
 
 
+@pytest.fixture(scope="module")
+def of_a_plane() -> Any:
+    return octsvm.tune("octsvm", *linear(40), **QUICK)
+
+
+@pytest.fixture(scope="module")
+def of_no_plane() -> Any:
+    return octsvm.tune("octsvm", *exclusive_or(40), **QUICK)
+
+
 # -- choosing -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
-def test_a_tree_where_the_truth_is_none_of_a_plane_and_a_plane_where_it_is() -> None:
-    assert octsvm.tune("octsvm", *exclusive_or(), **QUICK).choice["depth"] == 1
-    assert octsvm.tune("octsvm", *linear(), **QUICK).choice["depth"] == 0
+def test_a_tree_where_the_truth_is_none_of_a_plane_and_a_plane_where_it_is(
+    of_a_plane: Any, of_no_plane: Any
+) -> None:
+    assert of_no_plane.choice["depth"] == 1
+    assert of_a_plane.choice["depth"] == 0
 
 
 @pytest.mark.slow
@@ -324,13 +336,14 @@ def test_below_one_labels_drawn_by_lot_pay_for_no_hyperplane() -> None:
 
 @pytest.mark.slow
 def test_rows_without_weight_and_weights_that_decide() -> None:
-    X, y = exclusive_or(40)
+    X, y = exclusive_or(30)
     X2, y2 = np.vstack([X, X]), np.r_[y, np.where(y == "in", "out", "in")]
-    weights = np.r_[np.ones(40), np.zeros(40)]
+    weights = np.r_[np.ones(30), np.zeros(30)]
     whole = octsvm.tune("oct", X, y, **QUICKEST).frame()
     assert octsvm.tune("oct", X2, y2, weights=weights, **QUICKEST).frame().equals(whole)
-    weights[40:] = 1e-3
-    light = octsvm.tune("octsvm", X2, y2, weights=weights, prior_rows=0, **QUICK)
+    weights[30:] = 1e-3
+    costs = {"grid": SMALL | {"c1": [8.0]}}
+    light = octsvm.tune("octsvm", X2, y2, weights=weights, prior_rows=0, **QUICK | costs)
     assert light.choice["depth"] == 1
 
 
@@ -339,8 +352,9 @@ def test_class_weights_count_where_rows_are_judged() -> None:
     X, _ = linear(60)
     y = np.repeat([0, 1], [54, 6])  # nothing to learn: the larger class is the guess
     X = X[np.random.default_rng(0).permutation(60)]
-    assert octsvm.tune("octsvm", X, y, **QUICK).accuracy > 0.8
-    assert octsvm.tune("octsvm", X, y, class_weight="balanced", **QUICK).accuracy < 0.7
+    plane: dict[str, Any] = QUICK | {"grid": SMALL | {"depth": [0]}}
+    assert octsvm.tune("octsvm", X, y, **plane).accuracy > 0.8
+    assert octsvm.tune("octsvm", X, y, class_weight="balanced", **plane).accuracy < 0.7
 
 
 # -- stores, processes --------------------------------------------------------------------------------------------
@@ -448,14 +462,15 @@ def test_wrong_input_is_said_before_anything_is_fitted(wrong: dict[str, Any], ma
 @pytest.mark.slow
 def test_a_fold_that_is_damaged_is_fitted_again(tmp_path: Path) -> None:
     store, (X, y) = tmp_path / "folds.jsonl", linear(20)
-    whole = octsvm.tune("oct", X, y, store=store, folds=2, repeats=1, seed=0)
+    two: dict[str, Any] = QUICKEST | {"store": store, "folds": 2}
+    whole = octsvm.tune("oct", X, y, **two)
     first, second = store.read_text().splitlines()
     damage: list[dict[str, Any]] = [{"right": [1.0]}, {"splits": {}}, {"weight": "x"}, {"fold": []}]
     texts = [json.dumps(json.loads(first) | change) for change in damage]
     texts += ["{" * 100_000, '{"key": ' + "9" * 5000 + "}", first[: len(first) // 2]]
     for text in texts:
         store.write_text(f"{text}\n{second}\n")
-        again = octsvm.tune("oct", X, y, store=store, folds=2, repeats=1, seed=0, refit=False)
+        again = octsvm.tune("oct", X, y, **two)
         assert again.choice == whole.choice
         assert json.loads(store.read_text().splitlines()[-1]) == json.loads(first)
 
@@ -505,10 +520,9 @@ def test_processes_that_do_not_come_back_are_not_waited_for(monkeypatch: pytest.
 
 
 @pytest.mark.slow
-def test_folds_that_end_in_time_do_not_depend_on_the_limit() -> None:
-    X, y = exclusive_or(40)
-    frames = [octsvm.tune("octsvm", X, y, **QUICK, time_limit=t).frame() for t in (300, 1e6)]
-    pd.testing.assert_frame_equal(*frames)
+def test_folds_that_end_in_time_do_not_depend_on_the_limit(of_no_plane: Any) -> None:
+    limited = octsvm.tune("octsvm", *exclusive_or(40), **QUICK, time_limit=1e6)
+    pd.testing.assert_frame_equal(limited.frame(), of_no_plane.frame())
 
 
 @pytest.mark.parametrize("name", ["oct", "oct_h", "re_svm", "octsvm", "moctsvm"])
@@ -527,13 +541,12 @@ def test_where_no_fold_ends_the_usual_setting_is_fitted(name: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_picture_has_a_panel_for_each_depth_and_rings_the_choice() -> None:
+def test_a_picture_has_a_panel_for_each_depth_and_rings_the_choice(of_a_plane: Any) -> None:
     pytest.importorskip("matplotlib")
-    tuned = octsvm.tune("octsvm", *linear(40), **QUICK)
-    panels = tuned.plot()
+    panels = of_a_plane.plot()
     assert [axes.get_title() for axes in panels] == ["depth 0", "depth 1"]
     ring = next(line for line in panels[0].get_lines() if line.get_gid() == "chosen")
-    assert ring.get_ydata()[0] == tuned.accuracy
+    assert ring.get_ydata()[0] == of_a_plane.accuracy
     panels[0].figure.savefig("/dev/null", format="png")
     with pytest.raises(octsvm.InvalidParameter):
         octsvm.plot_tuning([1, 2])
