@@ -56,19 +56,22 @@ def classified(cls: Any) -> Any:
         kept = {"c1": 10.0, "c2": 10.0}
     if cls.__name__.endswith("CV"):
         grid = {"alpha": [0.1]} if "alpha" in cls.chosen else {"c1": [4.0], "c2": [3.0]}
-        # The time limit ends nothing, also on a busy machine; proofs are those of the classifiers without a choice.
+        # The limit ends nothing, also on a busy machine.
         kept |= {"grid": grid, "relative": True, "folds": 2, "repeats": 1, "time_limit": 600}
-        kept |= {"strategy": "exact", "work_limit": {"nodes": 1, "rounds": 1}}
-    return cls(random_state=1, **kept).fit(X[:14], Y[:14]).predict(X).tolist()
+    return cls(random_state=1, **kept).fit(X[:10], Y[:10]).predict(X).tolist()
 
 
 def report(folder: Path) -> bool:
-    return {"report.html", "report.md"} < {path.name for path in write_report(read_cells(CELLS), folder)}
+    cells = read_cells(CELLS)
+    cells.attrs["protocol"] |= {"rules": ["honest"]}  # for fewer pictures
+    return {"report.html", "report.md"} < {path.name for path in write_report(cells, folder)}
 
 
 def relabelled() -> str:
-    result = octsvm.fit("re_svm", X, Y, c1=2, c2=1)
-    return octsvm.relabelling_report(result, X, Y).to_csv() + str(octsvm.flip_labels(Y, 0.2, seed=1))
+    result = octsvm.fit("re_svm", X[:14], Y[:14], c1=2, c2=1)
+    return octsvm.relabelling_report(result, X[:14], Y[:14]).to_csv() + str(
+        octsvm.flip_labels(Y, 0.2, seed=1)
+    )
 
 
 def written(folder: Path) -> list[str]:

@@ -184,7 +184,7 @@ def test_a_decision_tree_is_a_start_for_models_with_margins(name: str, depth: in
     table, y = two_classes(3)
     start = from_sklearn(DecisionTreeClassifier(max_depth=depth + 1, random_state=0).fit(table, y))
     form, params, data = problem(name, table, y, c1=5.0, c2=10.0, **more)
-    made = axis_start.margin_tree_of(start, data, params, Budget(60.0, 100), 0)
+    made = axis_start.margin_tree_of(start, data, params, Budget(60.0, 30), 0)
     costs = {"c1": 5.0, "c2": 10.0} | {k: v for k, v in more.items() if k != "depth"}
     reached = octsvm.evaluate(name, made, table, y, **costs).objective
     constant = octsvm.evaluate(name, form.constant_tree(data, params), table, y, **costs).objective

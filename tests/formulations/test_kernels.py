@@ -392,7 +392,7 @@ def test_equal_rows_count_as_a_weight() -> None:
 
 @pytest.mark.slow
 def test_a_grid_may_hold_several_kernels() -> None:
-    X, y = table(8, n=16)
+    X, y = table(8, n=10)
     settings: list[dict[str, Any]] = [
         {},
         {"kernel": "rbf"},

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import importlib
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -204,11 +202,9 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("_folder")
-@pytest.mark.slow
 def test_the_command_line_fits_it() -> None:
     words = ["fit", "data.csv", "-f", "toy_formulation.py:Stump", "--param", f"miss={MISS}", "--quiet"]
-    process = [sys.executable, "-m", "octsvm", *words, "--json", "--out", "tree.json"]
-    found = json.loads(subprocess.run(process, check=True, capture_output=True, text=True).stdout)
+    found = json.loads(run(*words, "--json", "--out", "tree.json"))
     assert found["formulation"] == "stump"
     assert found["objective"] == pytest.approx(cheapest(*table()))
     assert run("show", "tree.json").startswith("axis-parallel tree, 1 level of splits, 1 split")

@@ -32,7 +32,7 @@ FEW = FIXED | {"work_limit": {"nodes": 40, "rounds": 2}}
 @pytest.mark.quick_cases("oct")
 def test_it_reaches_the_optimum_of_most_tiny_instances_and_is_never_below(formulation: str) -> None:
     tried = reached = 0
-    for instance in instances.tiny(formulation, 4, seed=41):
+    for instance in instances.tiny(formulation, 3, seed=41):
         result = octsvm.fit(
             formulation,
             instance.X,

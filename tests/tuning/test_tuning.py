@@ -391,12 +391,13 @@ def test_a_killed_run_goes_on_and_comes_to_the_same_choice(tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-def test_processes_and_a_dask_client_come_to_the_same() -> None:
+def test_a_dask_client_comes_to_the_same() -> (
+    None
+):  # processes: test_a_grid_search_and_a_tuning_in_two_processes
     from joblib import parallel_config
 
     X, y = linear(40)
     alone = octsvm.tune("oct", X, y, **QUICKEST).frame()
-    assert octsvm.tune("oct", X, y, jobs=2, **QUICKEST).frame().equals(alone)
     distributed = pytest.importorskip("distributed")
     here: Any = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
     with distributed.Client(**here), parallel_config("dask"):
