@@ -92,6 +92,8 @@ WORK: dict[str, Callable[[Path], Any]] = {
     **{
         name: partial(lambda name, _: classified(getattr(estimators, name)), name)
         for name in estimators.__all__
+        if name
+        != "MOCTSVMClassifierCV"  # folds and grids are those of OCT-H, the search that of the classifier
     },
     "report": report,
     "pictures": lambda _: drawn(),

@@ -160,8 +160,7 @@ def test_the_models_get_the_parameters(cls: Any) -> None:
         assert result.params[names.get(name, name)] == value
 
 
-@pytest.mark.parametrize("cls", ALL)
-@pytest.mark.slow_cases("MOCTSVMClassifier")
+@pytest.mark.parametrize("cls", TREES)
 def test_a_fit_is_that_of_octsvm_fit(cls: Any) -> None:
     X, y = table(20)
     model = small(cls, **SHORT).fit(X, y)

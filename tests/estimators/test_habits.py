@@ -372,7 +372,7 @@ def test_a_result_predicts() -> None:
 # -- progress -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("cls", ALL)
+@pytest.mark.parametrize("cls", TREES)
 @pytest.mark.quick_cases("OCTClassifier", "RESVMClassifier")
 def test_progress_is_one_line_that_changes(cls: Any, capfd: pytest.CaptureFixture[str]) -> None:
     X, y = hard(20)

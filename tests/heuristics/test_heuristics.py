@@ -39,7 +39,7 @@ def test_a_start_is_a_point_of_the_model_and_beats_the_constant_tree(formulation
         known[:8] if formulation == "moctsvm" else known[8:],
     )  # where trees beat the constant one
     for instance in chosen:
-        form, params, data, tree = found(instance, steps=200)
+        form, params, data, tree = found(instance, steps=100)
         if tree is None:
             continue  # then the constant tree is as good
         cost = form.evaluate(tree, data.X_original, data.y, params, data.weights).objective
