@@ -56,6 +56,11 @@ class LabelSearch:
         self._group, self._at = group[within], at[within]
         self._solved: dict[bytes, Plane | None] = {}
 
+    @property
+    def solves(self) -> int:
+        """How often a relaxation was solved."""
+        return self._relaxation.solves
+
     def run(self, budget: Budget) -> Iterator[Plane]:
         """Better and better hyperplanes."""
         idle, patience = 0, PATIENCE if len(self._at) else 1

@@ -6,6 +6,7 @@ all that is kept (reduction): by the multipliers of every relaxation that is sol
 a label is given up, and by moving an end of an interval inwards for as long as no tree of that cost has its score there.
 Where a sample's label is not settled, the node is branched at that place; with all of them settled its relaxation is exact.
 Which places are tried for that, pseudo-costs say: by how much their two sides raised the bound where they were tried before.
+Where the costs have a basis, a node is instead halved in one of its intervals, which moves all scores, and reduced by one relaxation alone.
 
 Source: reduction as in Ryoo and Sahinidis (Journal of Global Optimization, 1996); pseudo-costs with trials as in Achterberg,
 Koch and Martin (Operations Research Letters, 2005); bounds on scores for the ramp loss in
@@ -43,6 +44,7 @@ TAKEN = 0.01
 MEMORY = 0.003  # weight of the last trial in that, so that the first nodes look farther in any case
 RELIABLE = 4  # trials after which a place is branched at without trying others for comparison
 LEAST_GAIN = 1e-6  # of a bound, in products
+NARROW = 1e-6  # of the basis: halves of that are not halved again
 DESCENTS = 20  # of labels and hyperplane in turn
 
 
@@ -126,6 +128,8 @@ class Reduction:
 
     def relax(self, box: Intervals, envelope: Envelope | None = None) -> tuple[Relaxed, Intervals]:
         """Solve the relaxation, try its hyperplane, and keep what its multipliers admit of the intervals."""
+        if self.costs.basis:
+            box, envelope = self.costs.implied(box), None
         if box.empty:
             none = np.zeros_like(box.low)
             nowhere = DualBound(np.inf, none, none, 0.0, 0.0)
@@ -343,7 +347,8 @@ class BranchAndReduce:
         ``by_work`` where a limit of work ends the search: the same is done then whenever it is asked.
         """
         limits = (np.inf, ROOT_SOLVES) if by_work else (self.reduction.seconds_left() * ROOT_SHARE,)
-        rounds = self.reduction.thoroughly(self._open[0].box, *limits) if len(self._open) == 1 else ()
+        thorough = len(self._open) == 1 and not self.reduction.costs.basis
+        rounds = self.reduction.thoroughly(self._open[0].box, *limits) if thorough else ()
         for value, box in rounds:
             root = self._open[0]
             self._open[0] = root._replace(bound=max(root.bound, value), box=box)
@@ -371,6 +376,8 @@ class BranchAndReduce:
         norms = reduction.costs.parts_by_norm(box)
         if norms:
             return [Node(bound, next(self._numbers), part, reduction) for part in norms]
+        if reduction.costs.basis and reduction.costs.width(box) > NARROW:
+            return [Node(bound, next(self._numbers), half, reduction) for half in reduction.costs.halves(box)]
         box, tried = reduction.probe(box, found, reduction.lookahead)
         if box.empty or bound >= reduction.cutoff:
             return []

@@ -12,7 +12,7 @@ import pytest
 from long_cases import long
 
 from octsvm.formulations.blocks import big_m
-from octsvm.formulations.bounds.scores import Intervals, ScoreCosts
+from octsvm.formulations.bounds.scores import Intervals, ScoreCosts, ScoreProblem
 from octsvm.heuristics.score_relaxation import Plane, ScoreRelaxation
 from octsvm.solving.branch_and_reduce import BranchAndReduce, Reduction
 
@@ -38,14 +38,15 @@ def constant(costs: ScoreCosts) -> Plane:
     return min((Plane(costs.objective(zero, side), zero, side) for side in (1.0, -1.0)), key=lambda p: p.cost)
 
 
-def proved(costs: ScoreCosts, X: np.ndarray, incumbent: Plane) -> tuple[float, float]:
+def proved(costs: ScoreCosts, X: np.ndarray, incumbent: Plane, basis: bool = False) -> tuple[float, float]:
     """Cost and bound of a search without a limit."""
     W = big_m.weight_bound(incumbent.cost, "squared")
     M = np.zeros(len(costs.X))
     M[costs.group] = big_m.score_bound(W, big_m.farthest(X))
-    search = BranchAndReduce(
-        Reduction(costs, incumbent, GAP, lambda: False, lambda: math.inf), Intervals(-M, M), 0.0
-    )
+    box = Intervals(-M, M)
+    if basis:
+        costs, box = ScoreProblem(costs, box).with_basis(W)
+    search = BranchAndReduce(Reduction(costs, incumbent, GAP, lambda: False, lambda: math.inf), box, 0.0)
     for _ in search.run():
         pass
     return search.reduction.incumbent.cost, search.bound
@@ -53,11 +54,12 @@ def proved(costs: ScoreCosts, X: np.ndarray, incumbent: Plane) -> tuple[float, f
 
 # In the last one an error is so dear that the bend of the relaxation leaves the margin short of more than the gap.
 @pytest.mark.parametrize("seed", [*range(ALL_KINDS), 2739, *long(range(ALL_KINDS, 240))])
-def test_optimum_is_that_of_brute_force(seed: int) -> None:
+@pytest.mark.parametrize("basis", [False, True], ids=["labels", "halves"])
+def test_optimum_is_that_of_brute_force(seed: int, basis: bool) -> None:
     X, sign, weights, c1, c2 = tiny(seed)
     costs = ScoreCosts.of(X, sign, weights, c1, c2)
     known = oracles.re_svm_optimum(X, sign, c1=c1, c2=c2, weights=weights)
-    cost, bound = proved(costs, X, constant(costs))
+    cost, bound = proved(costs, X, constant(costs), basis)
     assert cost == pytest.approx(known, rel=1e-5, abs=1e-6)
     assert bound <= known * (1 + 1e-6) + 1e-7
     assert bound >= cost * (1 - 2 * GAP) - 1e-9
@@ -161,3 +163,27 @@ def test_reduction_keeps_every_tree_below_the_cost() -> None:
                 s = costs.X @ omega + omega0
                 if (np.abs(s) <= 50).all():
                     assert ((box.low <= s + 1e-9) & (s <= box.high + 1e-9)).all()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_basis_says_all_scores_and_no_hyperplane_is_between_its_halves(seed: int) -> None:
+    costs, _, _, rng = random_case(seed)
+    omega, omega0 = rng.normal(size=costs.X.shape[1]), float(rng.normal())
+    s = costs.X @ omega + omega0
+    problem = ScoreProblem(costs, Intervals(s - rng.random(len(s)), s + rng.random(len(s))))
+    with_basis, box = problem.with_basis(float(np.linalg.norm(omega)) * (1 + rng.random()))
+    scores = with_basis.X @ omega + omega0
+    assert with_basis.in_basis @ scores[-with_basis.basis :] == pytest.approx(scores)
+    assert with_basis.objective(omega, omega0) == pytest.approx(costs.objective(omega, omega0))
+    widths = []
+    for _ in range(40):
+        assert (box.low <= scores).all()
+        assert (scores <= box.high).all()
+        widths.append(float((box.high - box.low).max()))
+        (box,) = (
+            half
+            for half in with_basis.halves(box)
+            if (half.low <= scores).all() and (scores <= half.high).all()
+        )
+        box = with_basis.implied(box)
+    assert widths[-1] < 0.01 * widths[0]
