@@ -407,11 +407,16 @@ class ScoreProblem(NamedTuple):
         far = np.abs(costs.X).max(axis=0)
         far[far == 0] = 1.0
         none = np.zeros(p + 1)
-        paid = {name: getattr(costs, name) for name in ("plus", "minus", "left_pays", "right_pays")}
+        left, right = (
+            np.append(pays, none) if np.ndim(pays) else pays for pays in (costs.left_pays, costs.right_pays)
+        )
         with_basis = replace(
             costs,
             X=np.vstack([costs.X, np.zeros(p), np.diag(far)]),
-            **{name: np.append(pay, none) if np.ndim(pay) else pay for name, pay in paid.items()},
+            plus=np.append(costs.plus, none),
+            minus=np.append(costs.minus, none),
+            left_pays=left,
+            right_pays=right,
             basis=p + 1,
         )
         # The score of the mean is the mean of scores.
