@@ -6,7 +6,8 @@ all that is kept (reduction): by the multipliers of every relaxation that is sol
 a label is given up, and by moving an end of an interval inwards for as long as no tree of that cost has its score there.
 Where a sample's label is not settled, the node is branched at that place; with all of them settled its relaxation is exact.
 Which places are tried for that, pseudo-costs say: by how much their two sides raised the bound where they were tried before.
-Where the costs have a basis, a node is instead halved in one of its intervals, which moves all scores, and reduced by one relaxation alone.
+Where the costs have a basis, a node is instead halved in one of its intervals, which moves all scores, and each half is reduced by
+one relaxation alone.
 
 Source: reduction as in Ryoo and Sahinidis (Journal of Global Optimization, 1996); pseudo-costs with trials as in Achterberg,
 Koch and Martin (Operations Research Letters, 2005); bounds on scores for the ramp loss in
@@ -369,6 +370,8 @@ class BranchAndReduce:
         reduction, box = node.reduction, node.box
         if box.empty:
             return []
+        if reduction.costs.basis and reduction.costs.width(box) > NARROW:
+            return self._halves(node)
         found, box = reduction.relax(box)
         if box.empty:
             return []
@@ -376,8 +379,6 @@ class BranchAndReduce:
         norms = reduction.costs.parts_by_norm(box)
         if norms:
             return [Node(bound, next(self._numbers), part, reduction) for part in norms]
-        if reduction.costs.basis and reduction.costs.width(box) > NARROW:
-            return [Node(bound, next(self._numbers), half, reduction) for half in reduction.costs.halves(box)]
         box, tried = reduction.probe(box, found, reduction.lookahead)
         if box.empty or bound >= reduction.cutoff:
             return []
@@ -394,3 +395,13 @@ class BranchAndReduce:
             for value, part in zip(tried.get(k, (bound, bound)), reduction.sides_of(box, k), strict=True)
             if value < reduction.cutoff and not part.empty
         ]
+
+    def _halves(self, node: Node) -> list[Node]:
+        """What the relaxation leaves of both halves of an interval of the basis."""
+        children = []
+        for half in node.reduction.costs.halves(node.box):
+            found, left = node.reduction.relax(half)
+            if not left.empty:
+                bound = max(node.bound, found.bound.value)
+                children.append(Node(bound, next(self._numbers), left, node.reduction))
+        return children

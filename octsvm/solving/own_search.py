@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -28,9 +28,65 @@ from .cutting_planes import CuttingPlaneLoop
 
 TELL_AFTER = 0.1  # seconds between two reports
 LABELS = 0.1  # of the relaxations, for the search over labels
-# Up to so many, intervals for the hyperplane are halved: few scores say all others there, and a label says little. Measured on
-# made tables of 60 to 100 rows.
+# Up to so many, intervals for the hyperplane are halved as well: where many samples are unsettled few scores say all others, and a
+# label says little.
 FEW_FEATURES = 5
+TRIAL = 2_000  # relaxations of each way, before the better one goes on
+
+
+class Turns:
+    """Searches of one problem in several ways, in turns until one of them ends or all had a trial; then the best bound goes on.
+
+    A turn goes to the one with the fewest relaxations. A better hyperplane of one is the incumbent of all.
+    """
+
+    def __init__(self, searches: Sequence[BranchAndReduce], by_work: bool) -> None:
+        self._all = searches
+        self._running = {search: search.run(by_work) for search in searches}
+
+    @property
+    def nodes(self) -> int:
+        """Nodes that were looked at, in all ways."""
+        return sum(search.nodes for search in self._all)
+
+    @property
+    def solves(self) -> int:
+        """Relaxations that were solved, in all ways."""
+        return sum(map(_solves, self._all))
+
+    @property
+    def bound(self) -> float:
+        """The best of the bounds."""
+        return max(search.bound for search in self._all)
+
+    @property
+    def closed(self) -> bool:
+        """Whether one of them has no better tree left to look for."""
+        return any(search.closed for search in self._all)
+
+    @property
+    def incumbent(self) -> Plane:
+        """The best hyperplane known."""
+        return self._all[0].reduction.incumbent
+
+    def offer(self, plane: Plane) -> None:
+        """Make a better hyperplane the incumbent of all."""
+        for search in self._all:
+            search.reduction.incumbent = plane
+
+    def step(self) -> bool:
+        """Give one of them its turn; whether that was its end."""
+        search = min(self._running, key=_solves)
+        ended = next(self._running[search], search) is search
+        self.offer(min((each.reduction.incumbent for each in self._all), key=lambda plane: plane.cost))
+        if len(self._running) > 1 and min(map(_solves, self._running)) >= TRIAL:
+            best = max(self._running, key=lambda search: search.bound)
+            self._running = {best: self._running[best]}
+        return ended
+
+
+def _solves(search: BranchAndReduce) -> int:
+    return search.reduction.relaxation.solves
 
 
 class OwnSearch:
@@ -53,30 +109,29 @@ class OwnSearch:
         """Search to the end and return why it stopped; the incumbent is ``rounds.best``."""
         rounds, gap = self.rounds, self.rounds.asked.gap * SHARE_OF_GAP
         first, problem = self._first(start), self.problem
+        problems = [problem]
         if problem.costs.X.shape[1] <= FEW_FEATURES:
-            problem = problem.with_basis(math.sqrt(2 * first.cost))
-        reduction = Reduction(problem.costs, first, gap, self._stop, rounds.left)
-        places = len(reduction.unsettled(problem.box))
-        search = BranchAndReduce(reduction, problem.box, rounds.bound)
+            problems.append(problem.with_basis(math.sqrt(2 * first.cost)))
         limit = rounds.asked.limits.nodes
-        steps = search.run(by_work=limit is not None)
-        labels = LabelSearch(
-            self.problem.costs, reduction.incumbent, lambda: max(0.0, rounds.left()), rounds.asked.seed
-        )
+        searches = [
+            BranchAndReduce(Reduction(costs, first, gap, self._stop, rounds.left), box, rounds.bound)
+            for costs, box in problems
+        ]
+        search, by_labels = Turns(searches, by_work=limit is not None), searches[0]
+        places = len(by_labels.reduction.unsettled(problem.box))
+        labels = LabelSearch(problem.costs, first, lambda: max(0.0, rounds.left()), rounds.asked.seed)
         rounds.rounds = 1
         while True:
-            ended = next(steps, search) is search
+            ended = search.step()
             if search.nodes and not ended:
-                self._look_elsewhere(labels, reduction)
-            self._keep(reduction.incumbent)
+                self._look_elsewhere(labels, search)
+            self._keep(search.incumbent)
             rounds.nodes, rounds.bound = search.nodes, max(rounds.bound, search.bound)
             self._tell(at_once=ended or search.nodes <= 1)
-            if places and search.nodes == 1:
-                left = len(reduction.unsettled(search.root))
+            if places and by_labels.nodes == 1:
+                settled = places - len(by_labels.reduction.unsettled(by_labels.root))
                 rounds.notes.append(
-                    f"searched over hyperplanes, by halves of the intervals for {problem.costs.basis} scores that say all others"
-                    if problem.costs.basis
-                    else f"searched over scores: {places - left} of {places} labels were settled before the first branching"
+                    f"searched over scores: {settled} of {places} labels were settled before the first branching"
                 )
                 places = 0
             if self._asked_to_stop:
@@ -86,14 +141,14 @@ class OwnSearch:
             if limit is not None and search.nodes >= limit:
                 return "optimal" if search.closed else "work_limit"
 
-    def _look_elsewhere(self, labels: LabelSearch, reduction: Reduction) -> None:
+    def _look_elsewhere(self, labels: LabelSearch, search: Turns) -> None:
         """A step of the local search over labels, which takes a tenth of the relaxations: what it finds cuts nodes off."""
-        if labels.solves > LABELS * reduction.relaxation.solves:
+        if labels.solves > LABELS * search.solves:
             return
-        if reduction.incumbent.cost < labels.best.cost:
-            labels.go_on_from(reduction.incumbent)
+        if search.incumbent.cost < labels.best.cost:
+            labels.go_on_from(search.incumbent)
         if labels.step():
-            reduction.incumbent = labels.best
+            search.offer(labels.best)
 
     def _first(self, start: Array | None) -> Plane:
         """The hyperplane of the start, or the better constant one."""

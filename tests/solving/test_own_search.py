@@ -12,6 +12,10 @@ import pytest
 from waiting import at_most
 
 import octsvm
+from octsvm.formulations.bounds.scores import Intervals, ScoreCosts, ScoreProblem
+from octsvm.heuristics.score_relaxation import Plane
+from octsvm.solving.branch_and_reduce import BranchAndReduce, Reduction
+from octsvm.solving.own_search import Turns
 
 NAME = "branch_and_reduce"
 
@@ -134,3 +138,24 @@ def test_its_plan_and_its_name() -> None:
     assert plan.slack == 0
     with pytest.raises(octsvm.UnknownSolver, match="branch_and_reduce"):
         octsvm.fit("re_svm", X, y, solver="branch_and_bound")
+
+
+@pytest.mark.parametrize(("n", "overlap", "halves"), [(40, 0.4, True), (12, 0.1, False)])
+def test_of_few_features_the_better_way_ends_the_search(n: int, overlap: float, halves: bool) -> None:
+    """Where classes overlap that is by halves of intervals for the hyperplane, where few samples are wrong by labels."""
+    rng = np.random.default_rng(3)
+    X = rng.random((n, 2))
+    sign = np.where(rng.random(n) < overlap, 1, -1) * np.where(X[:, 0] > 0.5, 1.0, -1.0)
+    costs = ScoreCosts.of(X, sign, np.ones(n), 1.0, 1.0)
+    first = Plane(costs.objective(np.zeros(2), 1.0), np.zeros(2), 1.0)
+    reach = np.full(len(costs.X), 30.0)
+    problem = ScoreProblem(costs, Intervals(-reach, reach))
+    searches = [
+        BranchAndReduce(Reduction(part.costs, first, 1e-4, lambda: False, lambda: math.inf), part.box, 0.0)
+        for part in (problem, problem.with_basis(math.sqrt(2 * first.cost)))
+    ]
+    turns = Turns(searches, by_work=True)
+    while not turns.step():
+        pass
+    assert turns.closed
+    assert [search.closed for search in searches] == [not halves, halves]
