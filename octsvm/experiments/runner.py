@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib.util
 import logging
 import os
+import threading
 import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -171,6 +172,14 @@ def _processes(queue: BatchQueue, jobs: int) -> None:
 
     path = queue.store.path.absolute()
     of_workers: Any = {"initializer": end_with_parent, "initargs": (os.getpid(),), "max_nbytes": None}
+    report = threading.excepthook
+
+    def excepthook(failed: threading.ExceptHookArgs) -> None:
+        # The thread of the pool looks up a job that the end of the pool has just taken away.
+        if not (queue.interrupted and failed.exc_type is KeyError):
+            report(failed)
+
+    threading.excepthook = excepthook
     try:
         while queue.wait():
             with (
@@ -187,3 +196,4 @@ def _processes(queue: BatchQueue, jobs: int) -> None:
                     queue.died()
     finally:
         get_reusable_executor(max_workers=jobs, reuse=True).shutdown(wait=True, kill_workers=True)
+        threading.excepthook = report
