@@ -75,7 +75,7 @@ def test_test_command_is_the_one_of_the_checks(root: Path) -> None:
     assert f"check {ours}" in lines
     assert os.access(script, os.X_OK)
     # ... and what it installs includes what the README's command installs.
-    assert "\"$venv/bin/pip\" install -q -e '.[dev,docs]'" in lines
+    assert any(line.endswith("install -q -e '.[dev,docs]'") for line in lines)
     assert 'dev = ["octsvm[test]"' in (root / "pyproject.toml").read_text(encoding="utf-8")
 
 
