@@ -344,9 +344,7 @@ def test_huge_costs_hold_or_are_named(formulation: str, costs: float) -> None:
     params = {"c1": costs, "c2": costs, **depth}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        result = octsvm.fit(
-            formulation, EDGE_X, EDGE_Y, time_limit=4, on_mismatch="ignore", gap=1e-5, **params
-        )
+        result = octsvm.fit(formulation, EDGE_X, EDGE_Y, on_mismatch="ignore", gap=1e-5, **params)
     again = octsvm.evaluate(formulation, result.tree, EDGE_X, EDGE_Y, **params)
     assert again.objective == pytest.approx(result.objective, rel=1e-9)
     constant = min((EDGE_Y > 0).sum(), (EDGE_Y < 0).sum()) * costs * (2 if depth else 1)
