@@ -128,6 +128,7 @@ def in_options(message: str, command: click.Command) -> str:
         flags["n_jobs"] = flags["jobs"]
     if "no_scale" in flags:
         message = message.replace("Leave scale=True", "Leave it out").replace("scale=False", "--no-scale")
+    message = message.replace(", or None.", ".")  # an option is left out for that
 
     def said(found: re.Match[str]) -> str:
         elsewhere, name, true = found.groups()
@@ -388,7 +389,7 @@ def _work_limit(text: str) -> dict[str, int]:
     out: dict[str, int] = {}
     for part in text.split(","):
         name, _, number = part.strip().rpartition("=")
-        if name not in ("", "nodes", "rounds") or not re.fullmatch(r"\d+", number.strip()):
+        if name not in ("", "nodes", "rounds") or not re.fullmatch(r"0*[1-9]\d*", number.strip()):
             raise ValueError(f"{text!r} should be a number of nodes (500), or nodes=500,rounds=3.")
         out[name or "nodes"] = int(number)
     return out
