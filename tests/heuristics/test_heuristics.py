@@ -34,10 +34,8 @@ def found(instance: instances.Instance, steps: int = 400) -> tuple:
 @pytest.mark.quick_cases("oct", "oct_h")
 def test_a_start_is_a_point_of_the_model_and_beats_the_constant_tree(formulation: str) -> None:
     known = instances.tiny(formulation, 16, seed=17)
-    better, chosen = (
-        0,
-        known[:8] if formulation == "moctsvm" else known[8:],
-    )  # where trees beat the constant one
+    chosen = known[:8] if formulation == "moctsvm" else known[8:]  # where trees beat the constant one
+    better = 0
     for instance in chosen:
         form, params, data, tree = found(instance, steps=100)
         if tree is None:
