@@ -270,18 +270,17 @@ class TreeBuilder(Builder):
         s = along[:, None, :] * lengths[None, :, None]
         place = np.concatenate([y * u - s for u, _ in kinks], axis=2)
         change = np.concatenate([w * d for _, d in kinks])
-        order = np.argsort(place, axis=2)
-        place, change = np.take_along_axis(place, order, axis=2), change[order]
-        slope = np.cumsum(change, axis=2)
-        base = self.c2 * float(w[y > 0].sum())
-        step = slope[:, :, :-1] * np.diff(place, axis=2)
-        cost = np.concatenate([np.zeros_like(step[:, :, :1]), np.cumsum(step, axis=2)], axis=2) + base
-        at = np.argmin(cost, axis=2)
-        pick = at[:, :, None]
-        return (
-            np.take_along_axis(place, pick, axis=2)[:, :, 0],
-            np.take_along_axis(cost, pick, axis=2)[:, :, 0],
-        )
+        shape, many = place.shape[:2], place.shape[2]
+        # A row for each direction and length, and plain indices: most calls are so tiny that calls of numpy are what they cost.
+        place = place.reshape(-1, many)
+        order = place.argsort(axis=1)
+        every = np.arange(len(place))
+        place, slope = place[every[:, None], order], change[order].cumsum(axis=1)
+        cost = np.zeros_like(place)
+        np.cumsum(slope[:, :-1] * (place[:, 1:] - place[:, :-1]), axis=1, out=cost[:, 1:])
+        cost += self.c2 * float(w[y > 0].sum())
+        at = cost.argmin(axis=1)
+        return place[every, at].reshape(shape), cost[every, at].reshape(shape)
 
     def linear_svms(self, rows: IntArray, C: float) -> list[tuple[FloatArray, float]]:
         """Linear SVMs (ω, ω_0) for these rows: relabel what is cheaper to relabel, fit again, and so on."""
