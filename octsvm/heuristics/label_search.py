@@ -4,7 +4,7 @@ What a sample pays depends on its score, and where its label is given up is a pl
 the cost is convex, and the best hyperplane is found by the relaxation of :mod:`.score_relaxation`, which then is exact, in
 some hundred microseconds. A step moves a few places to their other side, those next to the hyperplane rather than others,
 solves, and goes on with the sides that the solution has while that is better. Samples with equal features move together:
-on tables of few distinct values single samples cannot.
+on tables of few distinct values single samples cannot. There steps of another kind change the weights of features one by one.
 
 Source: iterated local search as in Lourenço, Martin and Stützle (Handbook of Metaheuristics, 2003).
 """
@@ -23,11 +23,18 @@ from ..formulations.trees import MarginTree, tree_on
 from . import margin_tree as tree_search
 from .budget import Budget
 from .score_relaxation import Plane, ScoreRelaxation
+from .tree_builder import best_intercepts
 
 LARGEST = 1_000  # rows, beyond which a solution takes too long
 SHARE = 0.8  # of the seconds for linear SVMs, before the labels
 SVM_STEPS = 150
 MOST_MOVED = 5  # places
+# Where half of the features have no more values, steps that change the weights of a few such features look for rules: one other
+# step comes after one such step for so many samples, since solutions take that much longer. Beside the weight that changes, the
+# present ones are taken times a factor; among hyperplanes that are so much worse than the best (relative) one is drawn.
+FEW_VALUES, SAMPLES_OF_A_SOLUTION = 10, 20
+MOST_WEIGHTS, FACTORS, CHOSEN_WITHIN = 8, (0.0, 1.0, 2.0), 0.05
+DESCENDED = 1.02  # times the present cost: up to which it is gone down from there
 SPREADS = (0.1, 0.5, 2.0)  # of the scores beyond which a place is moved rarely, in units of the margin
 DESCENTS = 10  # of labels and hyperplane in turn
 WORSE = 1.02  # times the present cost: up to which a worse hyperplane is gone on with
@@ -54,7 +61,15 @@ class LabelSearch:
         group, at = costs.places
         within = np.abs(at) < self._reach  # farther off no label is given up
         self._group, self._at = group[within], at[within]
+        plus, minus = np.flatnonzero(costs.plus), np.flatnonzero(costs.minus)
+        self._samples = np.append(plus, minus)
+        self._sign = np.repeat([1.0, -1.0], [len(plus), len(minus)])
+        self._weights = np.append(costs.plus[plus], costs.minus[minus])
         self._solved: dict[bytes, Plane | None] = {}
+        values = [len(np.unique(column)) for column in costs.X.T]
+        self._few = np.array([j for j, v in enumerate(values) if 1 < v <= FEW_VALUES], dtype=int)
+        samples = len(self._samples) if 2 * len(self._few) >= max(1, len(values)) else 0
+        self._reweighting = samples / (samples + SAMPLES_OF_A_SOLUTION)
 
     @property
     def solves(self) -> int:
@@ -72,9 +87,10 @@ class LabelSearch:
                 yield self.best
 
     def step(self) -> bool:
-        """Move places and go down from there; whether that is the best so far."""
+        """Move places, or change weights, and go down from there; whether that is the best so far."""
         self._steps += 1
-        found = self._descended(self._moved())
+        over = self._reweighted() if self._rng.random() < self._reweighting else self._moved()
+        found = None if over is None else self._descended(over)
         better = found is not None and found.cost < self.best.cost * (1 - IMPROVES)
         if found is not None and better:
             self.best = found
@@ -101,6 +117,34 @@ class LabelSearch:
         over[order[: int(rng.integers(1, MOST_MOVED + 1))]] ^= True
         return over
 
+    def _reweighted(self) -> BoolArray | None:
+        """On which side of its place each group is for a few other weights, one feature after the other; None where that is far worse.
+
+        A weight changes by what sets two samples a margin apart, the others are kept, doubled or dropped. So rules over features of
+        few values are found, which moves of single places do not come to.
+        """
+        costs, rng, few = self.costs, self._rng, self._few
+        omega = self._present.omega
+        for _ in range(int(rng.integers(1, MOST_WEIGHTS + 1))):
+            values = costs.X[rng.integers(len(costs.X), size=(2, len(few))), few]
+            apart = np.abs(values[0] - values[1])
+            used, apart = np.tile(few[apart > 0], 2), apart[apart > 0]
+            if not len(used):
+                return None
+            fresh = np.tile(omega * rng.choice(FACTORS), (len(used), 1))
+            fresh[range(len(used)), used] += np.concatenate([2 / apart, -2 / apart])
+            along = fresh @ costs.X.T
+            omega0, paid = best_intercepts(
+                along[:, self._samples], self._sign, self._weights, np.ones(1), costs.c1, costs.c2
+            )
+            cost = paid[:, 0] + (fresh**2).sum(axis=1) / 2
+            k = int(np.argmin(cost * (1 + CHOSEN_WITHIN * rng.exponential(size=len(cost)))))
+            omega = fresh[k]
+            if cost[k] < self._present.cost * DESCENDED:
+                over: BoolArray = (along[k] + omega0[k, 0])[self._group] > self._at
+                return over
+        return None
+
     def _descended(self, over: BoolArray) -> Plane | None:
         """The best hyperplane for these sides, then for those that it has, while that is better; None where there is none."""
         best: Plane | None = None
@@ -122,9 +166,7 @@ class LabelSearch:
             if (low > high).any():
                 self._solved[sides] = None
             else:
-                found = self._relaxation.solve(Intervals(low, high))
-                cost = self.costs.objective(found.omega, found.omega0)
-                self._solved[sides] = Plane(cost, found.omega, found.omega0)
+                self._solved[sides] = self._relaxation.plane(self._relaxation.solve(Intervals(low, high)))
         return self._solved[sides]
 
 

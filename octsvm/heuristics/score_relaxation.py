@@ -25,6 +25,7 @@ BEND = 1e6  # a violation v costs v²/(2·BEND) more than it should, for the sam
 MISSED = 1e-3  # by which, at most, a margin is taken to be missed for that
 PRICE = 1e3  # times the cost of interest, of leaving an interval by 1; hard rows would say nothing where none is left
 MOST_ITERATIONS = 20_000
+DUAL_TOL = 1e-9  # with DAQP's own 1e-12 it cycles where many samples are at their margins at once
 NORM_STEPS, NORM_CLOSE = 3, 0.3  # until the norm that the margin was taken about is that of the hyperplane
 PRECISE_STEPS, PRECISE = 20, 1e-3
 LEAST_NORM = 1e-3
@@ -163,7 +164,7 @@ class ScoreRelaxation:
         H[-1, -1] = CURVATURE
         self._model = daqp.Model()
         self._model.setup(H, slope, self._A, upper, lower, self._soft)
-        self._model.settings = {"iter_limit": MOST_ITERATIONS}
+        self._model.settings = {"iter_limit": MOST_ITERATIONS, "dual_tol": DUAL_TOL}
 
 
 def _balanced(

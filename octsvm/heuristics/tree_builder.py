@@ -251,36 +251,8 @@ class TreeBuilder(Builder):
     def intercepts(
         self, along: FloatArray, y: FloatArray, w: FloatArray, lengths: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Best intercept and its cost (k, L) for scores length·along + ω_0; ``along (k, m)`` of k directions.
-
-        In ω_0 the cost is c2·Σ_{y=+1} w plus a sum of ramps Δ·max(0, ω_0 - place): one for each kink of each row.
-        """
-        if self.c1 == 0:
-            shape = (len(along), len(lengths))
-            return np.zeros(shape), np.zeros(shape)
-        # Kinks of the loss in u = y s, with the change of slope there, from u = -∞ on.
-        if self.c2 < 2 * self.c1:
-            kinks: tuple[tuple[float, float], ...] = (
-                (-1.0, self.c1),
-                (-self.c2 / (2 * self.c1), -2 * self.c1),
-                (1.0, self.c1),
-            )
-        else:
-            kinks = ((1.0 - self.c2 / self.c1, -self.c1), (1.0, self.c1))
-        s = along[:, None, :] * lengths[None, :, None]
-        place = np.concatenate([y * u - s for u, _ in kinks], axis=2)
-        change = np.concatenate([w * d for _, d in kinks])
-        shape, many = place.shape[:2], place.shape[2]
-        # A row for each direction and length, and plain indices: most calls are so tiny that calls of numpy are what they cost.
-        place = place.reshape(-1, many)
-        order = place.argsort(axis=1)
-        every = np.arange(len(place))
-        place, slope = place[every[:, None], order], change[order].cumsum(axis=1)
-        cost = np.zeros_like(place)
-        np.cumsum(slope[:, :-1] * (place[:, 1:] - place[:, :-1]), axis=1, out=cost[:, 1:])
-        cost += self.c2 * float(w[y > 0].sum())
-        at = cost.argmin(axis=1)
-        return place[every, at].reshape(shape), cost[every, at].reshape(shape)
+        """:func:`best_intercepts` for the costs of this table."""
+        return best_intercepts(along, y, w, lengths, self.c1, self.c2)
 
     def linear_svms(self, rows: IntArray, C: float) -> list[tuple[FloatArray, float]]:
         """Linear SVMs (ω, ω_0) for these rows: relabel what is cheaper to relabel, fit again, and so on."""
@@ -524,6 +496,41 @@ class TreeBuilder(Builder):
         given = outside(planes, t) | {t: (omega, omega0)}
         options = InductionOptions(cap, True, None, given)
         return self.assemble(self.grow(1, np.arange(len(self.X)), options, np.inf))
+
+
+def best_intercepts(
+    along: FloatArray, y: FloatArray, w: FloatArray, lengths: FloatArray, c1: float, c2: float
+) -> tuple[FloatArray, FloatArray]:
+    """Best intercept and its cost (k, L) for scores length·along + ω_0; ``along (k, m)`` of k directions.
+
+    In ω_0 the cost is c2·Σ_{y=+1} w plus a sum of ramps Δ·max(0, ω_0 - place): one for each kink of each row.
+    """
+    if c1 == 0:
+        shape = (len(along), len(lengths))
+        return np.zeros(shape), np.zeros(shape)
+    # Kinks of the loss in u = y s, with the change of slope there, from u = -∞ on.
+    if c2 < 2 * c1:
+        kinks: tuple[tuple[float, float], ...] = (
+            (-1.0, c1),
+            (-c2 / (2 * c1), -2 * c1),
+            (1.0, c1),
+        )
+    else:
+        kinks = ((1.0 - c2 / c1, -c1), (1.0, c1))
+    s = along[:, None, :] * lengths[None, :, None]
+    place = np.concatenate([y * u - s for u, _ in kinks], axis=2)
+    change = np.concatenate([w * d for _, d in kinks])
+    shape, many = place.shape[:2], place.shape[2]
+    # A row for each direction and length, and plain indices: most calls are so tiny that calls of numpy are what they cost.
+    place = place.reshape(-1, many)
+    order = place.argsort(axis=1)
+    every = np.arange(len(place))
+    place, slope = place[every[:, None], order], change[order].cumsum(axis=1)
+    cost = np.zeros_like(place)
+    np.cumsum(slope[:, :-1] * (place[:, 1:] - place[:, :-1]), axis=1, out=cost[:, 1:])
+    cost += c2 * float(w[y > 0].sum())
+    at = cost.argmin(axis=1)
+    return place[every, at].reshape(shape), cost[every, at].reshape(shape)
 
 
 def outside(planes: Hyperplanes, t: int) -> dict[int, tuple[FloatArray, float]]:
