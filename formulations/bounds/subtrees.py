@@ -20,7 +20,7 @@ bound of its own, whether it was looked at or not.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -29,6 +29,9 @@ import numpy as np
 from ..base import BoolArray, FloatArray, IntArray
 
 CELLS = 30_000  # numbers held at once by a batch of single splits: they should stay in the cache
+MULTIPLIED = 64  # groups up to which a product of matrices is quicker than cumulative sums
+ONE_THREAD = 200_000  # multiplications of a product that OpenBLAS does not share among threads
+EXACT = 2**24  # up to which whole numbers are exact in single precision
 CLOSE = 1e-9  # relative: costs this close are equal
 
 
@@ -129,7 +132,8 @@ class Table:
         self.position = np.empty_like(position)
         np.put_along_axis(self.position.T, order, place, axis=1)
         self.n_values = place[:, -1] + 1
-        self.ends = np.flatnonzero(step.ravel())
+        self._feature, self._end = np.nonzero(step)
+        self.cuts = len(self._end)
         self.value = ordered
 
     @classmethod
@@ -145,9 +149,39 @@ class Table:
         return Table(self.position[inside], order, self.W[inside], self.size[inside])
 
     @cached_property
-    def columns(self) -> tuple[list[FloatArray], IntArray]:
-        """Cost of each class (p, G), and number of rows (p, G), in the order of each feature."""
-        return [self.W[:, k][self.order] for k in range(self.W.shape[1])], self.size[self.order]
+    def costs(self) -> FloatArray:
+        """``W``, in single precision where all sums of it are exact in that, which takes half the time."""
+        exact = self.W.sum() < EXACT and np.array_equal(self.W, np.rint(self.W))
+        return self.W.astype(np.float32) if exact else self.W
+
+    @cached_property
+    def _below(self) -> FloatArray:
+        """Whether each group is below each cut, as 0 and 1, in blocks of cuts (blocks, G, cuts of a block).
+
+        Blocks are so small that libraries of linear algebra multiply them on one thread, which on several take longer.
+        """
+        G = len(self.size)
+        feature, end = self._feature, self._end
+        block = max(1, ONE_THREAD // (G * self.at_once))
+        padded = np.append(np.arange(self.cuts), np.zeros(-self.cuts % block, dtype=int))
+        feature, end = feature[padded], end[padded]
+        value = self.position[self.order[feature, end], feature]
+        below = np.asarray(self.position[:, feature] <= value, dtype=self.costs.dtype)
+        return np.ascontiguousarray(below.reshape(G, -1, block).swapaxes(0, 1))
+
+    @property
+    def at_once(self) -> int:
+        """How many sets are cut together."""
+        return max(1, CELLS // self.order.size)
+
+    def sums_at_cuts(self, sets: BoolArray, values: FloatArray) -> FloatArray:
+        """Σ of ``values (G,)`` over the groups of ``sets (c, G)`` below each cut of all features (c, cuts)."""
+        chosen = sets * values
+        if len(values) <= MULTIPLIED:
+            found = (chosen @ self._below).swapaxes(0, 1)
+            return np.asarray(found.reshape(len(sets), -1)[:, : self.cuts])
+        sums = np.cumsum(chosen[:, self.order], axis=2, dtype=values.dtype)
+        return np.asarray(sums.reshape(len(sums), -1)[:, self._feature * len(values) + self._end])
 
     def sums_below(self, values: FloatArray) -> FloatArray:
         """Σ of ``values (G,)`` below each cut 0 .. M - 1 of each feature (p, M), M - 1 the most values of a feature."""
@@ -210,49 +244,77 @@ class Search:
         for weight, count in ((inside, rows), (whole - inside, all_rows - rows)):
             cost = weight.sum(axis=1) - weight.max(axis=1)
             out += [cost, np.where((count > 0) & (count < self.n_min), np.inf, cost)]
-        if depth == 0 or not len(table.ends):
+        if depth == 0 or not table.cuts:
             return tuple(out)
-        columns, sizes = table.columns
-        step = max(1, CELLS // (p * G))
+        stumps = self._stumps_of_two_classes if K == 2 else self._stumps
+        step = table.at_once
         for first in range(0, len(lefts), step):
             if first and self._late():
                 self._stopped = True
                 return tuple(values[:first] for values in out)
             part = slice(first, min(first + step, len(lefts)))
-            some = lefts[part]
-            self.work += len(some) * p * G * K
-            among = some[:, table.order]  # (c, p, G)
-
-            def below(values: FloatArray | IntArray, among: BoolArray = among) -> FloatArray:
-                sums = np.cumsum(values * among, axis=2)[:, :, :-1]
-                return np.asarray(sums.reshape(len(sums), -1)[:, table.ends])
-
-            best = [np.zeros((len(some), len(table.ends))) for _ in range(4)]
-            for k, values in enumerate(columns):
-                total = np.cumsum(values, axis=1)[:, :-1].ravel()[table.ends]
-                one = below(values)
-                two = total - one
-                for largest, sums in (
-                    (best[0], one),
-                    (best[1], inside[part, k : k + 1] - one),
-                    (best[2], two),
-                    (best[3], (whole[k] - inside[part, k : k + 1]) - two),
-                ):
-                    np.maximum(largest, sums, out=largest)
-            if self.n_min > 1:
-                counts = below(sizes)
-                total_rows = np.cumsum(sizes, axis=1)[:, :-1].ravel()[table.ends]
-            for side in (0, 1):
-                weight = inside[part].sum(axis=1) if side == 0 else (whole - inside[part]).sum(axis=1)
-                cost = weight[:, None] - best[2 * side] - best[2 * side + 1] + self.split
-                np.minimum(out[2 * side][part], cost.min(axis=1), out=out[2 * side][part])
-                if self.n_min > 1:
-                    here = counts if side == 0 else total_rows - counts
-                    held = (rows[part] if side == 0 else all_rows - rows[part])[:, None]
-                    small = ((here > 0) & (here < self.n_min)) | ((here < held) & (held - here < self.n_min))
-                    cost = np.where(small, np.inf, cost)
-                np.minimum(out[2 * side + 1][part], cost.min(axis=1), out=out[2 * side + 1][part])
+            self.work += len(lefts[part]) * p * G * K
+            small = self._too_small(table, lefts[part]) if self.n_min > 1 else None
+            for values, cost in zip(out, stumps(table, lefts[part], small), strict=True):
+                np.minimum(values[part], cost + self.split, out=values[part])
         return tuple(out)
+
+    def _too_small(self, table: Table, lefts: BoolArray) -> tuple[BoolArray, BoolArray]:
+        """Where a cut of the rows of ``lefts (c, G)``, and of the others, leaves a side with too few (c, cuts)."""
+        sizes, everything = table.size.astype(table.costs.dtype), np.ones((1, len(table.size)), dtype=bool)
+        one = table.sums_at_cuts(lefts, sizes)
+        two = table.sums_at_cuts(everything, sizes) - one
+        held = (lefts @ sizes)[:, None]
+        left, right = (
+            ((here > 0) & (here < self.n_min)) | ((here < whole) & (whole - here < self.n_min))
+            for here, whole in ((one, held), (two, sizes.sum() - held))
+        )
+        return left, right
+
+    def _stumps(
+        self, table: Table, lefts: BoolArray, small: tuple[BoolArray, BoolArray] | None
+    ) -> Iterator[FloatArray]:
+        """Errors of the best single split of ``lefts (c, G)`` and of the others: opt and opt_N of each, four arrays (c,)."""
+        everything = np.ones((1, len(table.size)), dtype=bool)
+        sums = [
+            (table.sums_at_cuts(lefts, values), table.sums_at_cuts(everything, values), lefts @ values)
+            for values in np.ascontiguousarray(table.costs.T)
+        ]
+        inside, whole = lefts @ table.W, table.W.sum(axis=0)
+        for side, weight in enumerate((inside.sum(axis=1), whole.sum() - inside.sum(axis=1))):
+            below, above = [], []
+            for k, (one, both, held) in enumerate(sums):
+                below.append(both - one if side else one)
+                above.append((whole[k] - held if side else held)[:, None] - below[-1])
+            right = np.maximum.reduce(below) + np.maximum.reduce(above)
+            yield weight - right.max(axis=1)
+            yield weight - (right if small is None else np.where(small[side], -np.inf, right)).max(axis=1)
+
+    def _stumps_of_two_classes(
+        self, table: Table, lefts: BoolArray, small: tuple[BoolArray, BoolArray] | None
+    ) -> Iterator[FloatArray]:
+        """The same for two classes, of which the difference d below a cut says enough.
+
+        Of a set with the difference D, both sides have (weight + |d| + |D - d|) / 2 right. That is convex in d, and largest at the
+        largest or the smallest one.
+        """
+        values = table.costs[:, 0] - table.costs[:, 1]
+        everything = np.ones((1, len(values)), dtype=bool)
+        one = table.sums_at_cuts(lefts, values)
+        inside, weight = lefts @ values, lefts @ table.W.sum(axis=1)
+        sides = (
+            (one, inside, weight),
+            (table.sums_at_cuts(everything, values) - one, values.sum() - inside, table.W.sum() - weight),
+        )
+        for side, (d, D, held) in enumerate(sides):
+            ends = np.stack([d.min(axis=1), d.max(axis=1)])
+            yield (held - (np.abs(ends) + np.abs(D - ends)).max(axis=0)) / 2
+            if small is None:
+                right = (np.abs(ends) + np.abs(D - ends)).max(axis=0)
+            else:
+                both = np.abs(d) + np.abs(D[:, None] - d)
+                right = np.where(small[side], -np.inf, both).max(axis=1)
+            yield (held - right) / 2
 
     def subtree(self, table: Table, depth: int, target: float = np.inf) -> Found:
         """Bounds of a subtree; below ``target`` they are exact, as far as the limit goes."""

@@ -35,7 +35,7 @@ START_STEPS = 300
 SHORTEST_FOR_START = 0.5  # seconds below which the heuristic would eat the limit
 LARGEST_SEARCHED = 1_000  # rows times nodes up to which strategy="heuristic" builds a model
 HEURISTIC_SHARE = 0.7  # of the limit that goes to the start heuristics before neighbourhoods are searched
-BUILDING_SHARE = 0.5  # of the limit after which building looks for no further bounds
+BUILDING_SHARE = 0.7  # of the limit after which building looks for no further bounds
 # Of building a model, embedding a tree, compiling and checking, for each nonzero: 6 to 15 µs on tables of up to a million
 # nonzeros, in all formulations. The engine's own time comes on top.
 MODEL_SECONDS = 1.5e-5
