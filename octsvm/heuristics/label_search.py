@@ -22,6 +22,7 @@ from ..formulations.margin_trees import constant_side
 from ..formulations.trees import MarginTree, tree_on
 from . import margin_tree as tree_search
 from .budget import Budget
+from .feature_weights import drawn, features_of_few_values, reweighted
 from .score_relaxation import Plane, ScoreRelaxation
 from .tree_builder import best_intercepts
 
@@ -29,11 +30,9 @@ LARGEST = 1_000  # rows, beyond which a solution takes too long
 SHARE = 0.8  # of the seconds for linear SVMs, before the labels
 SVM_STEPS = 150
 MOST_MOVED = 5  # places
-# Where half of the features have no more values, steps that change the weights of a few such features look for rules: one other
-# step comes after one such step for so many samples, since solutions take that much longer. Beside the weight that changes, the
-# present ones are taken times a factor; among hyperplanes that are so much worse than the best (relative) one is drawn.
-FEW_VALUES, SAMPLES_OF_A_SOLUTION = 10, 20
-MOST_WEIGHTS, FACTORS, CHOSEN_WITHIN = 8, (0.0, 1.0, 2.0), 0.05
+# On tables of few values one other step comes after one that changes weights for so many samples: solutions take that much longer.
+SAMPLES_OF_A_SOLUTION = 20
+MOST_WEIGHTS = 8  # changed one after the other
 DESCENDED = 1.02  # times the present cost: up to which it is gone down from there
 SPREADS = (0.1, 0.5, 2.0)  # of the scores beyond which a place is moved rarely, in units of the margin
 DESCENTS = 10  # of labels and hyperplane in turn
@@ -66,9 +65,8 @@ class LabelSearch:
         self._sign = np.repeat([1.0, -1.0], [len(plus), len(minus)])
         self._weights = np.append(costs.plus[plus], costs.minus[minus])
         self._solved: dict[bytes, Plane | None] = {}
-        values = [len(np.unique(column)) for column in costs.X.T]
-        self._few = np.array([j for j, v in enumerate(values) if 1 < v <= FEW_VALUES], dtype=int)
-        samples = len(self._samples) if 2 * len(self._few) >= max(1, len(values)) else 0
+        self._few = features_of_few_values(costs.X)
+        samples = len(self._samples) if len(self._few) else 0
         self._reweighting = samples / (samples + SAMPLES_OF_A_SOLUTION)
 
     @property
@@ -118,27 +116,19 @@ class LabelSearch:
         return over
 
     def _reweighted(self) -> BoolArray | None:
-        """On which side of its place each group is for a few other weights, one feature after the other; None where that is far worse.
-
-        A weight changes by what sets two samples a margin apart, the others are kept, doubled or dropped. So rules over features of
-        few values are found, which moves of single places do not come to.
-        """
-        costs, rng, few = self.costs, self._rng, self._few
+        """On which side of its place each group is for a few other weights, one feature after the other; None where that is far worse."""
+        costs, rng = self.costs, self._rng
         omega = self._present.omega
         for _ in range(int(rng.integers(1, MOST_WEIGHTS + 1))):
-            values = costs.X[rng.integers(len(costs.X), size=(2, len(few))), few]
-            apart = np.abs(values[0] - values[1])
-            used, apart = np.tile(few[apart > 0], 2), apart[apart > 0]
-            if not len(used):
+            fresh = reweighted(costs.X, self._few, omega, rng)
+            if not len(fresh):
                 return None
-            fresh = np.tile(omega * rng.choice(FACTORS), (len(used), 1))
-            fresh[range(len(used)), used] += np.concatenate([2 / apart, -2 / apart])
             along = fresh @ costs.X.T
             omega0, paid = best_intercepts(
                 along[:, self._samples], self._sign, self._weights, np.ones(1), costs.c1, costs.c2
             )
             cost = paid[:, 0] + (fresh**2).sum(axis=1) / 2
-            k = int(np.argmin(cost * (1 + CHOSEN_WITHIN * rng.exponential(size=len(cost)))))
+            k = drawn(cost, rng)
             omega = fresh[k]
             if cost[k] < self._present.cost * DESCENDED:
                 over: BoolArray = (along[k] + omega0[k, 0])[self._group] > self._at
