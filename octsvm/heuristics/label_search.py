@@ -23,12 +23,14 @@ from ..formulations.trees import MarginTree, tree_on
 from . import margin_tree as tree_search
 from .budget import Budget
 from .feature_weights import drawn, features_of_few_values, reweighted
+from .hard_margin_search import HardMarginSearch, margins_are_hard
 from .score_relaxation import Plane, ScoreRelaxation
 from .tree_builder import best_intercepts
 
 LARGEST = 1_000  # rows, beyond which a solution takes too long
 SHARE = 0.8  # of the seconds for linear SVMs, before the labels
 SVM_STEPS = 150
+HARD_SHARE, HARD_STEPS = 0.8, 2_000  # of what is left then, for labels where margins are hard
 MOST_MOVED = 5  # places
 # On tables of few values one other step comes after one that changes weights for so many samples: solutions take that much longer.
 SAMPLES_OF_A_SOLUTION = 20
@@ -173,8 +175,17 @@ def candidates(data: Data, params: Any, budget: Budget, seed: int) -> Iterator[M
     costs = ScoreCosts.of(data.X, data.sign, data.weights, params.c1, params.c2)
     omega = np.zeros(data.p) if best is None else best.omega[0]
     omega0 = constant_side(data) if best is None else float(best.omega0[0] + omega @ costs.center)
-    first = Plane(costs.objective(omega, omega0), omega, omega0)
-    for plane in LabelSearch(costs, first, budget.left, seed).run(budget):
+    known = Plane(costs.objective(omega, omega0), omega, omega0)
+    for plane in _searches(costs, known, budget, seed):
         intercept = np.array([plane.omega0 - plane.omega @ costs.center])
         split = np.array([bool(plane.omega.any())])
         yield tree_on(data, MarginTree, 0, plane.omega[None, :].copy(), intercept, split)
+
+
+def _searches(costs: ScoreCosts, known: Plane, budget: Budget, seed: int) -> Iterator[Plane]:
+    """Better and better hyperplanes, where margins are hard at first by a search of its own."""
+    if margins_are_hard(costs, known.cost):
+        hard = HardMarginSearch(costs, known, seed)
+        yield from hard.run(budget.part(HARD_SHARE, HARD_STEPS))
+        known = hard.best
+    yield from LabelSearch(costs, known, budget.left, seed).run(budget)
