@@ -1,10 +1,11 @@
 """Starts for RE-SVM: linear SVMs as for trees, then iterated local search over the labels that are given up.
 
-What a sample pays depends on its score, and where its label is given up is a place on that scale. On one side of every place
-the cost is convex, and the best hyperplane is found by the relaxation of :mod:`.score_relaxation`, which then is exact, in
-some hundred microseconds. A step moves a few places to their other side, those next to the hyperplane rather than others,
-solves, and goes on with the sides that the solution has while that is better. Samples with equal features move together:
-on tables of few distinct values single samples cannot. There steps of another kind change the weights of features one by one.
+What a sample pays depends on its score, and where its label is given up is a place on that scale. Once it is chosen for every
+place on which side of it the sample is, its label is too, and the best hyperplane is that of a linear SVM, which takes some hundred
+microseconds. A step moves a few places to their other side, those next to the hyperplane rather than others, solves, and goes on
+with the sides that the solution has while that is better. What may be the best is solved for once more by the relaxation of
+:mod:`.score_relaxation`, which is exact then. Samples with equal features move together: on tables of few distinct values single
+samples cannot. There steps of another kind change the weights of features one by one.
 
 Source: iterated local search as in Lourenço, Martin and Stützle (Handbook of Metaheuristics, 2003).
 """
@@ -21,6 +22,7 @@ from ..formulations.bounds.scores import Intervals, ScoreCosts
 from ..formulations.margin_trees import constant_side
 from ..formulations.trees import MarginTree, tree_on
 from . import margin_tree as tree_search
+from .active_set import least_violation
 from .budget import Budget
 from .feature_weights import drawn, features_of_few_values, reweighted
 from .hard_margin_search import HardMarginSearch, margins_are_hard
@@ -32,8 +34,7 @@ SHARE = 0.8  # of the seconds for linear SVMs, before the labels
 SVM_STEPS = 150
 HARD_SHARE, HARD_STEPS = 0.8, 2_000  # of what is left then, for labels where margins are hard
 MOST_MOVED = 5  # places
-# On tables of few values one other step comes after one that changes weights for so many samples: solutions take that much longer.
-SAMPLES_OF_A_SOLUTION = 20
+REWEIGHTED = 0.6  # of the steps, on tables of few values: these change weights
 MOST_WEIGHTS = 8  # changed one after the other
 DESCENDED = 1.02  # times the present cost: up to which it is gone down from there
 SPREADS = (0.1, 0.5, 2.0)  # of the scores beyond which a place is moved rarely, in units of the margin
@@ -43,6 +44,8 @@ RESTART = 60  # steps after which it is the best one again
 ROWS_OF_A_TICK = 100  # up to which a step counts as one of the budget
 PATIENCE = 1_000  # steps without a better one
 IMPROVES = 1e-9  # relative
+INEXACT = 1e-3  # relative: by how much the bend of errors may spoil a hyperplane; one that may be the best is solved for exactly
+MOST_ITERATIONS = 2_000
 
 
 class LabelSearch:
@@ -61,20 +64,20 @@ class LabelSearch:
         self._reach = 1.0 + np.sqrt(2 * first.cost) * 2 * radius
         group, at = costs.places
         within = np.abs(at) < self._reach  # farther off no label is given up
-        self._group, self._at = group[within], at[within]
+        self._group, self._at, self._movable = group[within], at[within], within
+        self._solves = 0
         plus, minus = np.flatnonzero(costs.plus), np.flatnonzero(costs.minus)
         self._samples = np.append(plus, minus)
         self._sign = np.repeat([1.0, -1.0], [len(plus), len(minus)])
         self._weights = np.append(costs.plus[plus], costs.minus[minus])
         self._solved: dict[bytes, Plane | None] = {}
         self._few = features_of_few_values(costs.X)
-        samples = len(self._samples) if len(self._few) else 0
-        self._reweighting = samples / (samples + SAMPLES_OF_A_SOLUTION)
+        self._reweighting = REWEIGHTED if len(self._few) else 0.0
 
     @property
     def solves(self) -> int:
-        """How often a relaxation was solved."""
-        return self._relaxation.solves
+        """How many programs were solved."""
+        return self._solves + self._relaxation.solves
 
     def run(self, budget: Budget) -> Iterator[Plane]:
         """Better and better hyperplanes."""
@@ -146,20 +149,35 @@ class LabelSearch:
                 break
             best = found
             over = self._scores(best) > self._at
+        if best is not None and best.cost < self.best.cost * (1 + INEXACT):
+            exact = self._exact(over)
+            best = exact if exact is not None and exact.cost < best.cost else best
         return best
 
     def _best_of(self, over: BoolArray) -> Plane | None:
-        """The best hyperplane for these sides, which on small tables come again and again; None where there is none."""
+        """The best hyperplane for the labels of these sides, which on small tables come again and again; None where there is none."""
         sides = over.tobytes()
         if sides not in self._solved:
-            low, high = np.full(len(self.costs.X), -self._reach), np.full(len(self.costs.X), self._reach)
-            np.maximum.at(low, self._group[over], self._at[over])
-            np.minimum.at(high, self._group[~over], self._at[~over])
-            if (low > high).any():
-                self._solved[sides] = None
-            else:
-                self._solved[sides] = self._relaxation.plane(self._relaxation.solve(Intervals(low, high)))
+            self._solves += 1
+            label = self._sign.copy()
+            label[self._movable] = np.where(over, 1.0, -1.0)
+            costs = self.costs
+            found = least_violation(
+                costs.X[self._samples], label > 0, label, costs.c1 * self._weights, MOST_ITERATIONS
+            )
+            self._solved[sides] = (
+                self._exact(over) if found is None else Plane(costs.objective(*found[1:]), *found[1:])
+            )
         return self._solved[sides]
+
+    def _exact(self, over: BoolArray) -> Plane | None:
+        """The best hyperplane within these sides, to a few more digits."""
+        low, high = np.full(len(self.costs.X), -self._reach), np.full(len(self.costs.X), self._reach)
+        np.maximum.at(low, self._group[over], self._at[over])
+        np.minimum.at(high, self._group[~over], self._at[~over])
+        if (low > high).any():
+            return None
+        return self._relaxation.plane(self._relaxation.solve(Intervals(low, high)))
 
 
 def candidates(data: Data, params: Any, budget: Budget, seed: int) -> Iterator[MarginTree]:
