@@ -5,7 +5,7 @@
     python -m benchmarks run incumbents --data DIR --who highs:paper     the same, the printed rows
 
 A quarter of the rows (stratified) trains: one seed a set, three for heart and sonar. ``ours`` is
-strategy="heuristic", the engine is strategy="exact", and the crude tree grows top-down, an SVM a node, relabelling as it
+strategy="heuristic", an engine gets the built model alone, and the crude tree grows top-down, an SVM a node, relabelling as it
 goes, for six values of C, the best objective kept.
 """
 
@@ -101,6 +101,13 @@ def grown(data: Any, params: Any, C: float) -> MarginTree:
     return MarginTree(params.depth, data.classes, data.feature_names, data.scaling, omega, omega0, split)
 
 
+def engine_alone(formulation: str, X: Any, y: Any, who: str, limit: float, params: dict[str, Any]) -> Any:
+    """What an engine finds in so many seconds, those of building not among them, with no start and no search of ours beside it."""
+    solver, _, variant = who.partition(":")
+    model = octsvm.build(formulation, X, y, **params, **(PRINTED if variant else {}))
+    return octsvm.solve(model, solver=solver, time_limit=limit, on_mismatch="ignore")
+
+
 def measure(cell: Line, asked: Any) -> Line:
     """One line of results."""
     who, limit = cell["who"], asked.limit or (1.0 if cell["who"] == "ours" else 30.0)
@@ -111,11 +118,11 @@ def measure(cell: Line, asked: Any) -> Line:
     if who == "crude":
         line["objective"] = crude(X, y, params)
     else:
-        how: dict[str, Any] = {"strategy": "heuristic"}
-        if who != "ours":
-            solver, _, variant = who.partition(":")
-            how = {"strategy": "exact", "solver": solver, **(PRINTED if variant else {})}
-        result = octsvm.fit("octsvm", X, y, time_limit=limit, on_mismatch="ignore", **how, **params)
+        if who == "ours":
+            how: dict[str, Any] = {"strategy": "heuristic", "on_mismatch": "ignore"}
+            result = octsvm.fit("octsvm", X, y, time_limit=limit, **how, **params)
+        else:
+            result = engine_alone("octsvm", X, y, who, limit, params)
         line |= kept(result, "objective", "bound", "status", "stop")
         line |= {"limit": limit, "version": result.solver_version}
     return line | watch.seconds()
