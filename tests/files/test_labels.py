@@ -135,7 +135,7 @@ READERS: dict[str, Callable[[Path, Path], list[str]]] = {
         "-w",
         str(answer),
     ],
-    "cbc": lambda model, answer: [str(model), "solve", "solu", str(answer)],
+    "cbc": lambda model, answer: [str(model), "-solve", "-solution", str(answer)],
 }
 
 
