@@ -121,6 +121,7 @@ class ScoreRelaxation:
     def _solve(self, box: Intervals, envelope: Envelope, scale: float) -> Relaxed:
         """With ½‖ω‖² + ``scale`` times the rest as the objective."""
         self.solves += 1
+        warm = self._model is not None
         G, p, low, high = self._G, self._p, box.low, box.high
         total = envelope.slope.sum() * scale
         slope = np.append(scale * (envelope.slope @ self.costs.X), total - CURVATURE * self._about)
@@ -146,7 +147,9 @@ class ScoreRelaxation:
         for _ in range(PROXIMAL_STEPS):
             x, _, status, info = self._model.solve()
             if status < 0 or not np.isfinite(x[p]):
-                self._model, self._about = None, 0.0  # start anew the next time
+                self._model, self._about = None, 0.0
+                if warm and self._left() > 0:  # from where it ended last it cycled: once more from nothing
+                    return self._solve(box, envelope, scale)
                 break
             off, self._about = CURVATURE * abs(float(x[p]) - self._about), float(x[p])
             if off * float(self.costs.share @ (high - low)) <= self._precise * scale:
