@@ -100,6 +100,10 @@ class ScoreRelaxation:
         assert best is not None
         return best
 
+    def forget(self) -> None:
+        """Start the next solution from nothing."""
+        self._model, self._about = None, 0.0
+
     def improved(self, found: Relaxed, box: Intervals, envelope: Envelope | None = None) -> Relaxed:
         """The better of a solution and a more precise one, where that takes more than one program."""
         if self.costs.squared:
@@ -147,7 +151,7 @@ class ScoreRelaxation:
         for _ in range(PROXIMAL_STEPS):
             x, _, status, info = self._model.solve()
             if status < 0 or not np.isfinite(x[p]):
-                self._model, self._about = None, 0.0
+                self.forget()
                 if warm and self._left() > 0:  # from where it ended last it cycled: once more from nothing
                     return self._solve(box, envelope, scale)
                 break

@@ -386,6 +386,11 @@ class BranchAndReduce:
         if not places:
             # The relaxation is exact there, and its hyperplane was tried.
             found = reduction.relaxation.solve(box, precise=True)
+            if found.bound.value < reduction.cutoff:  # or it is short of exact for where it started
+                reduction.relaxation.forget()
+                found = max(
+                    found, reduction.relaxation.solve(box, precise=True), key=lambda one: one.bound.value
+                )
             self._settled = min(self._settled, max(bound, found.bound.value))
             return []
         cutoff = reduction.cutoff
