@@ -30,6 +30,9 @@ from ..base import BoolArray, FloatArray, IntArray
 
 CELLS = 30_000  # numbers held at once by a batch of single splits: they should stay in the cache
 MULTIPLIED = 64  # groups up to which a product of matrices is quicker than cumulative sums
+LARGEST_MATRIX = (
+    2_000_000  # numbers of its second factor, which tables of thousands of features would make far larger
+)
 ONE_THREAD = 200_000  # multiplications of a product that OpenBLAS does not share among threads
 EXACT = 2**24  # up to which whole numbers are exact in single precision
 CLOSE = 1e-9  # relative: costs this close are equal
@@ -177,7 +180,7 @@ class Table:
     def sums_at_cuts(self, sets: BoolArray, values: FloatArray) -> FloatArray:
         """Σ of ``values (G,)`` over the groups of ``sets (c, G)`` below each cut of all features (c, cuts)."""
         chosen = sets * values
-        if len(values) <= MULTIPLIED:
+        if len(values) <= MULTIPLIED and len(values) * self.cuts <= LARGEST_MATRIX:
             found = (chosen @ self._below).swapaxes(0, 1)
             return np.asarray(found.reshape(len(sets), -1)[:, : self.cuts])
         sums = np.cumsum(chosen[:, self.order], axis=2, dtype=values.dtype)

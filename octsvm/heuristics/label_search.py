@@ -71,6 +71,7 @@ class LabelSearch:
         self._sign = np.repeat([1.0, -1.0], [len(plus), len(minus)])
         self._weights = np.append(costs.plus[plus], costs.minus[minus])
         self._solved: dict[bytes, Plane | None] = {}
+        self._exactly: dict[bytes, Plane | None] = {}
         self._few = features_of_few_values(costs.X)
         self._reweighting = REWEIGHTED if len(self._few) else 0.0
 
@@ -171,7 +172,13 @@ class LabelSearch:
         return self._solved[sides]
 
     def _exact(self, over: BoolArray) -> Plane | None:
-        """The best hyperplane within these sides, to a few more digits."""
+        """The best hyperplane within these sides, to a few more digits: many a step comes back to the best one."""
+        sides = over.tobytes()
+        if sides not in self._exactly:
+            self._exactly[sides] = self._solved_exactly(over)
+        return self._exactly[sides]
+
+    def _solved_exactly(self, over: BoolArray) -> Plane | None:
         low, high = np.full(len(self.costs.X), -self._reach), np.full(len(self.costs.X), self._reach)
         np.maximum.at(low, self._group[over], self._at[over])
         np.minimum.at(high, self._group[~over], self._at[~over])
