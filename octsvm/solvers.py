@@ -269,15 +269,22 @@ class SolverSpec(_Strict):
     def version(self) -> str | None:
         """Version of the installed interface (of a program: "installed"), None where it is missing."""
         if self.requires is not None:
-            if importlib.util.find_spec(self.requires.module) is None:
+            found = importlib.util.find_spec(self.requires.module)
+            if found is None:
                 return None
             try:
-                return importlib.metadata.version(self.requires.distribution)
+                return _distribution_version(self.requires.distribution, found.origin)
             except importlib.metadata.PackageNotFoundError:
                 return None
         if self.backend == "neos":
             return "remote" if neos_email() else None
         return "installed" if self.program else None
+
+
+@lru_cache
+def _distribution_version(distribution: str, origin: str | None) -> str:
+    """Version of an installed distribution, whose module is at ``origin``: looked for once, as that takes milliseconds."""
+    return importlib.metadata.version(distribution)
 
 
 _from_python: dict[str, str] = {}
@@ -316,6 +323,7 @@ def expand(text: str) -> str:
     return _path_from_python(text.removeprefix("python:")) or ""
 
 
+@lru_cache
 def table_path() -> Path:
     """Where the shipped solver table is: in the package, or in the project root."""
     package = Path(str(importlib.resources.files(__package__)))
