@@ -124,6 +124,7 @@ def shown(found: list[list[str]]) -> str:
     return "\n".join(" -> ".join(circle) for circle in found)
 
 
+@pytest.mark.slow
 def test_no_module_is_imported_in_a_circle() -> None:
     imports = all_imports()
     assert len(imports) > 300

@@ -61,6 +61,7 @@ NEED_A_GOOD_TREE = ("check_classifiers_train", "check_classifiers_classes")
 
 @parametrize_with_checks(CHECKED)
 @pytest.mark.quick_cases("OCTClassifier(gap=0.99,strategy*")
+@pytest.mark.slow_cases("*-check_estimator_sparse_*")
 @pytest.mark.every_value
 def test_scikit_learns_checks(estimator: Any, check: Any) -> None:
     if estimator.strategy == "exact" and check.func.__name__ in NEED_A_GOOD_TREE:

@@ -102,7 +102,7 @@ def test_nothing_before_a_fit(cls: Any) -> None:
 @pytest.mark.parametrize(
     "machine", [RESVMClassifier(norm="l1"), RESVMClassifier(kernel="linear"), OCTSVMClassifier(max_depth=0)]
 )
-@pytest.mark.slow_cases("machine0", "machine1")
+@pytest.mark.slow
 def test_a_hyperplane_is_the_decision_function(machine: Any) -> None:
     X, y = load_iris(return_X_y=True)
     X = X * [1, 10, 0.1, 5] + 3

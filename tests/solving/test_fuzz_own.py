@@ -24,7 +24,7 @@ ENGINES = [name for name in own_fuzz.ENGINES if solvers.installed(name) is not N
 
 @pytest.mark.parametrize(
     "first",
-    [FIRST, *long(CHUNKS[1:])],
+    [pytest.param(FIRST, marks=pytest.mark.slow), *long(CHUNKS[1:])],
 )
 def test_models_with_parts_of_ones_own(first: int) -> None:
     assert own_fuzz.run(range(first, first + CHUNK), ENGINES) == []
@@ -68,6 +68,7 @@ def test_the_instances_reach_what_there_is() -> None:
     assert values(lambda i: i.additions) == {0, 1, 2, 3}
 
 
+@pytest.mark.slow
 def test_what_is_wrong_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """The checks themselves: a result whose verdict, bound, time or values are wrong is said to be."""
     import dataclasses

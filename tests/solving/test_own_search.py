@@ -43,7 +43,7 @@ def test_fit_proves_the_optimum_of_brute_force(seed: int) -> None:
 
 
 def test_default_agrees_with_an_engine() -> None:
-    X, y = table(24, 3)
+    X, y = table(16, 3)
     ours, engine = (octsvm.fit("re_svm", X, y, c1=3, c2=2, **how) for how in ({}, {"solver": "highs"}))
     assert (ours.solver, engine.solver) == (NAME, "highs")
     assert ours.objective == pytest.approx(engine.objective, rel=2e-4)
