@@ -9,6 +9,7 @@ combinations say that few labels must be given up, intervals of scores come fart
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -42,10 +43,27 @@ class LevelBound(NamedTuple):
         return f"branch and reduce over the scores of the top level ({self.nodes} nodes)"
 
 
+class Pace:
+    """How fast a bound comes closer to ``cost``: the share that the last third of the time has closed of what was open before it."""
+
+    def __init__(self, cost: float) -> None:
+        self.cost = cost
+        self._seconds, self._bounds = [0.0], [0.0]
+
+    def after(self, seconds: float, bound: float) -> float:
+        """That share, with the bound of now."""
+        if bound > self._bounds[-1]:
+            self._seconds.append(seconds)
+            self._bounds.append(bound)
+        before = self._bounds[bisect_right(self._seconds, seconds * 2 / 3) - 1]
+        return (bound - before) / (self.cost - before) if before < self.cost else 0.0
+
+
 class LevelSearch(BranchAndReduce):
     """The search of all cases of a top level; the first one is that whose combinations are looked for at once.
 
-    Below the roots they are used where they say that at least ``overlap`` labels are given up. ``by_work`` as in ``run``.
+    Below the roots they are used where they say that at least ``overlap`` labels are given up: then the search is ``overlapping``.
+    ``by_work`` as in ``run``.
     """
 
     def __init__(self, cases: Sequence[tuple[Reduction, Intervals]], overlap: float, by_work: bool) -> None:
@@ -55,7 +73,7 @@ class LevelSearch(BranchAndReduce):
         given_up = CombinationProgram(first.costs, self._combinations).find(
             box, lambda: first.stop() or first.seconds_left() < until, first.seconds_left
         )
-        self._overlapping = given_up >= overlap
+        self.overlapping = given_up >= overlap
         self._programs = {
             reduction: CombinationProgram(reduction.costs, self._combinations) for reduction, _ in cases
         }
@@ -74,7 +92,7 @@ class LevelSearch(BranchAndReduce):
 
     def _children(self, node: Node) -> list[Node]:
         reduction, box = node.reduction, node.box
-        if not self._overlapping:
+        if not self.overlapping:
             return super()._children(node)
         if box.empty:
             return []
@@ -146,26 +164,27 @@ def level_bound(
     problems: Sequence[ScoreProblem],
     cost: float,
     gap: float,
-    stop: Callable[[float], bool],
+    stop: Callable[[float, bool], bool],
     clock: Clock,
     most_nodes: int | None = None,
     overlap: float = OVERLAP,
 ) -> LevelBound:
     """Search all cases of a top level for trees that cost less than ``cost`` by more than the relative ``gap``.
 
-    ``stop`` is told the bound so far, now and then, and asked whether to end. Below the roots combinations are used where at
+    ``stop`` is told the bound so far, now and then, and whether classes overlap so far, and asked whether to end. Below the roots combinations are used where at
     least ``overlap`` labels must be given up.
     """
-    value, nodes, by_work = 0.0, 0, most_nodes is not None
+    value, nodes, by_work, overlapping = 0.0, 0, most_nodes is not None, False
     known = Plane(cost, np.zeros(problems[0].costs.X.shape[1]), 0.0)
 
     def late() -> bool:
-        return clock.late() or stop(value)
+        return clock.late() or stop(value, overlapping)
 
     try:
         left, least = clock.left, gap * SHARE_OF_GAP
         cases = [(Reduction(p.costs, known, least, late, left, improve=False), p.box) for p in problems]
         search = LevelSearch(cases, overlap, by_work)
+        overlapping = search.overlapping
         for _ in search.run(by_work):
             value, nodes = max(value, search.bound), search.nodes
             if late() or (most_nodes is not None and nodes >= most_nodes):

@@ -13,7 +13,7 @@ from long_cases import long
 import octsvm
 from octsvm.formulations.registry import formulation
 from octsvm.options import Clock
-from octsvm.solving.level_bound import LevelBound, level_bound
+from octsvm.solving.level_bound import LevelBound, Pace, level_bound
 from octsvm.solving.strategies import LEVEL_ROWS
 
 COSTS = (
@@ -55,7 +55,7 @@ def bound_of(
     form = formulation("octsvm")
     info = octsvm.build("octsvm", X, sign, weights=weights, **params).info
     problems = form.top_level(info.data, info.params, cost)
-    return level_bound(problems, cost, GAP, lambda _: False, Clock(), **more)
+    return level_bound(problems, cost, GAP, lambda *_: False, Clock(), **more)
 
 
 @pytest.mark.parametrize("overlap", [0.0, math.inf], ids=["combinations", "scores"])
@@ -114,7 +114,7 @@ def test_the_bound_of_the_top_level_is_the_results_where_the_engine_has_none_as_
     form = formulation("octsvm")
     info = octsvm.build("octsvm", X, y, depth=2, c1=10, c2=5, c3=0.5).info
     problems = form.top_level(info.data, info.params, result.objective)
-    alone = level_bound(problems, result.objective, 1e-4, lambda _: False, Clock(60), most_nodes=1)
+    alone = level_bound(problems, result.objective, 1e-4, lambda *_: False, Clock(60), most_nodes=1)
     assert result.status in ("feasible", "optimal")
     assert alone.value <= result.bound <= result.objective * (1 + 1e-9)
 
@@ -130,6 +130,17 @@ def test_printed_rows_small_tables_and_work_limits_without_nodes_have_no_such_bo
         result = octsvm.fit("octsvm", X[:rows], y[:rows], depth=1, time_limit=6, callback=stop, **more)
         assert result.stop == "interrupted"
         assert not any("top level" in note for note in result.notes)
+
+
+def test_the_pace_is_what_the_last_third_of_the_time_closed() -> None:
+    pace = Pace(10.0)
+    assert pace.after(0.0, 0.0) == 0.0
+    assert pace.after(6.0, 4.0) == 0.4
+    assert pace.after(9.0, 7.0) == 0.5  # from 4 at 6 seconds
+    assert pace.after(13.0, 7.0) == 0.5  # from 4 at 8.67 seconds
+    assert pace.after(13.6, 7.0) == 0.0  # 7 was there at 9.07 seconds
+    assert pace.after(13.6, 10.0) == 1.0
+    assert pace.after(40.0, 10.0) == 0.0
 
 
 def test_where_no_label_is_in_doubt_a_moment_proves_the_tree() -> None:
