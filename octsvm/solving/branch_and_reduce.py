@@ -342,14 +342,15 @@ class BranchAndReduce:
         """Whether no tree better than the incumbent, by more than the gap, is left to be looked for."""
         return self.bound >= self.reduction.cutoff
 
-    def run(self, by_work: bool = False) -> Iterator[None]:
+    def run(self, by_work: bool = False, thoroughly: bool = True) -> Iterator[None]:
         """Look at one node after another, until none is left or the reduction's ``stop`` says so.
 
-        ``by_work`` where a limit of work ends the search: the same is done then whenever it is asked.
+        ``by_work`` where a limit of work ends the search: the same is done then whenever it is asked. ``thoroughly`` reduces the
+        given intervals first, where they are one node without a basis.
         """
         limits = (np.inf, ROOT_SOLVES) if by_work else (self.reduction.seconds_left() * ROOT_SHARE,)
-        thorough = len(self._open) == 1 and not self.reduction.costs.basis
-        rounds = self.reduction.thoroughly(self._open[0].box, *limits) if thorough else ()
+        one = thoroughly and len(self._open) == 1 and not self.reduction.costs.basis
+        rounds = self.reduction.thoroughly(self._open[0].box, *limits) if one else ()
         for value, box in rounds:
             root = self._open[0]
             self._open[0] = root._replace(bound=max(root.bound, value), box=box)

@@ -36,6 +36,7 @@ NOISE = 1e-4
 DEAR = 100.0  # of a unit of distance: means that meet are looked for
 # Of the norm: in the sum of absolute values, which is the longer one, distances cost too much.
 NORM_SHARES = 1.0, 0.5, 0.7
+TANGENTS = 40  # of ½r², up to the largest norm
 MEETING = 1e-6  # by which, times the largest norm, two means may miss each other
 
 
@@ -137,7 +138,6 @@ class CombinationProgram:
     """The linear program of some costs, over r, e (K,), ξ (K,) and, where sides matter, y (G,): 1 where the score is not below 0."""
 
     def __init__(self, costs: ScoreCosts, combinations: Combinations) -> None:
-        assert not costs.squared
         self.costs, self.combinations = costs, combinations
         self._K, sides = len(combinations.group), len(costs.X) if costs.jumps else 0
         weights = combinations.weights
@@ -147,6 +147,9 @@ class CombinationProgram:
             left = costs.left_pays + np.zeros(sides)
             self._cost[-sides:] = costs.right_pays - left
             self._constant += float(left.sum())
+        if costs.squared:  # ½r² in place of ½r, in a column of its own
+            self._cost = np.append(self._cost, 1.0)
+            self._cost[0] = 0.0
         n = len(self._cost)
         self._program = WarmProgram(self._cost, np.zeros(n), np.ones(n))
         self._rows: list[tuple[IntArray, FloatArray, float]] = []
@@ -154,6 +157,9 @@ class CombinationProgram:
         self._entered = 0
         if sides:
             self._tie_sides()
+        if costs.squared:
+            for v in np.linspace(0.0, combinations.longest, TANGENTS + 1)[1:].tolist():
+                self._add(np.array([0, n - 1]), np.array([-v, 1.0]), -v * v / 2)
 
     def _tie_sides(self) -> None:
         """On the wrong side a sample pays e >= 1 or gives up its label; having given it up on its own side, it pays e >= 1."""
@@ -202,6 +208,9 @@ class CombinationProgram:
         if self.costs.jumps:
             lows.append((box.low >= 0).astype(float))
             highs.append((box.high >= 0).astype(float))
+        if self.costs.squared:
+            lows.append([box.shortest**2 / 2])
+            highs.append([box.longest**2 / 2])
         return np.concatenate(lows), np.concatenate(highs)
 
     def label(self, k: int) -> int:

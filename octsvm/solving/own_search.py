@@ -25,6 +25,7 @@ from ..heuristics.label_search import LabelSearch
 from ..heuristics.score_relaxation import Plane
 from .branch_and_reduce import SHARE_OF_GAP, BranchAndReduce, Reduction
 from .cutting_planes import CuttingPlaneLoop
+from .overlap_search import OVERLAP, OverlapSearch
 
 TELL_AFTER = 0.1  # seconds between two reports
 LABELS = 0.1  # of the relaxations, for the search over labels
@@ -32,17 +33,22 @@ LABELS = 0.1  # of the relaxations, for the search over labels
 # label says little.
 FEW_FEATURES = 5
 TRIAL = 2_000  # relaxations of each way, before the better one goes on
+LONG = 6_000  # relaxations after which combinations are looked for: what is left by then may be of classes that overlap
 
 
 class Turns:
     """Searches of one problem in several ways, in turns until one of them ends or all had a trial; then the best bound goes on.
 
-    A turn goes to the one with the fewest relaxations. A better hyperplane of one is the incumbent of all.
+    A turn goes to the one with the fewest relaxations. A better hyperplane of one is the incumbent of all. After :data:`LONG` the
+    search that ``otherwise`` makes takes the place of all, if its bound is better than theirs from the start.
     """
 
-    def __init__(self, searches: Sequence[BranchAndReduce], by_work: bool) -> None:
-        self._all = searches
+    def __init__(
+        self, searches: Sequence[BranchAndReduce], by_work: bool, otherwise: Callable[[], BranchAndReduce]
+    ) -> None:
+        self._all, self._by_work = [*searches], by_work
         self._running = {search: search.run(by_work) for search in searches}
+        self._otherwise: Callable[[], BranchAndReduce] | None = otherwise
 
     @property
     def nodes(self) -> int:
@@ -82,6 +88,11 @@ class Turns:
         if len(self._running) > 1 and min(map(_solves, self._running)) >= TRIAL:
             best = max(self._running, key=lambda search: search.bound)
             self._running = {best: self._running[best]}
+        if self._otherwise is not None and not ended and self.solves >= LONG:
+            other, self._otherwise = self._otherwise(), None
+            if other.bound > self.bound:
+                self._running = {other: other.run(self._by_work, thoroughly=False)}
+                self._all.append(other)
         return ended
 
 
@@ -117,7 +128,15 @@ class OwnSearch:
             BranchAndReduce(Reduction(costs, first, gap, self._stop, rounds.left), box, rounds.bound)
             for costs, box in problems
         ]
-        search, by_labels = Turns(searches, by_work=limit is not None), searches[0]
+        by_labels = searches[0]
+
+        def by_combinations() -> BranchAndReduce:
+            plane = by_labels.reduction.incumbent
+            reduction = Reduction(problem.costs, plane, gap, self._stop, rounds.left)
+            box = by_labels.root._replace(longest=math.sqrt(2 * plane.cost))
+            return OverlapSearch([(reduction, box)], OVERLAP, limit is not None)
+
+        search = Turns(searches, limit is not None, by_combinations)
         places = len(by_labels.reduction.unsettled(problem.box))
         labels = LabelSearch(problem.costs, first, lambda: max(0.0, rounds.left()), rounds.asked.seed)
         rounds.rounds = 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -53,13 +54,15 @@ def hyperplanes(rng: np.random.Generator, X: np.ndarray) -> Any:
         yield omega, float(rng.choice([0.0, 1.0, -1.0, rng.normal()]) - X[rng.integers(len(X))] @ omega)
 
 
+@pytest.mark.parametrize("squared", [False, True], ids=["norm", "square"])
 @pytest.mark.parametrize("seed", [*range(6), *long(range(6, 18))])
-@pytest.mark.slow_cases("[45]")
-def test_no_bound_lies_above_a_hyperplane_and_none_is_lost(seed: int) -> None:
+@pytest.mark.slow_cases("[45]-*", "[0-2]-square")
+def test_no_bound_lies_above_a_hyperplane_and_none_is_lost(seed: int, squared: bool) -> None:
     """In each case of a top level, on all intervals and on some that the hyperplane has its scores in."""
     data, costs = table(seed)
     rng, pool, checked = np.random.default_rng(seed), None, 0
-    for problem in top_level(data, *costs, 1, LONGEST, 1e-3):
+    for case in top_level(data, *costs, 1, LONGEST, 1e-3):
+        problem = case._replace(costs=replace(case.costs, squared=squared))
         if pool is None:
             pool = Combinations(problem.costs, LONGEST)
             CombinationProgram(problem.costs, pool).find(problem.box, never, unlimited)

@@ -154,7 +154,7 @@ def test_of_few_features_the_better_way_ends_the_search(n: int, overlap: float, 
         BranchAndReduce(Reduction(part.costs, first, 1e-4, lambda: False, lambda: math.inf), part.box, 0.0)
         for part in (problem, problem.with_basis(math.sqrt(2 * first.cost)))
     ]
-    turns = Turns(searches, by_work=True)
+    turns = Turns(searches, True, otherwise=lambda: searches[0])
     while not turns.step():
         pass
     assert turns.closed
