@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from .formulations.errors import (
@@ -116,3 +118,17 @@ class CertificateMismatch(OctsvmError, RuntimeError):
     def __init__(self, message: str, result: Result | None = None) -> None:
         super().__init__(message)
         self.result: Any = result
+
+
+@contextlib.contextmanager
+def unhidden_interrupts() -> Iterator[None]:
+    """Raise the KeyboardInterrupt itself that Python 3.11 makes the cause of a RuntimeError.
+
+    That is what becomes of one that comes while a class is made (``__set_name__``), as in the middle of an import.
+    """
+    try:
+        yield
+    except RuntimeError as error:
+        if isinstance(error.__cause__, KeyboardInterrupt):
+            raise error.__cause__ from None
+        raise

@@ -15,9 +15,9 @@ PATIENCE = (
 def wait_until(holds: Callable[[], bool], every: float = 0.02) -> bool:
     """Wait until something holds, and say whether it does."""
     until = time.monotonic() + PATIENCE
-    while not holds() and time.monotonic() < until:
+    while not (held := holds()) and time.monotonic() < until:
         time.sleep(every)
-    return holds()
+    return held
 
 
 def busy() -> float:

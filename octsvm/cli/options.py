@@ -22,7 +22,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from .. import options as declared
-from ..errors import EngineFailed, InvalidData, OctsvmError, OutputNotWritable
+from ..errors import EngineFailed, InvalidData, OctsvmError, OutputNotWritable, unhidden_interrupts
 from ..formulations.replace_file import require_writable
 from . import csv_form, table_preparation
 from .built_in_tables import BUILT_IN
@@ -82,7 +82,8 @@ class Commands(click.Group):
             if isinstance(stream, io.TextIOWrapper):
                 stream.reconfigure(errors="backslashreplace")
         try:
-            code = run(*args, standalone_mode=False, **extra)
+            with unhidden_interrupts():
+                code = run(*args, standalone_mode=False, **extra)
             sys.stdout.flush()
         except click.ClickException as error:
             with _shown():

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..errors import OutputNotWritable
+from ..errors import OutputNotWritable, unhidden_interrupts
 from ..options import FIT
 from . import options as shared
 from .fit import UNHELD, Partition, finish
@@ -78,7 +78,13 @@ def tune(table: str, **options: Any) -> int:
     # On a terminal there is a bar from the beginning.
     still = signs_of_life("fitting folds, then all rows", options["quiet"] or sys.stderr.isatty())
     try:
-        with still, shared.spoken_warnings(), shared.clean_stdout(), shared.named_table(data, data.y):
+        with (
+            unhidden_interrupts(),
+            still,
+            shared.spoken_warnings(),
+            shared.clean_stdout(),
+            shared.named_table(data, data.y),
+        ):
             found = octsvm.tune(
                 options["formulation"],
                 data.X,

@@ -12,7 +12,7 @@ import numpy as np
 import pyomo.environ as pyo
 
 from .. import heuristics, solvers
-from ..errors import TimeLimitReached, TreeNotAdmitted
+from ..errors import TimeLimitReached, TreeNotAdmitted, unhidden_interrupts
 from ..formulations.base import Data, Formulation, ModelInfo
 from ..formulations.blocks.rows import Abandoned, between_rows, uncollected
 from ..formulations.blocks.sizes import BlockSize, Shape
@@ -193,7 +193,8 @@ class Fit:
         """Import what the heuristics use; a first import in a process takes seconds, and is no part of the limit."""
         began = time.monotonic()
         try:
-            heuristics.load(self.form.name, self.data, self.params)
+            with unhidden_interrupts():
+                heuristics.load(self.form.name, self.data, self.params)
         except KeyboardInterrupt:
             self.interrupted = True
         self.options.clock.exclude(time.monotonic() - began)
