@@ -25,7 +25,6 @@ from ..heuristics.label_search import LabelSearch
 from ..heuristics.score_relaxation import Plane
 from .branch_and_reduce import SHARE_OF_GAP, BranchAndReduce, Reduction
 from .cutting_planes import CuttingPlaneLoop
-from .overlap_search import OVERLAP, OverlapSearch
 
 TELL_AFTER = 0.1  # seconds between two reports
 LABELS = 0.1  # of the relaxations, for the search over labels
@@ -131,6 +130,8 @@ class OwnSearch:
         by_labels = searches[0]
 
         def by_combinations() -> BranchAndReduce:
+            from .overlap_search import OVERLAP, OverlapSearch  # with HiGHS, which other searches do without
+
             plane = by_labels.reduction.incumbent
             reduction = Reduction(problem.costs, plane, gap, self._stop, rounds.left)
             box = by_labels.root._replace(longest=math.sqrt(2 * plane.cost))
