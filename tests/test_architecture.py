@@ -132,6 +132,7 @@ def test_no_module_is_imported_in_a_circle() -> None:
     assert not found, shown(found)
 
 
+@pytest.mark.slow
 def test_no_folder_is_imported_in_a_circle() -> None:
     # The face of the package names everything and imports it when asked; all else counts, late imports too.
     found = circles(graph_of((one for one in all_imports() if one.source != "octsvm"), room))

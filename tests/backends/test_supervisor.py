@@ -162,6 +162,7 @@ def test_what_a_process_leaves_behind_ends_too() -> None:
     assert wait_until(lambda: not runs(grandchild))
 
 
+@pytest.mark.slow
 def test_one_that_left_the_group_does_not_hold_up_the_end() -> None:
     # It keeps the other end of the pipe, whose reader goes on.
     done = threading.Event()

@@ -244,6 +244,7 @@ def test_the_help_explains_the_own_table(tmp_path: Path, monkeypatch: pytest.Mon
     assert solvers.get("highs_program").backend == "executable"
 
 
+@pytest.mark.slow
 def test_packages_of_extras_are_named_with_what_brings_them(monkeypatch: pytest.MonkeyPatch) -> None:
     from octsvm.diagnostics import doctor
 

@@ -339,6 +339,7 @@ _BOTH = [0.798, 0.569, 0.967, 0.657, 0.898, 0.931, 0.685, 0.625, 0.875, 1.0, 0.9
 DEMSAR = np.array([_PLAIN, _M, _CF, _BOTH]).T
 
 
+@pytest.mark.slow
 def test_ranks_of_a_published_example() -> None:
     found = rank(pd.DataFrame(DEMSAR, columns=["plain", "m", "cf", "both"]))
     assert found is not None

@@ -141,6 +141,7 @@ def test_any_multipliers_give_a_bound_and_lose_no_score(seed: int) -> None:
             assert fresh.shortest <= norm <= fresh.longest
 
 
+@pytest.mark.slow
 def test_reduction_keeps_every_tree_below_the_cost() -> None:
     """The optimum of brute force, and its neighbours, are inside what a thorough reduction leaves."""
     for seed in range(24):

@@ -138,7 +138,7 @@ def test_size_without_a_search_is_an_upper_one() -> None:
 
 @pytest.mark.parametrize("strategy", ["balanced", "exact"])
 @pytest.mark.parametrize("name", ["oct", "octsvm"])
-@pytest.mark.slow_cases("octsvm-exact")
+@pytest.mark.slow_cases("octsvm-*")
 def test_the_heuristics_get_the_time_that_a_model_which_is_not_handed_over_leaves(
     name: str, strategy: str, handing_over_takes_long: None
 ) -> None:

@@ -105,6 +105,7 @@ def test_node_limit_can_be_repeated() -> None:
     assert first.bound == second.bound
 
 
+@pytest.mark.slow
 def test_bound_rises_and_time_limit_and_callback_hold() -> None:
     X, y = table(80, 10, 2)
     with at_most(3.0):
