@@ -30,9 +30,7 @@ from ..base import BoolArray, FloatArray, IntArray
 
 CELLS = 30_000  # numbers held at once by a batch of single splits: they should stay in the cache
 MULTIPLIED = 64  # groups up to which a product of matrices is quicker than cumulative sums
-LARGEST_MATRIX = (
-    2_000_000  # numbers of its second factor, which tables of thousands of features would make far larger
-)
+LARGEST_MATRIX = 2_000_000  # numbers of its second factor: thousands of features would make it far larger
 ONE_THREAD = 200_000  # multiplications of a product that OpenBLAS does not share among threads
 EXACT = 2**24  # up to which whole numbers are exact in single precision
 CLOSE = 1e-9  # relative: costs this close are equal

@@ -18,7 +18,9 @@ from ..formulations.bounds.scores import ScoreProblem
 from ..heuristics.score_relaxation import Plane
 from ..options import Clock
 from .branch_and_reduce import SHARE_OF_GAP, Reduction
-from .overlap_search import OVERLAP, OverlapSearch
+from .overlap_search import OverlapSearch
+
+OVERLAP = 4.0  # labels that must be given up, from which on combinations are used; measured on quarters of data sets
 
 
 class LevelBound(NamedTuple):

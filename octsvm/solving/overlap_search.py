@@ -14,7 +14,6 @@ from ..formulations.bounds.scores import Intervals
 from .branch_and_reduce import LEAST_GAIN, ROOT_SHARE, BranchAndReduce, Node, Reduction, gain_of
 from .combinations import CombinationProgram, Combinations, Packed
 
-OVERLAP = 4.0  # labels that must be given up, from which on combinations are used; measured on quarters of data sets
 NODE_TRIES = 2  # combinations that a node looks for
 # Labels that a node tries; so many in vain end it, as does one known by so many trials.
 CANDIDATES, LOOKAHEAD, RELIABLE = 8, 2, 4

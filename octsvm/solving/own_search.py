@@ -130,12 +130,12 @@ class OwnSearch:
         by_labels = searches[0]
 
         def by_combinations() -> BranchAndReduce:
-            from .overlap_search import OVERLAP, OverlapSearch  # with HiGHS, which other searches do without
+            from .overlap_search import OverlapSearch  # with HiGHS, which other searches do without
 
             plane = by_labels.reduction.incumbent
             reduction = Reduction(problem.costs, plane, gap, self._stop, rounds.left)
             box = by_labels.root._replace(longest=math.sqrt(2 * plane.cost))
-            return OverlapSearch([(reduction, box)], OVERLAP, limit is not None)
+            return OverlapSearch([(reduction, box)], overlap=0.0, by_work=limit is not None)
 
         search = Turns(searches, limit is not None, by_combinations)
         places = len(by_labels.reduction.unsettled(problem.box))
