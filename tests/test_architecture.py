@@ -139,6 +139,7 @@ def test_no_folder_is_imported_in_a_circle() -> None:
     assert not found, shown(found)
 
 
+@pytest.mark.slow
 def test_formulations_import_nothing_of_the_rest() -> None:
     inside = "octsvm.formulations"
     leaving = [f for f in all_imports() if room(f.source) == inside != room(f.target)]

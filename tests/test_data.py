@@ -759,6 +759,7 @@ def leaf_sizes(result: octsvm.Result, X: Any) -> list[int]:
 
 
 @pytest.mark.parametrize("formulation", ["oct", "oct_h"])
+@pytest.mark.slow
 def test_n_min_is_a_count_or_a_share_that_is_rounded_up(formulation: str) -> None:
     X = np.arange(20.0)[:, None]
     y = [1] + [0] * 19  # one row alone on the left is worth a leaf of its own, if it may have one

@@ -102,6 +102,7 @@ def test_a_clock_without_a_limit_never_ends() -> None:
     assert clock.seconds() <= time.monotonic()
 
 
+@pytest.mark.slow
 def test_the_trace_counts_from_the_call() -> None:
     X, y = [[k % 7, (k * 5) % 11] for k in range(12)], [(k // 3) % 2 for k in range(12)]
     seen: list[float] = []

@@ -197,6 +197,7 @@ def test_trees_that_give_up_no_label_serve_larger_prices(monkeypatch: pytest.Mon
     assert len({found[k].tree.to_json() for k in kept}) == 1
 
 
+@pytest.mark.slow
 def test_long_paths_along_the_price_need_no_deep_stack() -> None:
     X, y = noisy(12, 2)
     settings = [{"c2": 1.0 + k} for k in range(1500)]
@@ -204,6 +205,7 @@ def test_long_paths_along_the_price_need_no_deep_stack() -> None:
     assert list(found) == [1499]
 
 
+@pytest.mark.slow
 def test_grids_away_from_the_diagonal_have_a_pool_too() -> None:
     X, y = noisy()
     settings = [{"c2": 50.0 * (k + 1)} for k in range(25)]

@@ -73,6 +73,7 @@ def test_every_record_is_cheaper_than_the_error_it_replaces(seed: int) -> None:
                 assert (i, int(t)) in marked
 
 
+@pytest.mark.slow
 def test_from_a_result_or_a_tree_too() -> None:
     X, _, noisy = table()
     frame = pd.DataFrame(X, index=[f"r{i}" for i in range(30)])
@@ -177,6 +178,7 @@ def test_trees_that_predict_one_class_suspect_nobody() -> None:
 
 
 @pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.slow
 def test_a_report_on_other_rows_than_those_of_the_fit_is_refused(weighted: bool) -> None:
     rng = np.random.default_rng(0)
     X, y = rng.random((12, 2)), np.array(["a", "b"] * 6)
@@ -197,6 +199,7 @@ def test_a_report_on_other_rows_than_those_of_the_fit_is_refused(weighted: bool)
                 octsvm.relabelling_report(one, other, given)
 
 
+@pytest.mark.slow
 def test_a_pickled_result_and_a_pickled_classifier_know_their_rows_too() -> None:
     X, _, noisy = table()
     result = octsvm.fit("re_svm", X, noisy, c1=2, c2=3)
@@ -208,6 +211,7 @@ def test_a_pickled_result_and_a_pickled_classifier_know_their_rows_too() -> None
                 octsvm.relabelling_report(saved, rows, labels)
 
 
+@pytest.mark.slow
 def test_half_of_a_letter_in_names_and_labels() -> None:
     X, _, noisy = table()
     frame = pd.DataFrame(X, columns=pd.Index(["a\ud800", *"bcdefgh"[: X.shape[1] - 1]], dtype=object))

@@ -195,6 +195,7 @@ def test_own_options_go_along(server: Server, model: Any, monkeypatch: pytest.Mo
 @pytest.mark.parametrize(
     ("waits", "runs", "word"), [(None, 0, "waiting in the queue"), (1, None, "still running")]
 )
+@pytest.mark.slow
 def test_a_job_past_its_limit_is_killed(
     server: Server, model: Any, waits: int | None, runs: int | None, word: str
 ) -> None:

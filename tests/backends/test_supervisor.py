@@ -122,6 +122,7 @@ def test_past_the_limit_an_interrupt_is_enough_for_who_listens() -> None:
         assert supervisor.reason == "time_limit"
 
 
+@pytest.mark.slow
 def test_who_ignores_every_request_is_killed_after_the_grace() -> None:
     with Supervisor(0.5, patience=0.1, grace=0.5) as supervisor:
         pid, _ = begin(supervisor, IGNORES_SIGNALS)

@@ -267,6 +267,7 @@ def test_proofs_of_re_svm_are_measured_and_compared(tmp_path: Path) -> None:
     assert "highs has the bound" in re_svm_proofs.report(lines)
 
 
+@pytest.mark.slow
 def test_the_fuzz_is_taken_up_where_it_stopped(tmp_path: Path) -> None:
     out = tmp_path / "fuzz.jsonl"
     assert run("own_fuzz", out, own_fuzz.STUDY.asked(count=2, seed=3, solver="highs"), {}) == 0

@@ -520,6 +520,7 @@ def test_shown_json_predicts_as_the_tree_does(formulation: str, units: str, tmp_
     assert predicted == fitted.predict(X).tolist()
 
 
+@pytest.mark.slow
 def test_show_names_relabelled_rows(tmp_path: Path) -> None:
     path = tmp_path / "tree.json"
     assert run("fit", "toy", "--depth", "0", "--test-size", "0", "--out", path).exit_code == 0

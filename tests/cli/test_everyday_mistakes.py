@@ -304,6 +304,7 @@ def test_interrupt_ends_all_trees_of_suspects(tmp_path: Path) -> None:
 # -- time ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_what_takes_long_says_so_and_quiet_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     with signs_of_life("at work"):
         said = ""

@@ -225,6 +225,7 @@ def test_a_picture_of_the_tree(saved: tuple[str, str], tmp_path: Path) -> None:
     assert "svg, png, pdf" in refused.output
 
 
+@pytest.mark.slow
 def test_a_picture_that_leaves_weights_out_says_how_to_see_all(tmp_path: Path) -> None:
     tree, out = str(tmp_path / "tree.json"), str(tmp_path / "tree.svg")
     assert run("fit", "iris", "--against-rest", "setosa", "-f", "re_svm", "-q", "--out", tree).exit_code == 0

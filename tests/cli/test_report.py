@@ -139,6 +139,7 @@ def test_a_page_is_whole_and_needs_nothing(tmp_path: Path) -> None:
     assert (tmp_path / "r.html").read_bytes() == first
 
 
+@pytest.mark.slow
 def test_flipped_labels_are_those_that_were_trained_on(tmp_path: Path) -> None:
     table, _ = noisy(tmp_path)
     tree = str(tmp_path / "tree.json")
@@ -187,6 +188,7 @@ def test_another_table_is_refused(tmp_path: Path) -> None:
     assert "the file holds the tree alone" in found.output
 
 
+@pytest.mark.slow
 def test_a_fit_that_was_altered_is_seen(tmp_path: Path) -> None:
     table, tree = messy(tmp_path), str(tmp_path / "tree.json")
     run("fit", table, *FORM, *COLUMNS, *FIT, "--out", tree)

@@ -59,6 +59,7 @@ def test_from_a_messy_file_to_predictions_without_python(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("form", ["", "=%d/%m/%Y", "=%d %b %Y"])
+@pytest.mark.slow
 def test_dates_alone_are_read_once(form: str, tmp_path: Path) -> None:
     """Where no column is encoded, features are called as the columns are."""
     written = [
@@ -228,6 +229,7 @@ def excel_of_a_german(place: Path) -> str:
     return str(place / "t.csv")
 
 
+@pytest.mark.slow
 def test_a_file_of_a_german_excel(tmp_path: Path) -> None:
     table, tree, page = excel_of_a_german(tmp_path), str(tmp_path / "tree.json"), str(tmp_path / "r.html")
     line = [*FORM, "--encode", "Größe", *FIT]

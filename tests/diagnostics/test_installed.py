@@ -84,6 +84,7 @@ def broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @posix
+@pytest.mark.slow
 def test_what_is_broken_is_a_line_with_its_reason(broken: list[str]) -> None:
     names = [n for n in broken if n != "hanging"]
     found = {one.name: one for one in installed.look(names=names, seconds=PATIENCE)}

@@ -623,6 +623,7 @@ def test_many_classes_know_weights_and_names() -> None:
     assert not [name for name in vars(once) if name in ("tree_", "result_")]
 
 
+@pytest.mark.slow
 def test_many_classes_share_the_time_limit_and_begin_with_their_former_trees() -> None:
     X, y = [[0.0], [1.0], [2.0]], ["a", "b", "c"]
     limits: dict[str, Any] = {"time_limit": np.int64(6), "work_limit": {"nodes": 1, "rounds": 1}}

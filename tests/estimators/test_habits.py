@@ -121,6 +121,7 @@ def test_a_hyperplane_is_the_decision_function(machine: Any) -> None:
         (RESVMClassifier(kernel="rbf"), "has a kernel"),
     ],
 )
+@pytest.mark.slow
 def test_no_hyperplane_no_coefficients(machine: Any, why: str) -> None:
     X, y = load_iris(return_X_y=True)
     machine.set_params(**SEARCHED).fit(X[50::5], y[50::5])

@@ -56,6 +56,7 @@ def test_a_cluster_loses_a_worker(tmp_path: Path) -> None:
     assert run(protocol(), store, load=load).fitted == 0
 
 
+@pytest.mark.slow
 def test_no_scheduler_is_said_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("distributed")
     monkeypatch.setattr("octsvm.experiments.cluster.TIMEOUT", 0.2)

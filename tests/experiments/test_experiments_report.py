@@ -363,6 +363,7 @@ def test_critical_differences_of_the_published_table(k: int, q: float) -> None:
     assert critical_difference(k, 32) == pytest.approx(q * math.sqrt(k * (k + 1) / (6 * 32)), abs=5e-4)
 
 
+@pytest.mark.slow
 def test_p_values_are_corrected_after_holm_for_the_pairs_that_differ() -> None:
     """Holm by hand: the smallest times the number of pairs, the next times one less, never falling, 1 at most."""
     found = rank(pd.DataFrame(DEMSAR, columns=["plain", "m", "cf", "both"]).assign(again=DEMSAR[:, 1]))

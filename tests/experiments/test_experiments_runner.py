@@ -364,6 +364,7 @@ def test_a_method_that_ends_early_has_failed(tmp_path: Path, monkeypatch: pytest
     assert "ended before" in read_cells(store)["error"].iloc[1]
 
 
+@pytest.mark.slow
 def test_what_cannot_run_is_refused_before_it_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = tmp_path / "cells.sqlite"
     for options, part in (

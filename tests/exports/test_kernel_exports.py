@@ -171,6 +171,7 @@ def test_regions_are_where_the_tree_predicts(fitted: KernelTree) -> None:
     octsvm.plot_tree(fitted).figure.canvas.draw()
 
 
+@pytest.mark.slow
 def test_the_command_line_fits_shows_and_predicts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     X, y = table()

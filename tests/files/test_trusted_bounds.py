@@ -172,6 +172,7 @@ def test_what_is_no_bound(given: dict[str, Any], words: str, tmp_path: Path) -> 
         octsvm.read_solution(build("oct_h"), tmp_path / "never-read.sol", **given)
 
 
+@pytest.mark.slow
 def test_the_command_takes_it(tmp_path: Path) -> None:
     run = CliRunner().invoke
     out, answer = str(tmp_path / "toy.mps"), tmp_path / "toy.sol"

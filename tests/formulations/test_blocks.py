@@ -497,6 +497,7 @@ def relabelled_rows(tree: Any) -> int:
     return len(tree.relabelled)
 
 
+@pytest.mark.slow
 def test_a_cap_on_relabelled_rows_is_kept() -> None:
     table = np.linspace(0, 1, 10)[:, None]
     y = np.array([-1, -1, 1, -1, -1, 1, 1, -1, 1, 1])  # two labels that cost less to give up than to explain

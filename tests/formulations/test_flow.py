@@ -54,6 +54,7 @@ def searched(
 
 
 @pytest.mark.parametrize("stepwise", [False, True])
+@pytest.mark.slow
 def test_no_side_of_any_root_split_costs_less_than_its_bound(stepwise: bool) -> None:
     cuts = tight = 0
     for X, y, weights, params in tables(30, seed=1):
@@ -104,6 +105,7 @@ def test_what_is_known_of_one_set_bounds_the_others_of_a_deep_tree(alpha: float)
         assert found.found.sized == pytest.approx(min(least, found.found.upper))
 
 
+@pytest.mark.slow
 def test_without_a_limit_the_search_finds_and_proves_the_optimum() -> None:
     for X, y, weights, params in tables(150, seed=2):
         found = searched(X, y, weights, params, np.inf, False).found
@@ -113,6 +115,7 @@ def test_without_a_limit_the_search_finds_and_proves_the_optimum() -> None:
         assert found.sized == pytest.approx(optimum)
 
 
+@pytest.mark.slow
 def test_a_search_stops_when_it_is_told_to_and_its_bounds_hold() -> None:
     rng = np.random.default_rng(0)
     X, y = rng.random((60, 4)), rng.integers(0, 2, 60)
@@ -164,6 +167,7 @@ def test_the_flow_alone_has_the_same_optimum() -> None:
         assert found == pytest.approx(best(X, y, weights, **params), rel=1e-4, abs=1e-8)
 
 
+@pytest.mark.slow
 def test_variants_agree_in_their_trees_values() -> None:
     rng = np.random.default_rng(6)
     for X, y, weights, params in tables(20, seed=6):

@@ -382,6 +382,7 @@ def test_coordinates_of_one_array_are_those_of_its_rows_however_often_it_comes()
         first[0, 0] = 1.0
 
 
+@pytest.mark.slow
 def test_equal_rows_count_as_a_weight() -> None:
     X, y = table(7)
     twice = octsvm.fit("re_svm", np.vstack([X, X[:3]]), np.r_[y, y[:3]], kernel="rbf", gap=1e-7)

@@ -115,6 +115,7 @@ def test_a_start_is_taken() -> None:
     assert again.objective == pytest.approx(first.objective)
 
 
+@pytest.mark.slow
 def test_neighbourhoods_of_its_model_are_searched() -> None:
     X, y = table(60)
     result = octsvm.fit("stump", X, y, miss=MISS, split=SPLIT, strategy="heuristic", time_limit=20)

@@ -159,6 +159,7 @@ def relaxed(model: pyo.ConcreteModel) -> float:
 
 
 @pytest.mark.parametrize("depth", [1, 2])
+@pytest.mark.slow
 def test_the_relaxation_is_stronger_with_them(depth: int) -> None:
     rng = np.random.default_rng(8)
     X = rng.random((12, 2))

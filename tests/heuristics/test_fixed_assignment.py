@@ -245,6 +245,7 @@ class TestSeconds:
         assert found is not None
         assert problem.cost(found) == pytest.approx(problem.optimum(), rel=1e-4, abs=1e-4)
 
+    @pytest.mark.slow
     def test_iterations_end_with_the_seconds(self, monkeypatch: pytest.MonkeyPatch) -> None:
         rng = np.random.default_rng(0)
         X, n = rng.random((1500, 100)), 1500

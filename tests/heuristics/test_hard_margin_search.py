@@ -49,6 +49,7 @@ def test_margins_are_soft_where_an_error_may_pay() -> None:
     assert margins_are_hard(ScoreCosts.of(X, y, nothing, C1, C2), 4.0)
 
 
+@pytest.mark.slow
 def test_a_limit_of_work_repeats() -> None:
     rng = np.random.default_rng(2)
     X, y = rng.random((30, 6)), np.where(rng.random(30) < 0.5, 1, -1)

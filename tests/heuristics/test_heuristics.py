@@ -150,6 +150,7 @@ def test_the_first_call_of_a_process_has_a_start() -> None:
     assert later.objective < 12  # the constant tree has 17.8
 
 
+@pytest.mark.slow
 def test_the_constant_tree_is_beaten_also_where_no_grown_tree_does_it() -> None:
     rng = np.random.default_rng(0)
     X = rng.random((30, 3))

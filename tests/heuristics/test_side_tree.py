@@ -53,6 +53,7 @@ def test_tiny_instances_are_solved_nearly_always() -> None:
 
 
 @pytest.mark.parametrize("norm", ["l2", "l1"])
+@pytest.mark.slow
 def test_costs_are_those_of_the_formulation(norm: str) -> None:
     X, y = three_classes(40)
     data = prepare(FORM, X, y)
@@ -91,6 +92,7 @@ def test_splits_with_an_empty_side_are_taken_out() -> None:
     assert len({tuple(pair) for pair in zip(*map(np.ndarray.tolist, sides), strict=True)}) == 2
 
 
+@pytest.mark.slow
 def test_equal_steps_give_equal_trees() -> None:
     X, y = three_classes(40, seed=2)
     params = {"depth": 2, "c1": 1.0, "c2": 5.0, "c3": 0.2}

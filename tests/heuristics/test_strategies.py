@@ -158,6 +158,7 @@ def test_an_interrupt_returns_the_incumbent(monkeypatch: pytest.MonkeyPatch) -> 
     )
 
 
+@pytest.mark.slow
 def test_a_callback_stops_it_and_sees_the_incumbent_fall() -> None:
     X, y = noisy()
     seen: list[float] = []

@@ -618,6 +618,7 @@ def test_the_path_is_drawn_in_the_order_of_the_prices() -> None:
     assert {"found", "flipped"} <= {line.get_gid() for line in ax.get_lines()}
 
 
+@pytest.mark.slow
 def test_a_path_over_c2(table: Any) -> None:
     X, y = table
     clean = np.where(X.sum(axis=1) > 10, "up", "down")

@@ -78,6 +78,7 @@ def test_an_optimal_start_is_proved_and_kept(seed: int) -> None:
     assert bound == pytest.approx(cost, rel=3 * GAP, abs=1e-8)
 
 
+@pytest.mark.slow
 def test_by_work_the_clock_does_not_count() -> None:
     rng = np.random.default_rng(5)
     X = rng.random((16, 3))

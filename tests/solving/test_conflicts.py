@@ -196,6 +196,7 @@ def test_rows_against_the_norm_conflict_at_any_cost(norm: str, upper_bound: floa
 
 
 @pytest.mark.parametrize(("delta", "status"), [(0.42, "infeasible"), (0.43, "optimal")])
+@pytest.mark.slow
 def test_the_norm_counts_all_weights_of_a_node(delta: float, status: str) -> None:
     # ½‖(0.6, 0.6)‖ = 0.4243: each weight alone goes with either δ.
     model = small_octsvm(upper_bound=5000)

@@ -180,6 +180,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.slow
 def test_at_a_limit_of_nodes_the_bound_is_what_the_engine_ends_with() -> None:
     """Not what it told on the way, at moments of its clock: a limit of work gives the same again."""
     told: list[float] = []
@@ -198,7 +199,14 @@ def test_at_a_limit_of_nodes_the_bound_is_what_the_engine_ends_with() -> None:
 
 @pytest.mark.parametrize(("engine", "fault"), FAULTS)
 @pytest.mark.slow_cases("faulty-sleep*", "program-sleep", "program-with a child", "*-prints")
-@pytest.mark.quick_cases("faulty-*", "program-none", "program-exit", "program-cut off", "program-empty")
+@pytest.mark.quick_cases(
+    "faulty-segfault",
+    "faulty-raise",
+    "faulty-none",
+    "faulty-bound too high",
+    "program-cut off",
+    "program-exit",
+)
 def test_a_fault_costs_its_own_solve_alone(engine: str, fault: str) -> None:
     best, status, stop, said = FAULTS[engine, fault]
     limit = {"time_limit": 2.5} if stop == "time_limit" else {}

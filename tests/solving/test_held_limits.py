@@ -118,6 +118,7 @@ def test_a_solver_that_is_not_there_is_refused_also_without_a_model() -> None:
         octsvm.fit("oct", X, y, depth=4, time_limit=1, solver="no such solver")
 
 
+@pytest.mark.slow
 def test_progress_is_told_also_without_a_model() -> None:
     X, y = sloped(600, 40)
     seen: list[octsvm.Progress] = []
@@ -363,6 +364,7 @@ def solved_file(folder: Path) -> tuple[Any, Path, float]:
     return model, folder / "m.sol", octsvm.solve(model).objective
 
 
+@pytest.mark.slow
 def test_a_solution_is_read_within_a_limit_or_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

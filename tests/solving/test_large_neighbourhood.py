@@ -35,6 +35,7 @@ def searched(monkeypatch: pytest.MonkeyPatch, *, depth: int, rounds: int) -> tup
     return seen, result
 
 
+@pytest.mark.slow
 def test_integers_of_the_default_oct_are_free_in_the_nodes_of_a_neighbourhood_only(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

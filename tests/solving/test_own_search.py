@@ -42,6 +42,7 @@ def test_fit_proves_the_optimum_of_brute_force(seed: int) -> None:
     assert result.bound <= known * (1 + 1e-7)
 
 
+@pytest.mark.slow
 def test_default_agrees_with_an_engine() -> None:
     X, y = table(16, 3)
     ours, engine = (octsvm.fit("re_svm", X, y, c1=3, c2=2, **how) for how in ({}, {"solver": "highs"}))

@@ -56,6 +56,7 @@ def test_a_term_that_can_be_negative_leaves_the_bound_to_the_own_cost(engine: st
 
 @ON_ENGINES
 @pytest.mark.parametrize("norm", ["l1", "l2"])
+@pytest.mark.slow
 def test_a_credit_on_splits_is_proved_where_the_bound_allows_dearer_trees(engine: str, norm: str) -> None:
     """A split is paid for by 9: the best tree costs more than the constant one, and the model up to that lacks it."""
     results = []

@@ -104,6 +104,7 @@ def test_a_solve_with_own_rows_is_called_off_with_the_tree_that_holds_in_them(at
 
 
 @pytest.mark.parametrize("name", ["oct_h", "octsvm"])
+@pytest.mark.slow
 def test_building_ends_with_the_limit(
     name: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -118,6 +119,7 @@ def test_building_ends_with_the_limit(
     assert not rows.PYOMO.filters
 
 
+@pytest.mark.slow
 def test_the_command_line_has_a_line_before_there_is_any_word(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -140,6 +142,7 @@ def test_the_command_line_has_a_line_before_there_is_any_word(
     assert not capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_longer_a_solve_takes_the_less_often_there_is_a_line(capsys: pytest.CaptureFixture[str]) -> None:
     with shown.SolveProgress(quiet=False) as line:
         line.began -= 1000

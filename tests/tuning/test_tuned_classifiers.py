@@ -45,6 +45,7 @@ def test_scikit_learns_checks(estimator: Any, check: Any) -> None:
     check(estimator)
 
 
+@pytest.mark.slow
 def test_a_kernel_is_chosen_where_auto_is_asked_for() -> None:
     X = np.random.default_rng(0).normal(size=(40, 2))
     y = np.where((X**2).sum(axis=1) > 1.4, "out", "in")
@@ -102,6 +103,7 @@ def test_repeated_rows_are_judged_as_by_tune(weights: Any, class_weight: Any) ->
     assert model.best_params_["alpha"] == pytest.approx(tuned.choice["alpha"])
 
 
+@pytest.mark.slow
 def test_weights_of_classes_without_weighted_rows_and_several_trees() -> None:
     X, y = np.repeat([[0.0], [1.0], [2.0]], 4, axis=0), np.repeat(["a", "b", "c"], 4)
     folds: dict[str, Any] = {"class_weight": {"a": 1, "b": 2, "c": 1}, **SHORTEST}
@@ -127,6 +129,7 @@ def test_choosing_and_fitting_share_the_time_limit(monkeypatch: pytest.MonkeyPat
         OCTSVMClassifierCV(time_limit=-1).fit(*data())
 
 
+@pytest.mark.slow
 def test_folds_that_the_limit_left_out_are_a_warning() -> None:
     model = RESVMClassifierCV(grid=TWO, relative=True, **SHORTEST | {"repeats": 500}, time_limit=1)
     with pytest.warns(ConvergenceWarning, match=r"(\d+|none) of 1000 folds.* time_limit=1 ") as said:

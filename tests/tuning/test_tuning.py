@@ -86,6 +86,7 @@ def test_accuracies_are_those_of_scikit_learns_folds_fitted_one_by_one() -> None
 
 
 @pytest.mark.parametrize("depth", [1, 2])
+@pytest.mark.slow
 def test_a_cost_that_is_given_is_plain_and_trees_of_the_folds_are_those_of_the_heuristic(depth: int) -> None:
     from sklearn.model_selection import RepeatedStratifiedKFold
 
@@ -132,6 +133,7 @@ def ring(n: int = 40, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 AUTO: dict[str, Any] = {"kernel": "auto", "folds": 2, "repeats": 1, "refit": False, "time_limit": 500}
 
 
+@pytest.mark.slow
 def test_a_kernel_where_no_hyperplane_is_near() -> None:
     curved = octsvm.tune("re_svm", *ring(), **AUTO)
     assert curved.choice["kernel"] == "rbf"
@@ -143,12 +145,14 @@ def test_a_kernel_where_no_hyperplane_is_near() -> None:
     assert titles == ["", "rbf"]
 
 
+@pytest.mark.slow
 def test_no_kernel_where_a_hyperplane_is_near() -> None:
     flat = octsvm.tune("re_svm", *linear(40), **AUTO)
     assert "kernel" not in flat.choice
     assert flat.frame()["kernel"].notna().any()
 
 
+@pytest.mark.slow
 def test_a_kernel_also_of_few_rows_and_many_columns() -> None:
     y = np.arange(60) % 2
     X = np.random.default_rng(0).normal(size=(60, 30)) * np.where(y, 3.0, 1.0)[:, None]
@@ -512,6 +516,7 @@ def test_folds_take_half_of_the_limit_and_what_they_are_short_of_is_said(
     assert 0 < tuned.seconds < 200
 
 
+@pytest.mark.slow
 def test_processes_that_do_not_come_back_are_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     began = time.monotonic()
     monkeypatch.setattr(fold_module, "fit_fold", lambda *fold: time.sleep(300))
