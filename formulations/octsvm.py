@@ -22,6 +22,7 @@ objective of at most UB obeys: like each M it holds for trees up to UB, and thos
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pyomo.environ as pyo
@@ -47,6 +48,7 @@ from .blocks.valid_inequalities import (
 )
 from .bounds import hull, levels
 from .bounds.scores import ScoreProblem
+from .heap import is_below
 from .kernels import model_rows
 from .leaf_trees import assigned_nodes
 from .params import TreeParams
@@ -271,6 +273,31 @@ def top_level(data: Data, params: OCTSVMParams, upper_bound: float) -> list[Scor
     return levels.top_level(data, *costs, params.depth, longest, params.boundary)
 
 
+def in_case(model: pyo.ConcreteModel, case: ScoreProblem) -> list[tuple[Any, float, float]]:
+    """What the trees of a case have in common: scores, labels and margin at the root, and which of its children split.
+
+    Each label is the cheaper one at its score, so that it follows where the interval is on one side of ``switch``.
+    """
+    data, costs, box = model.info.data, case.costs, case.box
+    s, xi, d = model.split.s, model.relabelling.xi, model.pruning.d
+    low, high = box.low[costs.group], box.high[costs.group]
+    kept = np.where(data.sign > 0, low, -high) >= costs.switch
+    given_up = np.where(data.sign > 0, high, -low) < costs.switch
+    known = [(d[1], 1.0, 1.0), (model.margin.delta, box.shortest / 2, np.inf)]
+    known += [(s[i, 1], *ends) for i, ends in enumerate(zip(low.tolist(), high.tolist(), strict=True))]
+    known += [(xi[i, 1], *([0.0] * 2)) for i in np.flatnonzero(kept).tolist()]
+    known += [(xi[i, 1], *([1.0] * 2)) for i in np.flatnonzero(given_up).tolist()]
+    for child, label in enumerate(case.below or (), start=2):
+        if label == levels.SPLITS:
+            known.append((d[child], 1.0, 1.0))
+            continue
+        side = (0.0, np.inf) if label > 0 else (-np.inf, 0.0)
+        for t in (t for t in model.topology.tree.nodes if is_below(t, child)):
+            known.append((d[t], 0.0, 0.0))
+            known += [(s[i, t], *side) for i in range(data.n)]
+    return known
+
+
 @register
 class OCTSVM(margin_trees.MarginFormulation):
     """OCTSVM, as :mod:`octsvm.formulations.octsvm` says."""
@@ -295,6 +322,7 @@ class OCTSVM(margin_trees.MarginFormulation):
     require = staticmethod(require_strict)
     assigned_path = staticmethod(assigned_path)
     top_level = staticmethod(top_level)
+    in_case = staticmethod(in_case)
 
     def unit_cost(self, data: Data, params: OCTSVMParams) -> float:
         """Of :func:`~.margin_trees.noise_cost`."""

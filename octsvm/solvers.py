@@ -187,6 +187,8 @@ class SolverSpec(_Strict):
     licence: Licence | None = None
     options: dict[str, str | Option] = {}
     fixed: dict[str, Any] = {}
+    bounding: dict[str, Any] = {}
+    cutoff: str = ""
     small: dict[str, Any] = {}
     unsupported: tuple[str, ...] = ()
     least_gap: float = 0.0

@@ -49,7 +49,7 @@ def top_level(
             right_pays=below[1] - common,
             boundary=boundary,
         )
-        out.append(ScoreProblem(costs, reach))
+        out.append(ScoreProblem(costs, reach, (left, right)))
     return out
 
 

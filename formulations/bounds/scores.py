@@ -395,10 +395,15 @@ class ScoreCosts:
 
 
 class ScoreProblem(NamedTuple):
-    """A whole model as a function of scores: what they cost, and intervals that some best tree has its scores in."""
+    """A whole model as a function of scores: what they cost, and intervals that some best tree has its scores in.
+
+    ``below`` says of a case of :func:`.levels.top_level` what its two children do: the label of one that does not split, or
+    :data:`.levels.SPLITS`.
+    """
 
     costs: ScoreCosts
     box: Intervals
+    below: tuple[float, float] | None = None
 
     def with_basis(self, longest: float) -> ScoreProblem:
         """The same with a basis, for hyperplanes of norm ``longest`` or less: the mean of all samples, and a point off it in each feature."""

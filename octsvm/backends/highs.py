@@ -118,6 +118,8 @@ def _native(program: LinearProgram, spec: SolverSpec, limits: Limits, scale: flo
     _set(h, spec.native("time_limit"), float(max(0.0, limits.seconds)))
     for name, value in settings(spec, limits, own).items():
         _set(h, name, value)
+    if spec.cutoff and limits.cutoff < np.inf:
+        _set(h, spec.cutoff, limits.cutoff * scale)
     if h.passModel(lp) == highspy.HighsStatus.kError:
         raise EngineFailed(
             "HiGHS refused the model's matrix; please report this with the model's .mps file (octsvm.write)."

@@ -404,6 +404,7 @@ class Limits:
     log: Any = None
     work: float | None = None  # in the engine's own deterministic units
     options: Mapping[str, Any] = field(default_factory=dict)  # the engine's own, by its names
+    cutoff: float = np.inf  # nothing of that cost or more is looked for, where the engine can be told so
 
 
 LOOSENING = ("gap", "cutoff", "increment")  # what options are called that let an engine be done earlier

@@ -325,7 +325,8 @@ class BranchAndReduce:
         self.reduction, self.nodes, self.root = reduction, 0, box
         self._numbers = count()
         self._open = [Node(floor, next(self._numbers), box, reduction)]
-        self._settled = np.inf  # least bound of the nodes that nothing is left to branch at
+        self._settled: list[Node] = []  # in which nothing is left to branch at
+        self._least_settled = np.inf  # of their bounds
 
     def add(self, reduction: Reduction, box: Intervals, floor: float) -> None:
         """Look in further intervals, of other costs; trees below the least of all cutoffs are looked for."""
@@ -335,12 +336,23 @@ class BranchAndReduce:
     def bound(self) -> float:
         """No tree with its scores in the given intervals costs less, unless it is the incumbent."""
         least = self._open[0].bound if self._open else np.inf
-        return min(least, self._settled, self.reduction.cutoff)
+        return min(least, self._least_settled, self.reduction.cutoff)
 
     @property
     def closed(self) -> bool:
         """Whether no tree better than the incumbent, by more than the gap, is left to be looked for."""
         return self.bound >= self.reduction.cutoff
+
+    def left_of(self, reduction: Reduction) -> tuple[float, Intervals] | None:
+        """A bound on the trees of some intervals that are left to be looked for, and intervals around them; None where none are."""
+        nodes = [n for n in (*self._open, *self._settled) if n.reduction is reduction and not n.box.empty]
+        nodes = [node for node in nodes if node.bound < reduction.cutoff]
+        if not nodes:
+            return None
+        box = nodes[0].box
+        for node in nodes[1:]:
+            box = box.hull(node.box)
+        return min(node.bound for node in nodes), box
 
     def run(self, by_work: bool = False, thoroughly: bool = True) -> Iterator[None]:
         """Look at one node after another, until none is left or the reduction's ``stop`` says so.
@@ -392,7 +404,10 @@ class BranchAndReduce:
                 found = max(
                     found, reduction.relaxation.solve(box, precise=True), key=lambda one: one.bound.value
                 )
-            self._settled = min(self._settled, max(bound, found.bound.value))
+            bound = max(bound, found.bound.value)
+            if bound < reduction.cutoff:
+                self._settled.append(node._replace(bound=bound, box=box))
+                self._least_settled = min(self._least_settled, bound)
             return []
         cutoff = reduction.cutoff
         k = max(places, key=lambda k: gain_of(bound, tried.get(k, (bound, bound)), cutoff))

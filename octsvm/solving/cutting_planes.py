@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,6 +42,8 @@ class Known(NamedTuple):
     improve: Callable[[Array], Array | None] | None = None  # betters what routing leaves free in a point
     small: bool = False  # a table so small that proofs are likely and rounds short
     searched: bool = False  # by heuristics
+    hand_over: bool = True  # the incumbent to the engine, as its start
+    cutoff: float = np.inf  # what a better point costs less than, where a bound is wanted rather than a point
     bent: bool = False  # big-M is so large that engines cannot tell a margin from nothing
 
 
@@ -90,8 +93,12 @@ class CuttingPlaneLoop:
         self.deadline = time.monotonic() + asked.clock.left()
         self.small = problem.small  # then a round is short, and is not ended early for better tangents
         # Our own search has been where the engine's heuristics would look; on a small model they take most of the time.
-        for_small = self.spec.small if problem.small and problem.searched else {}
-        self.options: dict[str, Any] = {**for_small, **(asked.options or {})}
+        for_small = problem.small and problem.searched
+        self._cutoff = problem.cutoff
+        self.options: dict[str, Any] = {
+            **(self.spec.small if for_small else self.spec.bounding if self._cutoff < np.inf else {}),
+            **(asked.options or {}),
+        }
         self.integrality = self.spec.tolerances.integrality
         self.last: Outcome | None = None
         self.start, self.startup = "", 0.0
@@ -103,7 +110,7 @@ class CuttingPlaneLoop:
         self.trace: list[TracePoint] = []
         self.notes: list[str] = []
         self._asked_to_stop = False
-        self._hand_over = True  # the incumbent, to the engine, as its start
+        self._hand_over = problem.hand_over  # the incumbent, to the engine, as its start
         self._met = False  # a point seen on the way closed the gap, and the engine was told to stop
         self._proved = False  # the gap was closed before the round: the engine is let finish
         self._stalled = False  # a round with a loose target brought nothing
@@ -286,7 +293,8 @@ class CuttingPlaneLoop:
         """Ask the engine once and keep what comes of it: why the loop ends with that, empty where it goes on."""
         begun = self._begin_round()
         try:
-            out = self.engine.solve(self._limits(begun.target), begun.start, self._watch)
+            limits = replace(self._limits(begun.target), cutoff=self._cutoff)
+            out = self.engine.solve(limits, begun.start, self._watch)
         except LicenseTooSmall as error:
             if not self.rounds:
                 raise

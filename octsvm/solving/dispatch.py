@@ -32,6 +32,7 @@ from ..result import Result, versions
 from . import admission, large_neighbourhood
 from . import certificate as checks
 from . import steps_ahead as steps
+from .case_search import Cases, CaseSearch
 from .certificate import Certificate
 from .compile import compile_program, require_finite, start_point
 from .conflicts import SECONDS as CONFLICT_SECONDS
@@ -105,15 +106,16 @@ def solve_with(
     start_is_optional: bool = False,
     neighbourhoods: bool = False,
     incumbent: float = math.inf,
+    cases: Cases | None = None,
 ) -> Result:
     """As :func:`solve`; a start that is optional is dropped where the model does not admit it.
 
-    ``incumbent`` is what the start is known to cost.
+    ``incumbent`` is what the start is known to cost. With ``cases`` the model is solved case by case.
 
     With ``neighbourhoods`` the model is searched from the start (:mod:`octsvm.solving.large_neighbourhood`), not
     solved as a whole.
     """
-    call = _Call(model, options, start_is_optional, neighbourhoods)
+    call = _Call(model, options, start_is_optional, neighbourhoods, cases)
     call.telling.incumbent = incumbent
     with checks.restored_on_error(call.before.values()), checks.with_its_blocks(model):
         try:
@@ -146,10 +148,15 @@ class _Call:
     """One call of :func:`solve_with`, step by step."""
 
     def __init__(
-        self, model: pyo.ConcreteModel, options: SolveOptions, start_is_optional: bool, neighbourhoods: bool
+        self,
+        model: pyo.ConcreteModel,
+        options: SolveOptions,
+        start_is_optional: bool,
+        neighbourhoods: bool,
+        cases: Cases | None,
     ) -> None:
         self.model, self.options = model, options
-        self.start_is_optional, self.neighbourhoods = start_is_optional, neighbourhoods
+        self.start_is_optional, self.neighbourhoods, self.cases = start_is_optional, neighbourhoods, cases
         self.info: ModelInfo | None = getattr(model, "info", None)
         self.form = None if self.info is None else find_formulation(self.info.formulation)
         checks.active_objective(model)
@@ -377,6 +384,8 @@ class _Call:
                 search = large_neighbourhood.Search(
                     model, rounds, plan, bridge, options.seed, lambda: form.assigned_path(model)
                 )
+            elif self.cases is not None and large_neighbourhood.spec_of(plan) is plan.spec:
+                search = CaseSearch(rounds, bridge, plan.native, self.cases)
             with collected():
                 try:
                     stop = search.run(start)

@@ -23,15 +23,27 @@ from .overlap_search import OverlapSearch
 OVERLAP = 4.0  # labels that must be given up, from which on combinations are used; measured on quarters of data sets
 
 
+class Case(NamedTuple):
+    """What is left of a case of the top level: its trees that may be better than the one known cost ``bound`` or more.
+
+    Their scores at the root lie in the problem's intervals.
+    """
+
+    problem: ScoreProblem
+    bound: float
+
+
 class LevelBound(NamedTuple):
     """No tree costs less than ``value``; ``closed`` where none is better than the one known by more than the gap.
 
-    ``interrupted`` where Ctrl-C ended the search.
+    ``cases`` are those in which there may be trees that cost less than ``below``, ``interrupted`` says whether Ctrl-C ended the search.
     """
 
     value: float
     nodes: int
     closed: bool
+    cases: tuple[Case, ...] = ()
+    below: float = np.inf
     interrupted: bool = False
 
     def __str__(self) -> str:
@@ -54,6 +66,73 @@ class Pace:
         return (bound - before) / (self.cost - before) if before < self.cost else 0.0
 
 
+class LevelSearch:
+    """A search of all cases of a top level for trees that cost less than ``cost`` by more than the relative ``gap``.
+
+    Below the roots combinations are used where at least ``overlap`` labels must be given up. With ``most_nodes`` the same is done
+    whenever it is asked.
+    """
+
+    def __init__(
+        self,
+        cases: Sequence[Case],
+        cost: float,
+        gap: float,
+        clock: Clock,
+        most_nodes: int | None = None,
+        overlap: float = OVERLAP,
+    ) -> None:
+        least = gap * SHARE_OF_GAP
+        self.below = cost * (1 - least)
+        self.overlapping = False
+        self._cases, self._most, self._overlap = cases, most_nodes, overlap
+        self._value, self._clock = 0.0, clock
+        self._stop: Callable[[float, bool], bool] = lambda *_: False
+        known = Plane(cost, np.zeros(cases[0].problem.costs.X.shape[1]), 0.0)
+        self._reductions = [
+            Reduction(p.costs, known, least, self._late, lambda: self._clock.left(), improve=False)
+            for p, _ in cases
+        ]
+        self._search: OverlapSearch | None = None
+
+    def _late(self) -> bool:
+        return self._clock.late() or self._stop(self._value, self.overlapping)
+
+    def run(self, stop: Callable[[float, bool], bool], clock: Clock) -> LevelBound:
+        """Search, or go on with it, until the clock is out or ``stop`` says so.
+
+        ``stop`` is told the bound so far, now and then, and whether combinations are used.
+        """
+        self._stop, self._clock = stop, clock
+        by_work = self._most is not None
+        try:
+            if self._search is None:
+                cases = zip(self._reductions, self._cases, strict=True)
+                self._search = OverlapSearch(
+                    [(reduction, case.problem.box, case.bound) for reduction, case in cases],
+                    self._overlap,
+                    by_work,
+                )
+                self.overlapping = self._search.overlapping
+            for _ in self._search.run(by_work):
+                self._value = max(self._value, self._search.bound)
+                if self._late() or (self._most is not None and self._search.nodes >= self._most):
+                    break
+        except KeyboardInterrupt:  # within a node, whose part the search's own bound may lack
+            nodes = 0 if self._search is None else self._search.nodes
+            return LevelBound(self._value, nodes, False, interrupted=True)
+        search = self._search
+        remaining = [
+            (p, search.left_of(reduction))
+            for (p, _), reduction in zip(self._cases, self._reductions, strict=True)
+        ]
+        cases_left = tuple(
+            Case(p._replace(box=found[1]), found[0]) for p, found in remaining if found is not None
+        )
+        self._value = max(self._value, search.bound)
+        return LevelBound(self._value, search.nodes, search.closed, cases_left, self.below)
+
+
 def level_bound(
     problems: Sequence[ScoreProblem],
     cost: float,
@@ -63,27 +142,27 @@ def level_bound(
     most_nodes: int | None = None,
     overlap: float = OVERLAP,
 ) -> LevelBound:
-    """Search all cases of a top level for trees that cost less than ``cost`` by more than the relative ``gap``.
+    """What one run of a :class:`LevelSearch` proves."""
+    cases = [Case(problem, 0.0) for problem in problems]
+    return LevelSearch(cases, cost, gap, clock, most_nodes, overlap).run(stop, clock)
 
-    ``stop`` is told the bound so far, now and then, and whether combinations are used, and asked whether to end. Below the roots they
-    are used where at least ``overlap`` labels must be given up.
-    """
-    value, nodes, by_work, overlapping = 0.0, 0, most_nodes is not None, False
-    known = Plane(cost, np.zeros(problems[0].costs.X.shape[1]), 0.0)
 
-    def late() -> bool:
-        return clock.late() or stop(value, overlapping)
-
-    try:
-        left, least = clock.left, gap * SHARE_OF_GAP
-        cases = [(Reduction(p.costs, known, least, late, left, improve=False), p.box) for p in problems]
-        search = OverlapSearch(cases, overlap, by_work)
-        overlapping = search.overlapping
-        for _ in search.run(by_work):
-            value, nodes = max(value, search.bound), search.nodes
-            if late() or (most_nodes is not None and nodes >= most_nodes):
+def narrowed(level: LevelBound, cost: float, gap: float, clock: Clock, seconds: float) -> LevelBound:
+    """The same bound with the intervals of each open case narrowed for so many seconds at most."""
+    least, cases = gap * SHARE_OF_GAP, []
+    known = Plane(cost, np.zeros(level.cases[0].problem.costs.X.shape[1]), 0.0)
+    for problem, bound in level.cases:
+        part = clock.part(seconds)
+        reduction = Reduction(problem.costs, known, least, part.late, part.left, improve=False)
+        box = problem.box
+        for value, fresh in reduction.thoroughly(box):
+            box, bound = fresh, max(bound, value)
+            if box.empty:
                 break
-    except KeyboardInterrupt:  # within a node, whose part the search's own bound may lack
-        return LevelBound(value, nodes, False, interrupted=True)
-    value = max(value, search.bound)
-    return LevelBound(value, search.nodes, search.closed)
+        if not box.empty and bound < reduction.cutoff:
+            cases.append(Case(problem._replace(box=box), bound))
+    below = cost * (1 - least)
+    value = min((bound for _, bound in cases), default=below)
+    return level._replace(
+        value=max(level.value, value), closed=not cases, cases=tuple(cases), below=min(below, level.below)
+    )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -347,6 +347,15 @@ def unmodelled(
         notes=[note],
         how={**no_solver(), "trace": tuple(trace)},
     ).result(seconds)
+
+
+def with_bound(result: Result, bound: float, asked_gap: float, seconds: float) -> Result:
+    """The result with a better bound, that was proved elsewhere, after ``seconds`` in all."""
+    gap = relative_gap(result.objective, bound)
+    result = replace(result, bound=bound, gap=gap, seconds=seconds)
+    if gap <= asked_gap and result.status in ("feasible", "fallback"):
+        return replace(result, status="optimal", stop="optimal")
+    return result
 
 
 def delivered(result: Result, on_mismatch: str, said: str) -> Result:

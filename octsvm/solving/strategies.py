@@ -21,13 +21,14 @@ from ..formulations.params import Params
 from ..formulations.trees import Tree
 from ..options import Clock, SolveOptions
 from ..result import OWN_SEARCH, Progress, Result, TracePoint
+from .case_search import Cases, Restriction
 from .dispatch import solve_with
 from .engine import require_options
-from .outcome import unmodelled
+from .outcome import unmodelled, with_bound
 from .telling import Telling, rising
 
 if TYPE_CHECKING:
-    from .level_bound import LevelBound
+    from .level_bound import LevelBound, LevelSearch
 
 START_SECONDS = 1.0
 ROWS_FOR_ALL = 56  # rows from which on the start heuristic gets all its seconds
@@ -45,11 +46,14 @@ START_SHARE = 0.1  # of the limit, at most, for the start heuristic
 LEVEL_ROWS, MOST_LEVEL_ROWS = 40, 1_000
 # Shares of the limit for a bound from it, between which the share is what the bound leaves open of the best tree's cost: where
 # many rows are wrong, and much is open, the engine proves even less.
-LEVEL_SHARES = 0.3, 0.8
+LEVEL_SHARES = 0.12, 0.8
 # It goes on, up to the larger share, while the last third of its time has closed so much of what was open: on quarters of data
 # sets the engine overtakes a bound that rises more slowly, and where classes overlap in none.
-LEVEL_PACE, OVERLAPPING_PACE = 0.12, 0.03
-LEVEL_START_SECONDS = 10.0  # for trees before that, which every bound feeds on; within START_SHARE
+LEVEL_PACE, OVERLAPPING_PACE = 0.3, 0.03
+NARROWING_SHARE = 0.02  # of the limit, for each case that the bound leaves open
+LEAST_LEFT = 0.05  # of the limit, after the cases, for which the top level is searched once more
+ENDING_SECONDS = 0.1  # that are left after it
+LEVEL_START_SECONDS = 3.0  # for trees before that, which every bound feeds on; within START_SHARE
 # Before that moments for both, of so many seconds for trees and for the bound, each at most such a share of the limit: where
 # hardly a label is in doubt, one proves the tree, on a busy machine the second.
 MOMENTS, MOMENT_SHARE = ((0.25, 0.5), (1.0, 2.0)), 0.05
@@ -170,6 +174,7 @@ class Fit:
     trace: list[TracePoint] = field(default_factory=list)
     level: LevelBound | None = None
     _size: BlockSize | None = None  # of the model, as predicted
+    _levels: LevelSearch | None = None  # which the bound is of
 
     def __post_init__(self) -> None:
         self.options = rising(self.options)
@@ -209,16 +214,34 @@ class Fit:
         if size is not None and not self._fits(size) and not self.interrupted:
             return self._unbuilt(size)
         self._start_and_bound()
+        self._narrow_cases()
         if self.level is not None and self.level.closed:
             note = f"proved optimal by {self.level}: no model was built"
             return self._without_model(self._known(), "optimal", note)
         if self.telling.asked or self.interrupted:
             note = CAUGHT if self.interrupted else CALLED_OFF
             return self._without_model(self._known(), "interrupted", note)
-        result = self._built_and_solved()
+        result = self._after_cases(self._built_and_solved())
         if self.level is not None and result.status != "optimal" and result.bound <= self.level.value:
             return replace(result, notes=(*result.notes, f"the bound is that of {self.level}"))
         return result
+
+    def _after_cases(self, result: Result) -> Result:
+        """The result with the bound that the top level comes to in the time which an engine left that a case was too hard for."""
+        options, known = self.options, self.level
+        over = result.stop != "time_limit" or options.clock.late(1 - LEAST_LEFT)
+        if known is None or not known.cases or self._levels is None or over or options.work_limit is not None:
+            return result
+        self.telling.incumbent, self.telling.bound = result.objective, result.bound
+
+        def stop(bound: float, _: bool) -> bool:
+            self.telling.bound = max(self.telling.bound, bound)
+            return self.telling.tell(BOUNDING)
+
+        level = self._levels.run(stop, options.clock.part(options.clock.left() - ENDING_SECONDS))
+        self.level = level if level.value > known.value else known
+        bound = min(max(result.bound, level.value), result.objective)
+        return with_bound(result, bound, options.gap, options.clock.seconds())
 
     def _start_and_bound(self) -> None:
         """A start by heuristics, unless all time is the engine's, and a bound from the top level: first moments for each."""
@@ -255,7 +278,7 @@ class Fit:
         form, options, nodes = self.form, self.options, self.options.limits.nodes
         if not self._has_top_level() or options.time_limit < SHORTEST_FOR_START:
             return
-        from .level_bound import Pace, level_bound
+        from .level_bound import Case, LevelSearch, Pace
 
         self._load_libraries()
         if self.best is options.start:
@@ -276,14 +299,30 @@ class Fit:
             self.telling.bound = bound
             closed = pace.after(options.clock.seconds() - began, bound)
             slow = closed < (OVERLAPPING_PACE if overlapping else LEVEL_PACE)
-            enough = slow and nodes is None and options.clock.late(max(least, 1 - bound / cost))
+            share = max(least, 1 - bound / cost) if overlapping else least
+            enough = slow and nodes is None and options.clock.late(share)
             return self.telling.tell(BOUNDING) or enough
 
-        problems = form.top_level(self.data, self.params, cost)
-        level = level_bound(problems, cost, options.gap, stop, options.clock.part(seconds), nodes)
+        cases = [Case(problem, 0.0) for problem in form.top_level(self.data, self.params, cost)]
+        clock = options.clock.part(seconds)
+        self._levels = LevelSearch(cases, cost, options.gap, clock, nodes)
+        level = self._levels.run(stop, clock)
         if self.level is None or level.closed or level.value > self.level.value:
             self.level = level
         self.interrupted = self.interrupted or level.interrupted
+
+    def _narrow_cases(self) -> None:
+        """Look once more at each case of the top level that is open, before the engine does."""
+        options, level = self.options, self.level
+        if level is None or not level.cases or options.work_limit is not None or self.telling.asked:
+            return
+        from .level_bound import narrowed
+
+        try:
+            seconds = NARROWING_SHARE * options.time_limit
+            self.level = narrowed(level, self.telling.incumbent, options.gap, options.clock, seconds)
+        except KeyboardInterrupt:
+            self.interrupted = True
 
     @uncollected
     def _built_and_solved(self) -> Result:
@@ -308,6 +347,7 @@ class Fit:
                 options.but(start=self.best),
                 start_is_optional=self.best is not options.start,
                 incumbent=self.telling.incumbent,
+                cases=self._cases(model),
             )
         except KeyboardInterrupt:
             # Before anything was solved: from then on it is caught where it is solved.
@@ -315,6 +355,14 @@ class Fit:
         if result.solver == OWN_SEARCH and result.stop == "time_limit":
             return self._searched_instead(result, model.info)
         return result
+
+    def _cases(self, model: pyo.ConcreteModel) -> Cases | None:
+        """What the bound from the top level left open, as bounds of the model's variables."""
+        level = self.level
+        if level is None or not level.cases or self.options.work_limit is not None:  # cases share time
+            return None
+        each = [Restriction(self.form.in_case(model, case.problem), case.bound) for case in level.cases]
+        return Cases(level.below, each, gives_up=self._levels is not None)
 
     def _searched_instead(self, result: Result, info: ModelInfo) -> Result:
         """What the heuristics find in the time that is left where a built model was not handed over, if that is better."""

@@ -45,7 +45,7 @@ def proved(costs: ScoreCosts, X: np.ndarray, incumbent: Plane, basis: bool = Fal
     M[costs.group] = big_m.score_bound(W, big_m.farthest(X))
     box = Intervals(-M, M)
     if basis:
-        costs, box = ScoreProblem(costs, box).with_basis(W)
+        costs, box, _ = ScoreProblem(costs, box).with_basis(W)
     search = BranchAndReduce(Reduction(costs, incumbent, GAP, lambda: False, lambda: math.inf), box, 0.0)
     for _ in search.run():
         pass
@@ -173,7 +173,7 @@ def test_a_basis_says_all_scores_and_no_hyperplane_is_between_its_halves(seed: i
     omega, omega0 = rng.normal(size=costs.X.shape[1]), float(rng.normal())
     s = costs.X @ omega + omega0
     problem = ScoreProblem(costs, Intervals(s - rng.random(len(s)), s + rng.random(len(s))))
-    with_basis, box = problem.with_basis(float(np.linalg.norm(omega)) * (1 + rng.random()))
+    with_basis, box, _ = problem.with_basis(float(np.linalg.norm(omega)) * (1 + rng.random()))
     scores = with_basis.X @ omega + omega0
     assert with_basis.in_basis @ scores[-with_basis.basis :] == pytest.approx(scores)
     assert with_basis.objective(omega, omega0) == pytest.approx(costs.objective(omega, omega0))
