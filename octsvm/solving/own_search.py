@@ -148,7 +148,7 @@ class OwnSearch:
             self._keep(search.incumbent)
             rounds.nodes, rounds.bound = search.nodes, max(rounds.bound, search.bound)
             self._tell(at_once=ended or search.nodes <= 1)
-            if places and by_labels.nodes == 1:
+            if places and (by_labels.nodes or ended):
                 settled = places - len(by_labels.reduction.unsettled(by_labels.root))
                 rounds.notes.append(
                     f"searched over scores: {settled} of {places} labels were settled before the first branching"
