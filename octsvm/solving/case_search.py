@@ -111,6 +111,8 @@ class CaseSearch:
         try:
             stop = inner.run(None)
         finally:
+            if inner.own and inner.best is not None:
+                rounds.keep(inner.best, own=True)
             rounds.nodes += inner.nodes
             rounds.rounds += inner.rounds
             rounds.last = inner.last or rounds.last
@@ -126,8 +128,6 @@ class CaseSearch:
         if inner.last is not None and inner.last.stop == "infeasible" and rounds.spec.claim != "none":
             proved, stop = cutoff, "optimal"
         self.bounds[k] = max(self.bounds[k], min(proved, cutoff))
-        if inner.own and inner.best is not None:
-            rounds.keep(inner.best, own=True)
         return stop
 
     def _is_in(self, program: LinearProgram) -> bool:
