@@ -452,12 +452,12 @@ class Formulation(ABC):
         """
         return None
 
-    def in_case(self, model: pyo.ConcreteModel, case: Any) -> list[tuple[Any, float, float]]:
+    def in_case(self, model: pyo.ConcreteModel, case: Any) -> list[tuple[Any, float, float]] | None:
         """Variables of ``model`` with the least and the greatest value that they have in some best tree of a case of :meth:`top_level`.
 
-        The case's intervals are those of its scores. Default: none.
+        The case's intervals are those of its scores. Default: None, the model is solved as a whole.
         """
-        return []
+        return None
 
     def candidates(self, data: Data, params: Any, budget: Any, seed: int) -> Iterator[Any]:
         """Trees of a start heuristic, until ``budget.tick()``. Default: those of ``heuristic``; none without one."""

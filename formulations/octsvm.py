@@ -285,8 +285,8 @@ def in_case(model: pyo.ConcreteModel, case: ScoreProblem) -> list[tuple[Any, flo
     given_up = np.where(data.sign > 0, high, -low) < costs.switch
     known = [(d[1], 1.0, 1.0), (model.margin.delta, box.shortest / 2, np.inf)]
     known += [(s[i, 1], *ends) for i, ends in enumerate(zip(low.tolist(), high.tolist(), strict=True))]
-    known += [(xi[i, 1], *([0.0] * 2)) for i in np.flatnonzero(kept).tolist()]
-    known += [(xi[i, 1], *([1.0] * 2)) for i in np.flatnonzero(given_up).tolist()]
+    known += [(xi[i, 1], 0.0, 0.0) for i in np.flatnonzero(kept).tolist()]
+    known += [(xi[i, 1], 1.0, 1.0) for i in np.flatnonzero(given_up).tolist()]
     for child, label in enumerate(case.below or (), start=2):
         if label == levels.SPLITS:
             known.append((d[child], 1.0, 1.0))

@@ -28,22 +28,17 @@ class Restriction(NamedTuple):
 
 
 class Cases(NamedTuple):
-    """What all trees that cost less than ``below`` lie in.
-
-    ``gives_up`` where the search ends with the first case that is not done in its share of the time, which has a better use.
-    """
+    """What all trees that cost less than ``below`` lie in."""
 
     below: float
     each: Sequence[Restriction]
-    gives_up: bool = False
 
 
 class CaseSearch:
     """One search, on the rounds that hold the incumbent."""
 
     def __init__(self, rounds: CuttingPlaneLoop, bridge: Bridge | None, native: bool, cases: Cases) -> None:
-        self.rounds, self.bridge, self.native = rounds, bridge, native
-        self.below, self.gives_up = cases.below, cases.gives_up
+        self.rounds, self.bridge, self.native, self.below = rounds, bridge, native, cases.below
         self.cases = sorted(cases.each, key=lambda case: -case.bound)
         self.bounds = [case.bound for case in self.cases]
 
@@ -59,23 +54,24 @@ class CaseSearch:
         return replace(program, low=low, high=high)
 
     def run(self, start: Array | None) -> str:
-        """Solve one case after another and return why that ended; the incumbent is ``rounds.best``."""
+        """Solve one case after another and return why that ended; the incumbent is ``rounds.best``.
+
+        The first one that is not done in its share of the time ends it: the bound is that of the weakest, and time has a better use.
+        """
         rounds = self.rounds
         if start is not None:
             rounds.begin_with(start)
         rounds.notes.append(f"solved in {len(self.cases)} cases of which children of the root split")
-        stop = "optimal"
         for k in range(len(self.cases)):
             if rounds.left() <= 0:
                 return "time_limit"
-            ended = self._solve(k, rounds.left() / (len(self.cases) - k))
+            stop = self._solve(k, rounds.left() / (len(self.cases) - k))
             rounds.bound = max(rounds.bound, min([self.below, *self.bounds]))
-            if rounds.tell() or ended == "interrupted":
+            if rounds.tell():
                 return "interrupted"
-            if ended != "optimal" and self.gives_up:
-                return ended
-            stop = stop if ended == "optimal" else ended
-        return stop
+            if stop != "optimal":
+                return stop
+        return "optimal"
 
     def _solve(self, k: int, seconds: float) -> str:
         """Solve a case in so many seconds, and keep what comes of it: why that ended."""

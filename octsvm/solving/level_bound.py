@@ -75,28 +75,27 @@ class LevelSearch:
 
     def __init__(
         self,
-        cases: Sequence[Case],
+        problems: Sequence[ScoreProblem],
         cost: float,
         gap: float,
-        clock: Clock,
         most_nodes: int | None = None,
         overlap: float = OVERLAP,
     ) -> None:
         least = gap * SHARE_OF_GAP
         self.below = cost * (1 - least)
-        self.overlapping = False
-        self._cases, self._most, self._overlap = cases, most_nodes, overlap
-        self._value, self._clock = 0.0, clock
+        self._problems, self._most, self._overlap = problems, most_nodes, overlap
+        self._value, self._clock = 0.0, Clock()
         self._stop: Callable[[float, bool], bool] = lambda *_: False
-        known = Plane(cost, np.zeros(cases[0].problem.costs.X.shape[1]), 0.0)
+        self._search: OverlapSearch | None = None
+        known = Plane(cost, np.zeros(problems[0].costs.X.shape[1]), 0.0)
         self._reductions = [
             Reduction(p.costs, known, least, self._late, lambda: self._clock.left(), improve=False)
-            for p, _ in cases
+            for p in problems
         ]
-        self._search: OverlapSearch | None = None
 
     def _late(self) -> bool:
-        return self._clock.late() or self._stop(self._value, self.overlapping)
+        overlapping = self._search is not None and self._search.overlapping
+        return self._clock.late() or self._stop(self._value, overlapping)
 
     def run(self, stop: Callable[[float, bool], bool], clock: Clock) -> LevelBound:
         """Search, or go on with it, until the clock is out or ``stop`` says so.
@@ -107,13 +106,8 @@ class LevelSearch:
         by_work = self._most is not None
         try:
             if self._search is None:
-                cases = zip(self._reductions, self._cases, strict=True)
-                self._search = OverlapSearch(
-                    [(reduction, case.problem.box, case.bound) for reduction, case in cases],
-                    self._overlap,
-                    by_work,
-                )
-                self.overlapping = self._search.overlapping
+                boxes = [(r, p.box) for r, p in zip(self._reductions, self._problems, strict=True)]
+                self._search = OverlapSearch(boxes, self._overlap, by_work)
             for _ in self._search.run(by_work):
                 self._value = max(self._value, self._search.bound)
                 if self._late() or (self._most is not None and self._search.nodes >= self._most):
@@ -122,38 +116,29 @@ class LevelSearch:
             nodes = 0 if self._search is None else self._search.nodes
             return LevelBound(self._value, nodes, False, interrupted=True)
         search = self._search
-        remaining = [
-            (p, search.left_of(reduction))
-            for (p, _), reduction in zip(self._cases, self._reductions, strict=True)
-        ]
-        cases_left = tuple(
-            Case(p._replace(box=found[1]), found[0]) for p, found in remaining if found is not None
-        )
         self._value = max(self._value, search.bound)
-        return LevelBound(self._value, search.nodes, search.closed, cases_left, self.below)
+        left = [search.left_of(reduction) for reduction in self._reductions]
+        cases = [
+            Case(p._replace(box=found[1]), found[0])
+            for p, found in zip(self._problems, left, strict=True)
+            if found is not None
+        ]
+        return LevelBound(self._value, search.nodes, search.closed, tuple(cases), self.below)
 
 
-def level_bound(
-    problems: Sequence[ScoreProblem],
-    cost: float,
-    gap: float,
-    stop: Callable[[float, bool], bool],
-    clock: Clock,
-    most_nodes: int | None = None,
-    overlap: float = OVERLAP,
+def narrowed(
+    level: LevelBound, cost: float, gap: float, clock: Clock, seconds: float, stop: Callable[[], bool]
 ) -> LevelBound:
-    """What one run of a :class:`LevelSearch` proves."""
-    cases = [Case(problem, 0.0) for problem in problems]
-    return LevelSearch(cases, cost, gap, clock, most_nodes, overlap).run(stop, clock)
-
-
-def narrowed(level: LevelBound, cost: float, gap: float, clock: Clock, seconds: float) -> LevelBound:
-    """The same bound with the intervals of each open case narrowed for so many seconds at most."""
+    """The same bound with the intervals of each open case narrowed for so many seconds at most, unless ``stop`` asks for the end."""
     least, cases = gap * SHARE_OF_GAP, []
     known = Plane(cost, np.zeros(level.cases[0].problem.costs.X.shape[1]), 0.0)
     for problem, bound in level.cases:
         part = clock.part(seconds)
-        reduction = Reduction(problem.costs, known, least, part.late, part.left, improve=False)
+
+        def late(part: Clock = part) -> bool:
+            return part.late() or stop()
+
+        reduction = Reduction(problem.costs, known, least, late, part.left, improve=False)
         box = problem.box
         for value, fresh in reduction.thoroughly(box):
             box, bound = fresh, max(bound, value)

@@ -350,9 +350,11 @@ def unmodelled(
 
 
 def with_bound(result: Result, bound: float, asked_gap: float, seconds: float) -> Result:
-    """The result with a better bound, that was proved elsewhere, after ``seconds`` in all."""
+    """The result with a bound that was proved elsewhere, after ``seconds`` in all."""
+    bound = min(bound, result.objective)
     gap = relative_gap(result.objective, bound)
-    result = replace(result, bound=bound, gap=gap, seconds=seconds)
+    trace = (*result.trace, TracePoint(seconds, result.objective, bound))
+    result = replace(result, bound=bound, gap=gap, seconds=seconds, trace=trace)
     if gap <= asked_gap and result.status in ("feasible", "fallback"):
         return replace(result, status="optimal", stop="optimal")
     return result

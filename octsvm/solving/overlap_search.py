@@ -21,16 +21,14 @@ HALF = 1e-6  # of a label: values nearer to 0 or 1 are whole
 
 
 class OverlapSearch(BranchAndReduce):
-    """The search of one or more cases, each with a bound that is known of it; the first one is that whose combinations are looked for at once.
+    """The search of one or more cases; the first one is that whose combinations are looked for at once.
 
     Below the roots they are used where they say that at least ``overlap`` labels are given up: then the search is ``overlapping``.
     ``by_work`` as in ``run``.
     """
 
-    def __init__(
-        self, cases: Sequence[tuple[Reduction, Intervals, float]], overlap: float, by_work: bool
-    ) -> None:
-        first, box, floor = cases[0]
+    def __init__(self, cases: Sequence[tuple[Reduction, Intervals]], overlap: float, by_work: bool) -> None:
+        first, box = cases[0]
         self._combinations = Combinations(first.costs, box.longest)
         until = 0.0 if by_work else first.seconds_left() * (1 - ROOT_SHARE)
         given_up = CombinationProgram(first.costs, self._combinations).find(
@@ -38,11 +36,11 @@ class OverlapSearch(BranchAndReduce):
         )
         self.overlapping = given_up >= overlap
         self._programs = {
-            reduction: CombinationProgram(reduction.costs, self._combinations) for reduction, _, _ in cases
+            reduction: CombinationProgram(reduction.costs, self._combinations) for reduction, _ in cases
         }
-        super().__init__(first, box, max(floor, self._floor(first, box)))
-        for reduction, intervals, known in cases[1:]:
-            self.add(reduction, intervals, max(known, self._floor(reduction, intervals)))
+        super().__init__(first, box, self._floor(first, box))
+        for reduction, intervals in cases[1:]:
+            self.add(reduction, intervals, self._floor(reduction, intervals))
         # Of each label kept and given up: sums of what that raised the bound by, for a whole unit, and numbers of trials.
         K = len(self._combinations.group)
         self._raised, self._trials = np.full((K, 2), LEAST_GAIN), np.full((K, 2), LEAST_GAIN)

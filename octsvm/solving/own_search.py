@@ -135,7 +135,7 @@ class OwnSearch:
             plane = by_labels.reduction.incumbent
             reduction = Reduction(problem.costs, plane, gap, self._stop, rounds.left)
             box = by_labels.root._replace(longest=math.sqrt(2 * plane.cost))
-            return OverlapSearch([(reduction, box, 0.0)], overlap=0.0, by_work=limit is not None)
+            return OverlapSearch([(reduction, box)], overlap=0.0, by_work=limit is not None)
 
         search = Turns(searches, limit is not None, by_combinations)
         places = len(by_labels.reduction.unsettled(problem.box))

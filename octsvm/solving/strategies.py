@@ -240,8 +240,9 @@ class Fit:
 
         level = self._levels.run(stop, options.clock.part(options.clock.left() - ENDING_SECONDS))
         self.level = level if level.value > known.value else known
-        bound = min(max(result.bound, level.value), result.objective)
-        return with_bound(result, bound, options.gap, options.clock.seconds())
+        if level.interrupted or self.telling.asked:
+            result = replace(result, stop="interrupted")
+        return with_bound(result, max(result.bound, level.value), options.gap, options.clock.seconds())
 
     def _start_and_bound(self) -> None:
         """A start by heuristics, unless all time is the engine's, and a bound from the top level: first moments for each."""
@@ -278,7 +279,7 @@ class Fit:
         form, options, nodes = self.form, self.options, self.options.limits.nodes
         if not self._has_top_level() or options.time_limit < SHORTEST_FOR_START:
             return
-        from .level_bound import Case, LevelSearch, Pace
+        from .level_bound import LevelSearch, Pace
 
         self._load_libraries()
         if self.best is options.start:
@@ -303,10 +304,9 @@ class Fit:
             enough = slow and nodes is None and options.clock.late(share)
             return self.telling.tell(BOUNDING) or enough
 
-        cases = [Case(problem, 0.0) for problem in form.top_level(self.data, self.params, cost)]
-        clock = options.clock.part(seconds)
-        self._levels = LevelSearch(cases, cost, options.gap, clock, nodes)
-        level = self._levels.run(stop, clock)
+        problems = form.top_level(self.data, self.params, cost)
+        self._levels = LevelSearch(problems, cost, options.gap, nodes)
+        level = self._levels.run(stop, options.clock.part(seconds))
         if self.level is None or level.closed or level.value > self.level.value:
             self.level = level
         self.interrupted = self.interrupted or level.interrupted
@@ -314,13 +314,17 @@ class Fit:
     def _narrow_cases(self) -> None:
         """Look once more at each case of the top level that is open, before the engine does."""
         options, level = self.options, self.level
-        if level is None or not level.cases or options.work_limit is not None or self.telling.asked:
+        ended = self.interrupted or self.telling.asked
+        if level is None or not level.cases or options.work_limit is not None or ended:
             return
         from .level_bound import narrowed
 
+        def stop() -> bool:
+            return self.telling.tell(BOUNDING)
+
         try:
             seconds = NARROWING_SHARE * options.time_limit
-            self.level = narrowed(level, self.telling.incumbent, options.gap, options.clock, seconds)
+            self.level = narrowed(level, self.telling.incumbent, options.gap, options.clock, seconds, stop)
         except KeyboardInterrupt:
             self.interrupted = True
 
@@ -361,8 +365,11 @@ class Fit:
         level = self.level
         if level is None or not level.cases or self.options.work_limit is not None:  # cases share time
             return None
-        each = [Restriction(self.form.in_case(model, case.problem), case.bound) for case in level.cases]
-        return Cases(level.below, each, gives_up=self._levels is not None)
+        known = [self.form.in_case(model, case.problem) for case in level.cases]
+        each = [
+            Restriction(b, case.bound) for b, case in zip(known, level.cases, strict=True) if b is not None
+        ]
+        return Cases(level.below, each) if len(each) == len(known) else None
 
     def _searched_instead(self, result: Result, info: ModelInfo) -> Result:
         """What the heuristics find in the time that is left where a built model was not handed over, if that is better."""

@@ -16,7 +16,7 @@ from octsvm.formulations.registry import formulation
 from octsvm.options import Clock, SolveOptions
 from octsvm.solving.case_search import Cases, Restriction
 from octsvm.solving.dispatch import solve_with
-from octsvm.solving.level_bound import LevelBound, level_bound, narrowed
+from octsvm.solving.level_bound import LevelBound, LevelSearch, narrowed
 
 FORM = formulation("octsvm")
 
@@ -25,8 +25,8 @@ def left_open(model: Any, cost: float, nodes: int) -> LevelBound:
     """What few nodes leave of the cases of a model's top level, where a tree of that cost is known, narrowed once more."""
     info = model.info
     problems = FORM.top_level(info.data, info.params, cost)
-    level = level_bound(problems, cost, GAP, lambda *_: False, Clock(), most_nodes=nodes)
-    return narrowed(level, cost, GAP, Clock(), math.inf) if level.cases else level
+    level = LevelSearch(problems, cost, GAP, most_nodes=nodes).run(lambda *_: False, Clock())
+    return narrowed(level, cost, GAP, Clock(), math.inf, lambda: False) if level.cases else level
 
 
 def cases_of(model: Any, level: LevelBound) -> Cases:

@@ -13,7 +13,7 @@ from long_cases import long
 import octsvm
 from octsvm.formulations.registry import formulation
 from octsvm.options import Clock
-from octsvm.solving.level_bound import LevelBound, Pace, level_bound
+from octsvm.solving.level_bound import LevelBound, LevelSearch, Pace
 from octsvm.solving.strategies import LEVEL_ROWS
 
 COSTS = (
@@ -55,7 +55,7 @@ def bound_of(
     form = formulation("octsvm")
     info = octsvm.build("octsvm", X, sign, weights=weights, **params).info
     problems = form.top_level(info.data, info.params, cost)
-    return level_bound(problems, cost, GAP, lambda *_: False, Clock(), **more)
+    return LevelSearch(problems, cost, GAP, **more).run(lambda *_: False, Clock())
 
 
 @pytest.mark.parametrize("overlap", [0.0, math.inf], ids=["combinations", "scores"])
@@ -114,7 +114,8 @@ def test_the_bound_of_the_top_level_is_the_results_where_the_engine_has_none_as_
     form = formulation("octsvm")
     info = octsvm.build("octsvm", X, y, depth=2, c1=10, c2=5, c3=0.5).info
     problems = form.top_level(info.data, info.params, result.objective)
-    alone = level_bound(problems, result.objective, 1e-4, lambda *_: False, Clock(60), most_nodes=1)
+    search = LevelSearch(problems, result.objective, 1e-4, most_nodes=1)
+    alone = search.run(lambda *_: False, Clock(60))
     assert result.status in ("feasible", "optimal")
     assert alone.value <= result.bound <= result.objective * (1 + 1e-9)
 

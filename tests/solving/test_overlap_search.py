@@ -34,7 +34,7 @@ def problem(
 
 def search_of(costs: ScoreCosts, box: Intervals, first: Plane, overlap: float = 0.0) -> OverlapSearch:
     reduction = Reduction(costs, first, GAP, lambda: False, lambda: math.inf)
-    return OverlapSearch([(reduction, box, 0.0)], overlap, by_work=True)
+    return OverlapSearch([(reduction, box)], overlap, by_work=True)
 
 
 @pytest.mark.parametrize("seed", [*range(10), *long(range(10, 200))])
