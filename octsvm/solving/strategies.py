@@ -54,6 +54,7 @@ NARROWING_SHARE = 0.02  # of the limit, for each case that the bound leaves open
 LEAST_LEFT = 0.05  # of the limit, after the cases, for which the top level is searched once more
 ENDING_SECONDS = 0.1  # that are left after it
 LEVEL_START_SECONDS = 3.0  # for trees before that, which every bound feeds on; within START_SHARE
+MUCH_OPEN = 0.4  # of the best tree's cost, after it: no proof is near, and START_SHARE of the limit goes to other trees
 # Before that moments for both, of so many seconds for trees and for the bound, each at most such a share of the limit: where
 # hardly a label is in doubt, one proves the tree, on a busy machine the second.
 MOMENTS, MOMENT_SHARE = ((0.25, 0.5), (1.0, 2.0)), 0.05
@@ -214,6 +215,7 @@ class Fit:
         if size is not None and not self._fits(size) and not self.interrupted:
             return self._unbuilt(size)
         self._start_and_bound()
+        self._look_again()
         self._narrow_cases()
         if self.level is not None and self.level.closed:
             note = f"proved optimal by {self.level}: no model was built"
@@ -310,6 +312,15 @@ class Fit:
         if self.level is None or level.closed or level.value > self.level.value:
             self.level = level
         self.interrupted = self.interrupted or level.interrupted
+
+    def _look_again(self) -> None:
+        """Trees by the heuristic from another seed, where the bound from the top level leaves much open."""
+        options, level = self.options, self.level
+        ended = self.interrupted or self.telling.asked
+        if level is None or options.strategy != "balanced" or options.work_limit is not None or ended:
+            return
+        if level.value < (1 - MUCH_OPEN) * self.telling.incumbent:
+            self._find_within(START_SHARE * options.time_limit, options.seed + 1)
 
     def _narrow_cases(self) -> None:
         """Look once more at each case of the top level that is open, before the engine does."""
@@ -448,21 +459,26 @@ class Fit:
                 most = LEVEL_START_SECONDS
             seconds = min(most, options.time_limit * START_SHARE, most_seconds)
 
+        self._find_within(seconds, options.seed)
+
+    def _find_within(self, seconds: float, seed: int) -> None:
+        """Keep what the heuristic finds in so many seconds, if it is the best."""
+
         def watch(objective: float) -> bool:
             self.telling.incumbent = min(self.telling.incumbent, objective)
             return False
 
-        self.interrupted = self._find(self._budget(seconds), watch)
+        self.interrupted = self._find(self._budget(seconds), watch, seed)
 
-    def _find(self, budget: heuristics.Budget, watch: Callable[[float], bool]) -> bool:
-        """Keep what the heuristic finds, if it is the best; whether Ctrl-C ended that."""
+    def _find(self, budget: heuristics.Budget, watch: Callable[[float], bool], seed: int) -> bool:
+        """Keep what the heuristic finds from a seed, if it is the best; whether Ctrl-C ended that."""
         options = self.options
         found, interrupted = heuristics.find(
             self.form,
             self.data,
             self.params,
             options.time_limit,
-            seed=options.seed,
+            seed=seed,
             budget=budget,
             watch=watch,
         )
@@ -552,7 +568,7 @@ class Fit:
             told = Progress(now, objective, 0.0, 0, 0, SEARCHING)
             return options.callback is not None and bool(options.callback(told))
 
-        self._find(budget, watch)
+        self._find(budget, watch, options.seed)
         return budget.ended_by
 
     # -- parts ----------------------------------------------------------------------------------------------

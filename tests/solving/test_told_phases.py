@@ -8,6 +8,7 @@ import math
 import threading
 import time
 
+import numpy as np
 import pyomo.environ as pyo
 import pytest
 from instances import sloped
@@ -52,6 +53,26 @@ def test_every_phase_is_told_in_order_on_the_callers_thread(name: str, at_once: 
     assert {"building", "reading", "compiling", "solving", "checking"} <= set(told)
     assert all(a.incumbent >= b.incumbent - 1e-6 for a, b in itertools.pairwise(seen))
     assert all(a.seconds <= b.seconds for a, b in itertools.pairwise(seen))
+
+
+@pytest.mark.slow
+def test_trees_are_looked_for_again_where_the_bound_leaves_much_open(at_once: None) -> None:
+    rng = np.random.default_rng(3)
+    X, noise = rng.random((60, 3)), rng.integers(0, 2, 60)
+    told: dict[str, list[str]] = {}
+    for strategy in ("balanced", "exact"):
+        seen: list[str] = []
+
+        def watch(progress: octsvm.Progress, seen: list[str] = seen) -> bool:
+            seen.append(progress.phase)
+            return progress.phase == "building"
+
+        octsvm.fit("octsvm", X, noise, depth=1, strategy=strategy, time_limit=6, callback=watch)
+        told[strategy] = [phase for phase, _ in itertools.groupby(seen)]
+    # A moment for both, the bound for as long as it pays, and then trees once more before its cases are narrowed.
+    again = ["start heuristics", "bounding"]
+    assert told["balanced"][:6] == [*again, *again, *again]
+    assert "start heuristics" not in told["exact"]
 
 
 @pytest.mark.parametrize("phase", PHASES)
