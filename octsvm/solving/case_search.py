@@ -56,20 +56,28 @@ class CaseSearch:
     def run(self, start: Array | None) -> str:
         """Solve one case after another and return why that ended; the incumbent is ``rounds.best``.
 
-        The first one that is not done in its share of the time ends it: the bound is that of the weakest, and time has a better use.
+        Where one is not done in its share of the time, and the engine's bound on it is none better than that which it came with, time
+        has a better use. Otherwise the others follow, and then the weakest has what they left, if that is more than it had.
         """
         rounds = self.rounds
         if start is not None:
             rounds.begin_with(start)
         rounds.notes.append(f"solved in {len(self.cases)} cases of which children of the root split")
-        for k in range(len(self.cases)):
-            if rounds.left() <= 0:
+        waiting, given = list(range(len(self.cases))), [0.0] * len(self.cases)
+        while waiting:
+            fresh = [k for k in waiting if not given[k]]
+            k = fresh[0] if fresh else min(waiting, key=self.bounds.__getitem__)
+            seconds = rounds.left() / max(1, len(fresh))
+            if seconds <= given[k]:
                 return "time_limit"
-            stop = self._solve(k, rounds.left() / (len(self.cases) - k))
+            given[k] = seconds
+            stop = self._solve(k, seconds)
             rounds.bound = max(rounds.bound, min([self.below, *self.bounds]))
             if rounds.tell():
                 return "interrupted"
-            if stop != "optimal":
+            if stop == "optimal":
+                waiting.remove(k)
+            elif stop != "time_limit" or self.bounds[k] <= self.cases[k].bound:
                 return stop
         return "optimal"
 

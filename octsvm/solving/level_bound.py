@@ -93,9 +93,13 @@ class LevelSearch:
             for p in problems
         ]
 
+    @property
+    def overlapping(self) -> bool:
+        """Whether combinations are used below the roots."""
+        return self._search is not None and self._search.overlapping
+
     def _late(self) -> bool:
-        overlapping = self._search is not None and self._search.overlapping
-        return self._clock.late() or self._stop(self._value, overlapping)
+        return self._clock.late() or self._stop(self._value, self.overlapping)
 
     def run(self, stop: Callable[[float, bool], bool], clock: Clock) -> LevelBound:
         """Search, or go on with it, until the clock is out or ``stop`` says so.

@@ -54,7 +54,6 @@ NARROWING_SHARE = 0.02  # of the limit, for each case that the bound leaves open
 LEAST_LEFT = 0.05  # of the limit, after the cases, for which the top level is searched once more
 ENDING_SECONDS = 0.1  # that are left after it
 LEVEL_START_SECONDS = 3.0  # for trees before that, which every bound feeds on; within START_SHARE
-MUCH_OPEN = 0.4  # of the best tree's cost, after it: no proof is near, and START_SHARE of the limit goes to other trees
 # Before that moments for both, of so many seconds for trees and for the bound, each at most such a share of the limit: where
 # hardly a label is in doubt, one proves the tree, on a busy machine the second.
 MOMENTS, MOMENT_SHARE = ((0.25, 0.5), (1.0, 2.0)), 0.05
@@ -314,12 +313,12 @@ class Fit:
         self.interrupted = self.interrupted or level.interrupted
 
     def _look_again(self) -> None:
-        """Trees by the heuristic from another seed, where the bound from the top level leaves much open."""
-        options, level = self.options, self.level
-        ended = self.interrupted or self.telling.asked
+        """Trees by the heuristic from another seed, where the bound from the top level leaves much open: classes overlap."""
+        options, level = self.options, self._levels
+        ended = self.interrupted or self.telling.asked or (self.level is not None and self.level.closed)
         if level is None or options.strategy != "balanced" or options.work_limit is not None or ended:
             return
-        if level.value < (1 - MUCH_OPEN) * self.telling.incumbent:
+        if level.overlapping:
             self._find_within(START_SHARE * options.time_limit, options.seed + 1)
 
     def _narrow_cases(self) -> None:
