@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 from typing import Any
 
 import oracles
@@ -14,7 +15,7 @@ import octsvm
 from octsvm import solvers
 from octsvm.formulations.registry import formulation
 from octsvm.options import Clock, SolveOptions
-from octsvm.solving.case_search import Cases, Restriction
+from octsvm.solving.case_search import Cases, CaseSearch, Restriction
 from octsvm.solving.dispatch import solve_with
 from octsvm.solving.level_bound import LevelBound, LevelSearch, narrowed
 
@@ -93,3 +94,34 @@ def test_a_limit_leaves_the_bound_of_the_weakest_case() -> None:
     alone = solve_with(model, SolveOptions(time_limit=60, start=start), cases=Cases(math.inf, cases[1:]))
     assert alone.status == "optimal"
     assert alone.objective == pytest.approx(model.info.upper_bound)
+
+
+class Planned(CaseSearch):
+    """What becomes of each attempt is known: the seconds that it takes, the case's bound after it, and why it ended."""
+
+    def __init__(self, limit: float, bounds: list[float], attempts: list[tuple[float, float, str]]) -> None:
+        self.time_left, self.attempts = limit, iter(attempts)
+        self.made: list[tuple[int, float]] = []
+        told: Any = SimpleNamespace(notes=[], bound=0.0, tell=lambda: False, left=lambda: self.time_left)
+        super().__init__(told, None, False, Cases(100.0, [Restriction([], bound) for bound in bounds]))
+
+    def _solve(self, k: int, seconds: float) -> str:
+        self.made.append((k, seconds))
+        taken, self.bounds[k], stop = next(self.attempts)
+        self.time_left -= taken
+        return stop
+
+
+def test_the_others_follow_a_case_that_is_not_done_where_the_engine_raised_its_bound() -> None:
+    done = (10.0, 100.0, "optimal")
+    helped = Planned(90.0, [1.0, 3.0, 2.0], [(30.0, 5.0, "time_limit"), done, done, done])
+    assert helped.run(None) == "optimal"
+    # An equal share of what is left for each, and for the one that was not done what the others left.
+    assert helped.made == [(0, 30.0), (1, 30.0), (2, 50.0), (0, 40.0)]
+    assert helped.rounds.bound == 100.0
+    helpless = Planned(90.0, [1.0, 3.0, 2.0], [(30.0, 3.0, "time_limit")])
+    assert helpless.run(None) == "time_limit"
+    assert helpless.rounds.bound == 1.0
+    twice = Planned(60.0, [1.0, 2.0], [(30.0, 5.0, "time_limit"), (30.0, 4.0, "time_limit")])
+    assert twice.run(None) == "time_limit"
+    assert twice.rounds.bound == 4.0
