@@ -13,11 +13,15 @@ from typing import Any, NamedTuple
 
 from ..backends.matrix_program import Array, LinearProgram
 from ..bridges import Bridge
+from ..errors import LicenseTooSmall
 from ..result import Progress
 from .branch_and_reduce import SHARE_OF_GAP
 from .cutting_planes import CuttingPlaneLoop, Known
 from .engine import Engine
 from .polish import STARTS_WITHIN
+
+SLACK = 1e-6  # relative: by that much the cost of a tree may differ from that of its point
+ENDING = ("interrupted", "licence", "error")  # what ends one case so ends all
 
 
 class Restriction(NamedTuple):
@@ -57,13 +61,19 @@ class CaseSearch:
         """Solve one case after another and return why that ended; the incumbent is ``rounds.best``.
 
         Where one is not done in its share of the time, and the engine's bound on it is none better than that which it came with, time
-        has a better use. Otherwise the others follow, and then the weakest has what they left, if that is more than it had.
+        has a better use. Otherwise the others follow, and then the weakest has what they left, if that is more than it had. Where no
+        point as good as ``below`` is known, the cases may lack the best one, and the whole program is solved.
         """
         rounds = self.rounds
         if start is not None:
             rounds.begin_with(start)
+        if not rounds.objective * (1 - SHARE_OF_GAP * rounds.asked.gap) <= self.below + SLACK * abs(
+            self.below
+        ):
+            return rounds.run(None)
         rounds.notes.append(f"solved in {len(self.cases)} cases of which children of the root split")
         waiting, given = list(range(len(self.cases))), [0.0] * len(self.cases)
+        ended = "optimal"
         while waiting:
             fresh = [k for k in waiting if not given[k]]
             k = fresh[0] if fresh else min(waiting, key=self.bounds.__getitem__)
@@ -75,11 +85,13 @@ class CaseSearch:
             rounds.bound = max(rounds.bound, min([self.below, *self.bounds]))
             if rounds.tell():
                 return "interrupted"
-            if stop == "optimal":
+            if stop != "time_limit":
                 waiting.remove(k)
-            elif stop != "time_limit" or self.bounds[k] <= self.cases[k].bound:
+            if stop in ENDING or (stop == "time_limit" and self.bounds[k] <= self.cases[k].bound):
                 return stop
-        return "optimal"
+            if stop not in ("optimal", "time_limit"):  # what the others have may be better
+                ended = stop
+        return ended
 
     def _solve(self, k: int, seconds: float) -> str:
         """Solve a case in so many seconds, and keep what comes of it: why that ended."""
@@ -91,10 +103,10 @@ class CaseSearch:
             self.bounds[k] = max(self.bounds[k], cutoff)
             return "optimal"
 
-        def watched(_: Progress) -> bool:
+        def watched(progress: Progress) -> bool:
             proved = min(max(self.bounds[k], inner.bound), cutoff)
             rounds.bound = max(rounds.bound, min([proved, *self.bounds[:k], *self.bounds[k + 1 :]]))
-            return rounds.tell(inner.nodes)
+            return rounds.tell(progress.nodes)
 
         inner = CuttingPlaneLoop(
             program,
@@ -109,14 +121,21 @@ class CaseSearch:
                 searched=True,
                 hand_over=not rounds.spec.cutoff and self._is_in(program),
                 cutoff=cutoff,
+                bent=rounds.bent,
             ),
         )
         inner.best, inner.objective = rounds.best, rounds.objective
         try:
             stop = inner.run(None)
+        except LicenseTooSmall as error:
+            if not rounds.rounds:
+                raise
+            rounds.notes.append(f"the other cases had to be left: {error}")
+            return "licence"
         finally:
-            if inner.own and inner.best is not None:
-                rounds.keep(inner.best, own=True)
+            if inner.best is not None:
+                rounds.keep(inner.best, own=inner.own)
+            rounds.notes += [note for note in inner.notes if note not in rounds.notes]
             rounds.nodes += inner.nodes
             rounds.rounds += inner.rounds
             rounds.last = inner.last or rounds.last

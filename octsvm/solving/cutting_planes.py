@@ -88,7 +88,7 @@ class CuttingPlaneLoop:
     ) -> None:
         self.program, self.engine, self.bridge, self.improve = program, engine, bridge, problem.improve
         self.spec = engine.spec
-        self.asked, self.size, self._bent = asked, problem.size, problem.bent
+        self.asked, self.size, self.bent = asked, problem.size, problem.bent
         self.tie = TIE * min(1.0, self.size)  # what is better by less is as good
         self.deadline = time.monotonic() + asked.clock.left()
         self.small = problem.small  # then a round is short, and is not ended early for better tangents
@@ -378,7 +378,7 @@ class CuttingPlaneLoop:
     def _end_of_round(self, out: Outcome) -> str:
         """Why the loop ends with an engine that stopped so; empty where it was done."""
         if out.stop == "error":
-            if self._bent:
+            if self.bent:
                 return "numeric"  # no fault of the engine's
             if self.best is None and self.rounds == 1:
                 raise EngineFailed(

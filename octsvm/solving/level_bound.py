@@ -116,17 +116,17 @@ class LevelSearch:
                 self._value = max(self._value, self._search.bound)
                 if self._late() or (self._most is not None and self._search.nodes >= self._most):
                     break
+            self._value = max(self._value, self._search.bound)
+            left = [self._search.left_of(reduction) for reduction in self._reductions]
         except KeyboardInterrupt:  # within a node, whose part the search's own bound may lack
             nodes = 0 if self._search is None else self._search.nodes
             return LevelBound(self._value, nodes, False, interrupted=True)
-        search = self._search
-        self._value = max(self._value, search.bound)
-        left = [search.left_of(reduction) for reduction in self._reductions]
         cases = [
             Case(p._replace(box=found[1]), found[0])
             for p, found in zip(self._problems, left, strict=True)
             if found is not None
         ]
+        search = self._search
         return LevelBound(self._value, search.nodes, search.closed, tuple(cases), self.below)
 
 

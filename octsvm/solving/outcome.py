@@ -349,10 +349,10 @@ def unmodelled(
     ).result(seconds)
 
 
-def with_bound(result: Result, bound: float, asked_gap: float, seconds: float) -> Result:
-    """The result with a bound that was proved elsewhere, after ``seconds`` in all."""
+def with_bound(result: Result, bound: float, asked_gap: float, seconds: float, size: float) -> Result:
+    """The result with a bound that was proved elsewhere, after ``seconds`` in all; objectives are about as large as ``size``."""
     bound = min(bound, result.objective)
-    gap = relative_gap(result.objective, bound)
+    gap = relative_gap(result.objective, bound, size)
     trace = (*result.trace, TracePoint(seconds, result.objective, bound))
     result = replace(result, bound=bound, gap=gap, seconds=seconds, trace=trace)
     if gap <= asked_gap and result.status in ("feasible", "fallback"):

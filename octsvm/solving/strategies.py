@@ -224,8 +224,15 @@ class Fit:
             return self._without_model(self._known(), "interrupted", note)
         result = self._after_cases(self._built_and_solved())
         if self.level is not None and result.status != "optimal" and result.bound <= self.level.value:
+            # It holds whatever big-M the model has.
+            result = self._with_bound(result, self.level.value)
             return replace(result, notes=(*result.notes, f"the bound is that of {self.level}"))
         return result
+
+    def _with_bound(self, result: Result, bound: float) -> Result:
+        """The result with a bound of the top level's."""
+        size = self._cost(self.form.constant_tree(self.data, self.params))
+        return with_bound(result, bound, self.options.gap, self.options.clock.seconds(), size)
 
     def _after_cases(self, result: Result) -> Result:
         """The result with the bound that the top level comes to in the time which an engine left that a case was too hard for."""
@@ -243,7 +250,7 @@ class Fit:
         self.level = level if level.value > known.value else known
         if level.interrupted or self.telling.asked:
             result = replace(result, stop="interrupted")
-        return with_bound(result, max(result.bound, level.value), options.gap, options.clock.seconds())
+        return self._with_bound(result, max(result.bound, level.value))
 
     def _start_and_bound(self) -> None:
         """A start by heuristics, unless all time is the engine's, and a bound from the top level: first moments for each."""
@@ -285,6 +292,7 @@ class Fit:
         self._load_libraries()
         if self.best is options.start:
             self._admit_start()
+            self.options = options = options.but(start=self.best)
         cost = self._cost(form.constant_tree(self.data, self.params))
         if self.best is not None:
             cost = min(cost, self._cost(self.best))
@@ -374,6 +382,8 @@ class Fit:
         """What the bound from the top level left open, as bounds of the model's variables."""
         level = self.level
         if level is None or not level.cases or self.options.work_limit is not None:  # cases share time
+            return None
+        if self.best is None:  # without the engine's heuristics few of them find a tree
             return None
         known = [self.form.in_case(model, case.problem) for case in level.cases]
         each = [

@@ -102,7 +102,8 @@ class Planned(CaseSearch):
     def __init__(self, limit: float, bounds: list[float], attempts: list[tuple[float, float, str]]) -> None:
         self.time_left, self.attempts = limit, iter(attempts)
         self.made: list[tuple[int, float]] = []
-        told: Any = SimpleNamespace(notes=[], bound=0.0, tell=lambda: False, left=lambda: self.time_left)
+        told: Any = SimpleNamespace(notes=[], bound=0.0, objective=100.0, asked=SimpleNamespace(gap=0.0))
+        told.tell, told.left = lambda: False, lambda: self.time_left
         super().__init__(told, None, False, Cases(100.0, [Restriction([], bound) for bound in bounds]))
 
     def _solve(self, k: int, seconds: float) -> str:
@@ -112,13 +113,16 @@ class Planned(CaseSearch):
         return stop
 
 
-def test_the_others_follow_a_case_that_is_not_done_where_the_engine_raised_its_bound() -> None:
+def test_other_cases_follow_one_that_is_not_done_where_the_engine_raised_its_bound() -> None:
     done = (10.0, 100.0, "optimal")
     helped = Planned(90.0, [1.0, 3.0, 2.0], [(30.0, 5.0, "time_limit"), done, done, done])
     assert helped.run(None) == "optimal"
     # An equal share of what is left for each, and for the one that was not done what the others left.
     assert helped.made == [(0, 30.0), (1, 30.0), (2, 50.0), (0, 40.0)]
     assert helped.rounds.bound == 100.0
+    numeric = Planned(90.0, [1.0, 2.0], [(5.0, 10.0, "numeric"), done])
+    assert numeric.run(None) == "numeric"
+    assert [k for k, _ in numeric.made] == [0, 1]
     helpless = Planned(90.0, [1.0, 3.0, 2.0], [(30.0, 3.0, "time_limit")])
     assert helpless.run(None) == "time_limit"
     assert helpless.rounds.bound == 1.0
