@@ -32,17 +32,22 @@ class Restriction(NamedTuple):
 
 
 class Cases(NamedTuple):
-    """What all trees that cost less than ``below`` lie in."""
+    """What all trees that cost less than ``below`` lie in.
+
+    With ``overlapping`` classes the search that left them comes farther than an engine which is no help in one of them.
+    """
 
     below: float
     each: Sequence[Restriction]
+    overlapping: bool = False
 
 
 class CaseSearch:
     """One search, on the rounds that hold the incumbent."""
 
     def __init__(self, rounds: CuttingPlaneLoop, bridge: Bridge | None, native: bool, cases: Cases) -> None:
-        self.rounds, self.bridge, self.native, self.below = rounds, bridge, native, cases.below
+        self.rounds, self.bridge, self.native = rounds, bridge, native
+        self.below, self.overlapping = cases.below, cases.overlapping
         self.cases = sorted(cases.each, key=lambda case: -case.bound)
         self.bounds = [case.bound for case in self.cases]
 
@@ -61,8 +66,9 @@ class CaseSearch:
         """Solve one case after another and return why that ended; the incumbent is ``rounds.best``.
 
         Where one is not done in its share of the time, and the engine's bound on it is none better than that which it came with, time
-        has a better use. Otherwise the others follow, and then the weakest has what they left, if that is more than it had. Where no
-        point as good as ``below`` is known, the cases may lack the best one, and the whole program is solved.
+        has a better use: the search that left the cases, or the whole program. Otherwise the others follow, and then the weakest has
+        what they left, if that is more than it had. Where no point as good as ``below`` is known, the cases may lack the best one, and
+        the whole program is solved.
         """
         rounds = self.rounds
         if start is not None:
@@ -87,7 +93,11 @@ class CaseSearch:
                 return "interrupted"
             if stop != "time_limit":
                 waiting.remove(k)
-            if stop in ENDING or (stop == "time_limit" and self.bounds[k] <= self.cases[k].bound):
+            helpless = stop == "time_limit" and self.bounds[k] <= self.cases[k].bound
+            if helpless and not self.overlapping:
+                rounds.notes.append("the engine was no help in one of them, and solved the whole model")
+                return rounds.run(None)
+            if helpless or stop in ENDING:
                 return stop
             if stop not in ("optimal", "time_limit"):  # what the others have may be better
                 ended = stop

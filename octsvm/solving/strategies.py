@@ -389,7 +389,8 @@ class Fit:
         each = [
             Restriction(b, case.bound) for b, case in zip(known, level.cases, strict=True) if b is not None
         ]
-        return Cases(level.below, each) if len(each) == len(known) else None
+        overlapping = self._levels is not None and self._levels.overlapping
+        return Cases(level.below, each, overlapping) if len(each) == len(known) else None
 
     def _searched_instead(self, result: Result, info: ModelInfo) -> Result:
         """What the heuristics find in the time that is left where a built model was not handed over, if that is better."""

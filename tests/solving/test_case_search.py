@@ -99,12 +99,20 @@ def test_a_limit_leaves_the_bound_of_the_weakest_case() -> None:
 class Planned(CaseSearch):
     """What becomes of each attempt is known: the seconds that it takes, the case's bound after it, and why it ended."""
 
-    def __init__(self, limit: float, bounds: list[float], attempts: list[tuple[float, float, str]]) -> None:
+    def __init__(
+        self,
+        limit: float,
+        bounds: list[float],
+        attempts: list[tuple[float, float, str]],
+        overlapping: bool = True,
+    ) -> None:
         self.time_left, self.attempts = limit, iter(attempts)
         self.made: list[tuple[int, float]] = []
         told: Any = SimpleNamespace(notes=[], bound=0.0, objective=100.0, asked=SimpleNamespace(gap=0.0))
         told.tell, told.left = lambda: False, lambda: self.time_left
-        super().__init__(told, None, False, Cases(100.0, [Restriction([], bound) for bound in bounds]))
+        told.run = lambda start: "whole"
+        each = [Restriction([], bound) for bound in bounds]
+        super().__init__(told, None, False, Cases(100.0, each, overlapping))
 
     def _solve(self, k: int, seconds: float) -> str:
         self.made.append((k, seconds))
@@ -126,6 +134,7 @@ def test_other_cases_follow_one_that_is_not_done_where_the_engine_raised_its_bou
     helpless = Planned(90.0, [1.0, 3.0, 2.0], [(30.0, 3.0, "time_limit")])
     assert helpless.run(None) == "time_limit"
     assert helpless.rounds.bound == 1.0
+    assert Planned(90.0, [1.0], [(30.0, 1.0, "time_limit")], overlapping=False).run(None) == "whole"
     twice = Planned(60.0, [1.0, 2.0], [(30.0, 5.0, "time_limit"), (30.0, 4.0, "time_limit")])
     assert twice.run(None) == "time_limit"
     assert twice.rounds.bound == 4.0
