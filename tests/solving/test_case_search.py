@@ -138,3 +138,15 @@ def test_other_cases_follow_one_that_is_not_done_where_the_engine_raised_its_bou
     twice = Planned(60.0, [1.0, 2.0], [(30.0, 5.0, "time_limit"), (30.0, 4.0, "time_limit")])
     assert twice.run(None) == "time_limit"
     assert twice.rounds.bound == 4.0
+
+
+def test_where_no_point_as_good_as_the_cases_is_known_the_whole_model_is_solved() -> None:
+    """A big_m of the user's may refuse the tree that the cases rest on, and with it all that they hold."""
+    X, y = made(8, 2, 4, 0.2)
+    model = octsvm.build("octsvm", X, y, depth=1, c1=3.0, c2=2.0, c3=0.2)
+    whole = octsvm.solve(model, time_limit=60)
+    none = Restriction([(model.pruning.d[1], 0.0, 0.0)], 0.0)
+    result = solve_with(model, SolveOptions(time_limit=60), cases=Cases(whole.objective / 2, [none]))
+    assert result.status == "optimal"
+    assert result.objective == pytest.approx(whole.objective, rel=3e-4)
+    assert result.bound <= whole.objective * (1 + 1e-6)
