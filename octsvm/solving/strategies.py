@@ -292,14 +292,15 @@ class Fit:
         self._load_libraries()
         if self.best is options.start:
             self._admit_start()
-            self.options = options = options.but(start=self.best)
+            self.options = options = options.but(
+                start=self.best
+            )  # still the caller's, whom a refusal is told
         cost = self._cost(form.constant_tree(self.data, self.params))
         if self.best is not None:
             cost = min(cost, self._cost(self.best))
         self.telling.incumbent = cost
-        ahead = 0.0 if self._size is None else MODEL_SECONDS * self._size.nonzeros
         least, most = LEVEL_SHARES
-        seconds = min(options.time_limit * most, options.clock.left() - 2 * ahead, most_seconds)
+        seconds = min(options.time_limit * most, options.clock.left() - 2 * self._ahead, most_seconds)
         if cost <= 0 or seconds <= 0:
             return
 
@@ -326,8 +327,9 @@ class Fit:
         ended = self.interrupted or self.telling.asked or (self.level is not None and self.level.closed)
         if level is None or options.strategy != "balanced" or options.work_limit is not None or ended:
             return
-        if level.overlapping:
-            self._find_within(START_SHARE * options.time_limit, options.seed + 1)
+        seconds = min(START_SHARE * options.time_limit, options.clock.left() - 2 * self._ahead)
+        if level.overlapping and seconds > 0:
+            self._find_within(seconds, options.seed + 1)
 
     def _narrow_cases(self) -> None:
         """Look once more at each case of the top level that is open, before the engine does."""
@@ -350,13 +352,12 @@ class Fit:
     def _built_and_solved(self) -> Result:
         """The engine on the whole model; where building took all the time, the start or the constant tree."""
         options = self.options
-        ahead = 0.0 if self._size is None else MODEL_SECONDS * self._size.nonzeros
 
         def late() -> bool:
             by_time = options.work_limit is None
             if self.telling.tell(BUILDING):
                 return True
-            return by_time and (options.clock.late(BUILDING_SHARE) or options.clock.left() < ahead)
+            return by_time and (options.clock.late(BUILDING_SHARE) or options.clock.left() < self._ahead)
 
         try:
             model = self._build(late if options.work_limit is None or options.callback else None)
@@ -412,6 +413,11 @@ class Fit:
         if size is None or self._fits(size):
             return size
         return form.size(params, data, **({"stop": lambda: True} if form.searches else {}))
+
+    @property
+    def _ahead(self) -> float:
+        """Seconds that building the model, compiling and checking take, as far as its size says."""
+        return 0.0 if self._size is None else MODEL_SECONDS * self._size.nonzeros
 
     def _fits(self, size: BlockSize) -> bool:
         """Whether the limit leaves time to build, hand over and check a model of this size after the start heuristic.
