@@ -22,14 +22,11 @@ below: ``left_pays`` and ``right_pays`` are added to F on the two sides of 0, wh
 
 with m(v) = ½v² or ½v, and the last minima are at kinks: a bound for every θ, however it was found. Left to itself, the last minimum of one group says
 which of its scores a tree up to a given cost can have (:meth:`ScoreCosts.admitted`).
-
-**Basis.** The scores of p + 1 points in general position say what the hyperplane is, and the score of every other point is
-an affine combination of theirs: groups of no weight at such points carry intervals for the hyperplane itself.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
@@ -143,8 +140,6 @@ class ScoreCosts:
         What a group pays besides where its score is below 0, and where it is not; one of the two is 0.
     boundary : float
         No score lies between -boundary and 0, where the side matters.
-    basis : int
-        p + 1 where the last groups are a basis, of no weight (:meth:`ScoreProblem.with_basis`); 0 where there is none.
     """
 
     X: FloatArray
@@ -159,7 +154,6 @@ class ScoreCosts:
     left_pays: FloatArray | float = 0.0
     right_pays: FloatArray | float = 0.0
     boundary: float = 0.0
-    basis: int = 0
 
     @classmethod
     def of(cls, X: FloatArray, sign: FloatArray, weights: FloatArray, c1: float, c2: float) -> ScoreCosts:
@@ -238,37 +232,6 @@ class ScoreCosts:
             return []
         return [box.meeting(self.within_norm(longest / 2)), box._replace(shortest=longest / 2)]
 
-    @cached_property
-    def in_basis(self) -> FloatArray:
-        """Coordinates (G, basis) of all groups: what to multiply the scores of the basis by."""
-        shares = self.X / self.X[1 - self.basis :].diagonal()
-        return np.column_stack([1 - shares.sum(axis=1), shares])
-
-    def implied(self, box: Intervals) -> Intervals:
-        """What intervals of the basis leave of those of all groups."""
-        low, high = box.low[-self.basis :], box.high[-self.basis :]
-        middle = self.in_basis @ ((low + high) / 2)
-        reach = np.abs(self.in_basis) @ ((high - low) / 2)
-        reach += ROUNDING * (1 + np.abs(middle) + reach)
-        return box._replace(
-            low=np.maximum(box.low, middle - reach), high=np.minimum(box.high, middle + reach)
-        )
-
-    @cached_property
-    def _felt(self) -> FloatArray:
-        """By how much a unit of each score of the basis (basis,) moves the others, on average."""
-        return np.asarray(np.abs(self.in_basis).mean(axis=0))
-
-    def width(self, box: Intervals) -> float:
-        """The most that an interval of the basis moves the other scores by, on average."""
-        return float((self._felt * (box.high - box.low)[-self.basis :]).max())
-
-    def halves(self, box: Intervals) -> tuple[Intervals, Intervals]:
-        """Both halves of that interval."""
-        g = len(self.X) - self.basis + int((self._felt * (box.high - box.low)[-self.basis :]).argmax())
-        middle = float(box.low[g] + box.high[g]) / 2
-        return box.under(g, middle), box.over(g, middle)
-
     def objective(self, omega: FloatArray, omega0: float) -> float:
         """The cost of ω (p,) and ω_0, which belongs to centred rows."""
         square = float(omega @ omega)
@@ -328,18 +291,27 @@ class ScoreCosts:
 
     def dual_bound(self, theta: FloatArray, box: Intervals) -> DualBound:
         """No hyperplane within the intervals costs less; for any ``theta`` (G,)."""
-        low, high = box.low, box.high
-        kinks = (-1.0, 0.0, 1.0) if self.jumps else (-1.0, 1.0)
-        points = np.stack([low, high, *(np.clip(k, low, high) for k in kinks)])
-        values = self._closed(points, low, high) - theta * points
-        parts = values.min(axis=0)
+        parts, values = self._least_parts(theta, box.low, box.high)
         direction, r = theta @ self.X, float(theta.sum())
         # ω_0 is a score less ω'x, whose mean over all samples is 0.
-        omega0 = self.share @ low if r > 0 else self.share @ high
+        omega0 = self.share @ box.low if r > 0 else self.share @ box.high
         pull = float(np.sqrt(direction @ direction))
         margin = self._margin(pull, box)
         value = float(parts.sum()) + margin + r * float(omega0) + self.constant
         return DualBound(value, parts, np.maximum(values[0], values[1]), pull, margin)
+
+    def parts(self, theta: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
+        """The sum (...) over all groups of the least of F_g(s) - θ_g s on [low, high] (..., G)."""
+        return self._least_parts(theta, low, high)[0].sum(axis=-1)
+
+    def _least_parts(
+        self, theta: FloatArray, low: FloatArray, high: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """The least of F_g(s) - θ_g s (..., G), and its values (K, ..., G) where that can be: at both ends first."""
+        kinks = (-1.0, 0.0, 1.0) if self.jumps else (-1.0, 1.0)
+        points = np.stack([low, high, *(np.clip(k, low, high) for k in kinks)])
+        values = self._closed(points, low, high) - theta * points
+        return values.min(axis=0), values
 
     def _margin(self, pull: float, box: Intervals) -> float:
         """The least of m(v) - v·pull over the norms v within the intervals."""
@@ -404,31 +376,6 @@ class ScoreProblem(NamedTuple):
     costs: ScoreCosts
     box: Intervals
     below: tuple[float, float] | None = None
-
-    def with_basis(self, longest: float) -> ScoreProblem:
-        """The same with a basis, for hyperplanes of norm ``longest`` or less: the mean of all samples, and a point off it in each feature."""
-        costs, box = self.costs, self.box
-        p = costs.X.shape[1]
-        far = np.abs(costs.X).max(axis=0)
-        far[far == 0] = 1.0
-        none = np.zeros(p + 1)
-        left, right = (
-            np.append(pays, none) if np.ndim(pays) else pays for pays in (costs.left_pays, costs.right_pays)
-        )
-        with_basis = replace(
-            costs,
-            X=np.vstack([costs.X, np.zeros(p), np.diag(far)]),
-            plus=np.append(costs.plus, none),
-            minus=np.append(costs.minus, none),
-            left_pays=left,
-            right_pays=right,
-            basis=p + 1,
-        )
-        # The score of the mean is the mean of scores.
-        reach = np.append(0.0, far * min(longest, box.longest))
-        low = np.append(box.low, costs.share @ box.low - reach)
-        high = np.append(box.high, costs.share @ box.high + reach)
-        return ScoreProblem(with_basis, box._replace(low=low, high=high))
 
 
 def _first_within(points: FloatArray, value: FloatArray, most: FloatArray) -> FloatArray:

@@ -6,8 +6,6 @@ all that is kept (reduction): by the multipliers of every relaxation that is sol
 a label is given up, and by moving an end of an interval inwards for as long as no tree of that cost has its score there.
 Where a sample's label is not settled, the node is branched at that place; with all of them settled its relaxation is exact.
 Which places are tried for that, pseudo-costs say: by how much their two sides raised the bound where they were tried before.
-Where the costs have a basis, a node is instead halved in one of its intervals, which moves all scores, and each half is reduced by
-one relaxation alone.
 
 Source: reduction as in Ryoo and Sahinidis (Journal of Global Optimization, 1996); pseudo-costs with trials as in Achterberg,
 Koch and Martin (Operations Research Letters, 2005); bounds on scores for the ramp loss in
@@ -45,7 +43,6 @@ TAKEN = 0.01
 MEMORY = 0.003  # weight of the last trial in that, so that the first nodes look farther in any case
 RELIABLE = 4  # trials after which a place is branched at without trying others for comparison
 LEAST_GAIN = 1e-6  # of a bound, in products
-NARROW = 1e-6  # of the basis: halves of that are not halved again
 DESCENTS = 20  # of labels and hyperplane in turn
 
 
@@ -129,8 +126,6 @@ class Reduction:
 
     def relax(self, box: Intervals, envelope: Envelope | None = None) -> tuple[Relaxed, Intervals]:
         """Solve the relaxation, try its hyperplane, and keep what its multipliers admit of the intervals."""
-        if self.costs.basis:
-            box, envelope = self.costs.implied(box), None
         if box.empty:
             none = np.zeros_like(box.low)
             nowhere = DualBound(np.inf, none, none, 0.0, 0.0)
@@ -333,6 +328,11 @@ class BranchAndReduce:
         heapq.heappush(self._open, Node(floor, next(self._numbers), box, reduction))
 
     @property
+    def solves(self) -> int:
+        """Relaxations that were solved."""
+        return self.reduction.relaxation.solves
+
+    @property
     def bound(self) -> float:
         """No tree with its scores in the given intervals costs less, unless it is the incumbent."""
         least = self._open[0].bound if self._open else np.inf
@@ -358,10 +358,10 @@ class BranchAndReduce:
         """Look at one node after another, until none is left or the reduction's ``stop`` says so.
 
         ``by_work`` where a limit of work ends the search: the same is done then whenever it is asked. ``thoroughly`` reduces the
-        given intervals first, where they are one node without a basis.
+        given intervals first, where they are one node.
         """
         limits = (np.inf, ROOT_SOLVES) if by_work else (self.reduction.seconds_left() * ROOT_SHARE,)
-        one = thoroughly and len(self._open) == 1 and not self.reduction.costs.basis
+        one = thoroughly and len(self._open) == 1
         rounds = self.reduction.thoroughly(self._open[0].box, *limits) if one else ()
         for value, box in rounds:
             root = self._open[0]
@@ -383,8 +383,6 @@ class BranchAndReduce:
         reduction, box = node.reduction, node.box
         if box.empty:
             return []
-        if reduction.costs.basis and reduction.costs.width(box) > NARROW:
-            return self._halves(node)
         found, box = reduction.relax(box)
         if box.empty:
             return []
@@ -416,13 +414,3 @@ class BranchAndReduce:
             for value, part in zip(tried.get(k, (bound, bound)), reduction.sides_of(box, k), strict=True)
             if value < reduction.cutoff and not part.empty
         ]
-
-    def _halves(self, node: Node) -> list[Node]:
-        """What the relaxation leaves of both halves of an interval of the basis."""
-        children = []
-        for half in node.reduction.costs.halves(node.box):
-            found, left = node.reduction.relax(half)
-            if not left.empty:
-                bound = max(node.bound, found.bound.value)
-                children.append(Node(bound, next(self._numbers), left, node.reduction))
-        return children

@@ -25,12 +25,11 @@ from ..heuristics.label_search import LabelSearch
 from ..heuristics.score_relaxation import Plane
 from .branch_and_reduce import SHARE_OF_GAP, BranchAndReduce, Reduction
 from .cutting_planes import CuttingPlaneLoop
+from .hyperplane_search import HyperplaneSearch
 
 TELL_AFTER = 0.1  # seconds between two reports
 LABELS = 0.1  # of the relaxations, for the search over labels
-# Up to so many, intervals for the hyperplane are halved as well: where many samples are unsettled few scores say all others, and a
-# label says little.
-FEW_FEATURES = 5
+FEW_FEATURES = 8  # up to so many, boxes of hyperplanes are halved as well
 TRIAL = 2_000  # relaxations of each way, before the better one goes on
 LONG = 6_000  # relaxations after which combinations are looked for: what is left by then may be of classes that overlap
 
@@ -43,7 +42,10 @@ class Turns:
     """
 
     def __init__(
-        self, searches: Sequence[BranchAndReduce], by_work: bool, otherwise: Callable[[], BranchAndReduce]
+        self,
+        searches: Sequence[BranchAndReduce | HyperplaneSearch],
+        by_work: bool,
+        otherwise: Callable[[], BranchAndReduce],
     ) -> None:
         self._all, self._by_work = [*searches], by_work
         self._running = {search: search.run(by_work) for search in searches}
@@ -57,7 +59,7 @@ class Turns:
     @property
     def solves(self) -> int:
         """Relaxations that were solved, in all ways."""
-        return sum(map(_solves, self._all))
+        return sum(search.solves for search in self._all)
 
     @property
     def bound(self) -> float:
@@ -81,10 +83,10 @@ class Turns:
 
     def step(self) -> bool:
         """Give one of them its turn; whether that was its end."""
-        search = min(self._running, key=_solves)
+        search = min(self._running, key=lambda one: one.solves)
         ended = next(self._running[search], search) is search
         self.offer(min((each.reduction.incumbent for each in self._all), key=lambda plane: plane.cost))
-        if len(self._running) > 1 and min(map(_solves, self._running)) >= TRIAL:
+        if len(self._running) > 1 and min(one.solves for one in self._running) >= TRIAL:
             best = max(self._running, key=lambda search: search.bound)
             self._running = {best: self._running[best]}
         if self._otherwise is not None and not ended and self.solves >= LONG:
@@ -93,10 +95,6 @@ class Turns:
                 self._running = {other: other.run(self._by_work, thoroughly=False)}
                 self._all.append(other)
         return ended
-
-
-def _solves(search: BranchAndReduce) -> int:
-    return search.reduction.relaxation.solves
 
 
 class OwnSearch:
@@ -117,17 +115,23 @@ class OwnSearch:
 
     def run(self, start: Array | None) -> str:
         """Search to the end and return why it stopped; the incumbent is ``rounds.best``."""
+        from threadpoolctl import threadpool_limits
+
+        with threadpool_limits(1):  # of matrices so small, several threads take longer
+            return self._run(start)
+
+    def _run(self, start: Array | None) -> str:
         rounds, gap = self.rounds, self.rounds.asked.gap * SHARE_OF_GAP
         first, problem = self._first(start), self.problem
-        problems = [problem]
-        if problem.costs.X.shape[1] <= FEW_FEATURES:
-            problems.append(problem.with_basis(math.sqrt(2 * first.cost)))
         limit = rounds.asked.limits.nodes
-        searches = [
-            BranchAndReduce(Reduction(costs, first, gap, self._stop, rounds.left), box, rounds.bound)
-            for costs, box, _ in problems
-        ]
-        by_labels = searches[0]
+
+        def reduction() -> Reduction:
+            return Reduction(problem.costs, first, gap, self._stop, rounds.left)
+
+        by_labels = BranchAndReduce(reduction(), problem.box, rounds.bound)
+        searches: list[BranchAndReduce | HyperplaneSearch] = [by_labels]
+        if problem.costs.X.shape[1] <= FEW_FEATURES:
+            searches.append(HyperplaneSearch(reduction(), problem.box, rounds.bound))
 
         def by_combinations() -> BranchAndReduce:
             from .overlap_search import OverlapSearch  # with HiGHS, which other searches do without

@@ -102,7 +102,7 @@ def test_equal_steps_give_equal_trees() -> None:
 @pytest.mark.slow
 def test_large_tables_go_over_a_sample() -> None:
     X, y = three_classes(3200)
-    result = octsvm.fit("moctsvm", X, y, strategy="heuristic", time_limit=3, depth=2, c1=1.0, c2=10.0, c3=1.0)
+    result = octsvm.fit("moctsvm", X, y, strategy="heuristic", work_limit=5, depth=2, c1=1.0, c2=10.0, c3=1.0)
     assert result.status == "feasible"
     assert (result.tree.predict(X) == y).mean() > 0.85
 

@@ -15,6 +15,7 @@ import octsvm
 from octsvm.formulations.bounds.scores import Intervals, ScoreCosts, ScoreProblem
 from octsvm.heuristics.score_relaxation import Plane
 from octsvm.solving.branch_and_reduce import BranchAndReduce, Reduction
+from octsvm.solving.hyperplane_search import HyperplaneSearch
 from octsvm.solving.own_search import Turns
 
 NAME = "branch_and_reduce"
@@ -142,19 +143,19 @@ def test_its_plan_and_its_name() -> None:
         octsvm.fit("re_svm", X, y, solver="branch_and_bound")
 
 
-@pytest.mark.parametrize(("n", "overlap", "halves"), [(40, 0.4, True), (12, 0.1, False)])
-def test_of_few_features_the_better_way_ends_the_search(n: int, overlap: float, halves: bool) -> None:
-    """Where classes overlap that is by halves of intervals for the hyperplane, where few samples are wrong by labels."""
+@pytest.mark.parametrize(("n", "p", "overlap", "halves"), [(40, 2, 0.4, True), (12, 8, 0.1, False)])
+def test_of_few_features_the_better_way_ends_the_search(n: int, p: int, overlap: float, halves: bool) -> None:
+    """Where classes overlap that is by halves of boxes of hyperplanes, where there are more of these, and few samples are wrong, by labels."""
     rng = np.random.default_rng(3)
-    X = rng.random((n, 2))
+    X = rng.random((n, p))
     sign = np.where(rng.random(n) < overlap, 1, -1) * np.where(X[:, 0] > 0.5, 1.0, -1.0)
     costs = ScoreCosts.of(X, sign, np.ones(n), 1.0, 1.0)
-    first = Plane(costs.objective(np.zeros(2), 1.0), np.zeros(2), 1.0)
+    first = Plane(costs.objective(np.zeros(p), 1.0), np.zeros(p), 1.0)
     reach = np.full(len(costs.X), 30.0)
     problem = ScoreProblem(costs, Intervals(-reach, reach))
     searches = [
-        BranchAndReduce(Reduction(part.costs, first, 1e-4, lambda: False, lambda: math.inf), part.box, 0.0)
-        for part in (problem, problem.with_basis(math.sqrt(2 * first.cost)))
+        by(Reduction(costs, first, 1e-4, lambda: False, lambda: math.inf), problem.box, 0.0)
+        for by in (BranchAndReduce, HyperplaneSearch)
     ]
     turns = Turns(searches, True, otherwise=lambda: searches[0])
     while not turns.step():

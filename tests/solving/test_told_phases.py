@@ -67,7 +67,7 @@ def test_trees_are_looked_for_again_where_the_bound_leaves_much_open(at_once: No
             seen.append(progress.phase)
             return progress.phase == "building"
 
-        octsvm.fit("octsvm", X, noise, depth=1, strategy=strategy, time_limit=6, callback=watch)
+        octsvm.fit("octsvm", X, noise, depth=1, strategy=strategy, time_limit=15, callback=watch)
         told[strategy] = [phase for phase, _ in itertools.groupby(seen)]
     # A moment for both, the bound for as long as it pays, and then trees once more before its cases are narrowed.
     again = ["start heuristics", "bounding"]
