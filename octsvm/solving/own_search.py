@@ -38,7 +38,7 @@ class Turns:
     """Searches of one problem in several ways, in turns until one of them ends or all had a trial; then the best bound goes on.
 
     A turn goes to the one with the fewest relaxations. A better hyperplane of one is the incumbent of all. After :data:`LONG` the
-    search that ``otherwise`` makes takes the place of all, if its bound is better than theirs from the start.
+    search that ``otherwise`` makes takes the place of that over labels, if its bound is better than theirs from the start.
     """
 
     def __init__(
@@ -89,7 +89,9 @@ class Turns:
         if len(self._running) > 1 and min(one.solves for one in self._running) >= TRIAL:
             best = max(self._running, key=lambda search: search.bound)
             self._running = {best: self._running[best]}
-        if self._otherwise is not None and not ended and self.solves >= LONG:
+        # Boxes, once they are ahead, were seen to stay there.
+        by_boxes = all(isinstance(one, HyperplaneSearch) for one in self._running)
+        if self._otherwise is not None and not ended and not by_boxes and self.solves >= LONG:
             other, self._otherwise = self._otherwise(), None
             if other.bound > self.bound:
                 self._running = {other: other.run(self._by_work, thoroughly=False)}
