@@ -89,7 +89,7 @@ class Turns:
         if len(self._running) > 1 and min(one.solves for one in self._running) >= TRIAL:
             best = max(self._running, key=lambda search: search.bound)
             self._running = {best: self._running[best]}
-        # Boxes, once they are ahead, were seen to stay there.
+        # Boxes that are ahead go on: where both were run to the end (a quarter of monks) they proved more.
         by_boxes = all(isinstance(one, HyperplaneSearch) for one in self._running)
         if self._otherwise is not None and not ended and not by_boxes and self.solves >= LONG:
             other, self._otherwise = self._otherwise(), None
